@@ -13,7 +13,7 @@ from nsys_tui.model.events import Operations, Ranges
 from nsys_tui.model.groups import sums
 from nsys_tui.render.cells import SLOTS, category_ink
 from nsys_tui.render.dominant import ON_THE_FLY, Layers
-from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
+from nsys_tui.render.palette import duration_inks, own_inks, slot_inks
 from nsys_tui.state import ColourBy
 
 if TYPE_CHECKING:

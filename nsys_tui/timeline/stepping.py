@@ -104,33 +104,24 @@ def gap_here(model: TimelineModel) -> Selection | None:
     return Selection("gap", (track.device, *idle), Window(*idle), label="idle")
 
 
-def follow_flow(model: TimelineModel) -> TimelineModel:
-    """Goes from an API call to what it launched, and from that to its call."""
+def follow(model: TimelineModel, *, back: bool) -> TimelineModel:
+    """Goes from GPU work, or a wait, to its API call; unless ``back``, from a call to its work."""
     picked, report = model.current, model.report
     if picked is None or report is None:
         return model.telling(NO_EVENT)
     if model.beside_of(picked.events) is not None:
         return model.telling(ELSEWHERE)
     if isinstance(picked.events, (Operations, Syncs)):
-        return follow_back(model)
+        call = call_of(report, picked.events, picked.row)
+        target = None if call is None else (report.api, call)
+        return _followed(model, target, "the call of this work")
+    if back:
+        return model.telling("[ is for GPU work: ] follows a call")
     if not isinstance(picked.events, ApiCalls):
         return model.telling("] is for API calls and GPU work")
     launched = launched_by(report, picked.row)
     more = f": 1 of {len(launched)}" if len(launched) > 1 else ""
     return _followed(model, launched[0] if launched else None, f"launched by this call{more}")
-
-
-def follow_back(model: TimelineModel) -> TimelineModel:
-    """Goes from GPU work, or a wait, to its API call."""
-    picked, report = model.current, model.report
-    if picked is None or report is None:
-        return model.telling(NO_EVENT)
-    if model.beside_of(picked.events) is not None:
-        return model.telling(ELSEWHERE)
-    if not isinstance(picked.events, (Operations, Syncs)):
-        return model.telling("[ is for GPU work: ] follows a call")
-    call = call_of(report, picked.events, picked.row)
-    return _followed(model, None if call is None else (report.api, call), "the call of this work")
 
 
 def _followed(

@@ -220,7 +220,7 @@ def copy_link(app: Host) -> None:
 @command("report.page")
 def report_page(app: Host) -> None:
     """Asks for a file name and writes the page about the window."""
-    from nsys_tui.ui.pages import save_page
+    from nsys_tui.ui.saving import save_page
 
     save_page(app)
 

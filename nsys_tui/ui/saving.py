@@ -1,4 +1,7 @@
-"""Saving: asks for a file name and writes what is shown, in a worker, never over another file."""
+"""Saving: asks for a file name and writes what is shown, or a page about it, in a worker.
+
+Another file is never written over.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 from nsys_tui.errors import UsageError
 from nsys_tui.model.progress import Progress
 from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.scoping import report_scope
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -152,3 +156,24 @@ def table_writers(table: Callable[[], Table], rows: int) -> dict[str, Writer]:
         store_parquet(table(), file, lambda done: progress("writing rows", done, rows))
 
     return {suffix: as_text(kind) for suffix, kind in TEXTS.items()} | {".parquet": parquet}
+
+
+def save_page(app: Host) -> None:
+    """Asks for a file name and writes the page about the window; a toast says where it is."""
+    session, report = app.session, app.session.report
+    if report is None or not session.finished:
+        app.say("the report is still being read")
+        return
+    scope = report_scope(report, app.state)
+
+    def write(file: BinaryIO, progress: Progress) -> None:
+        from nsys_tui.sharing.answer import shared
+        from nsys_tui.sharing.page import page
+
+        found = shared(report, scope, progress)
+        progress("writing the page", 0, 0)
+        file.write(page([found]).encode("utf-8", "backslashreplace"))
+
+    what = "the window" if scope.window is not None else "the report"
+    name = f"{Path(session.name).stem}.html"
+    save(app, Saving(f"Write a page about {what}", name, {".html": write}))

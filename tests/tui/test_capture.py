@@ -14,7 +14,7 @@ from nsys_tui.capture.plan import Form
 from nsys_tui.capture.record import Record, ReportFile, State, Store
 from nsys_tui.config import Config, TargetConfig, load_config
 from nsys_tui.ui.screens.capture import form as forms
-from nsys_tui.ui.screens.capture.live import Live
+from nsys_tui.ui.screens.capture.running import Live
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:

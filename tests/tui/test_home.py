@@ -13,8 +13,7 @@ from nsys_tui.cli import main
 from nsys_tui.config import Config
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.recent import opened_before, remember
-from nsys_tui.ui.screens.home.app import HomeApp
-from nsys_tui.ui.screens.home.entries import Choice, since
+from nsys_tui.ui.screens.home.app import Choice, HomeApp, since
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

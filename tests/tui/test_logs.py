@@ -8,8 +8,7 @@ from loglines import body, info, init
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.ui.screens.logs.files import expand
-from nsys_tui.ui.screens.logs.screen import LogsScreen
+from nsys_tui.ui.screens.logs.screen import LogsScreen, expand
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -179,7 +179,7 @@ async def test_a_span_of_the_trace_is_chosen_with_keys_and_opened(small: Path) -
         assert span.start <= app.front.model.cursor_time < span.end
         await pilot.press("1")
         await settled(pilot)
-        axis = next(row for row in pane._draw(pane.size.width))
+        axis = pane.draw()[0]
         reverse = axis.styles & (Emphasis.REVERSE << 16) > 0
         assert reverse.nonzero()[0].tolist() == list(range(8, 18)), "the window in force"
 

@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.names import similar_name
 from nsys_tui.timeline.painter import position_of
 from nsys_tui.ui.keymap import SCREENS
-from nsys_tui.ui.screens.compare.columns import GROUPS
+from nsys_tui.ui.screens.compare.changes import GROUPS
 from nsys_tui.ui.screens.overview.panes import Chosen
 from nsys_tui.ui.widgets.table.grid import Grid
 

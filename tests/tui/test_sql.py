@@ -9,8 +9,7 @@ from hostile_sql import HOSTILE, UNSTOPPABLE
 from synth import Synth
 from tui.frames import running, settled, text
 
-from nsys_tui.ui.screens.sql.editor import Editor
-from nsys_tui.ui.screens.sql.history import asked_before
+from nsys_tui.ui.screens.sql.editor import Editor, asked_before
 from nsys_tui.ui.screens.sql.screen import SqlScreen
 
 if TYPE_CHECKING:

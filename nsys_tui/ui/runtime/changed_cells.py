@@ -13,19 +13,49 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nsys_tui.names import char_cells
-from nsys_tui.ui.runtime.ansi_styles import (
-    PLAIN,
-    Style,
-    change,
-    has_lines,
-    style_of,
-)
-from nsys_tui.ui.runtime.cursor_moves import along, jump, step
+from nsys_tui.ui.runtime.ansi_styles import PLAIN, Style, change, has_lines, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from textual.driver import Driver
+
+_STEPS: Final = 3
+"""Single steps back that are no longer than a jump."""
+
+
+def jump(y: int, x: int) -> str:
+    """To a cell, from wherever the cursor is; rows and columns count from 0."""
+    return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"
+
+
+def along(x: int) -> str:
+    """To a column of the row where the cursor is."""
+    return f"\x1b[{x + 1}G" if x else "\r"
+
+
+def step(y: int, x: int, to_y: int, to_x: int) -> str:
+    """From one cell to another; the cursor must not stand behind the last column."""
+    aside = _aside(x, to_x)
+    if y == to_y:
+        return aside
+    far = jump(to_y, to_x)
+    if to_y < y:
+        return far
+    return min(f"{_times(to_y - y, 'B')}{aside}", far, key=len)
+
+
+def _aside(x: int, to_x: int) -> str:
+    if to_x >= x:
+        return _times(to_x - x, "C") if to_x > x else ""
+    if x - to_x <= _STEPS:
+        return "\b" * (x - to_x)
+    return along(to_x)
+
+
+def _times(count: int, way: str) -> str:
+    return f"\x1b[{count}{way}" if count > 1 else f"\x1b[{way}"
+
 
 _FRAME: Final = re.compile(r"\x1b\[\d+;\d+H")
 _TOKEN: Final = re.compile(

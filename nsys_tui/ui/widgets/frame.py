@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
+    from nsys_tui.render.cells import Cells
     from nsys_tui.ui.host import Host
 
 FAR: Final = 1 << 62
@@ -73,6 +76,37 @@ class Framed(KeepsDrawing):
         shown = self.has_focus if focused is None else focused
         text = heading_text(*self._heading, self.outer_size.width, shown)
         self.border_title = Content(text)
+
+
+class DrawnPane(Framed):
+    """A pane of drawn rows, which are drawn anew when something that they depend on has changed."""
+
+    app: Host
+    _drawn: tuple[object, Cells] | None = None
+
+    @abstractmethod
+    def depends_on(self) -> tuple[object, ...]:
+        """What the drawing depends on besides size, focus, theme and characters."""
+
+    @abstractmethod
+    def draw(self) -> Cells:
+        """The rows from top to bottom."""
+
+    def redraw(self) -> None:
+        """Draws anew: what is drawn is not the same any more."""
+        self._drawn = None
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One of the rows."""
+        width, inks = self.size.width, self.app.inks
+        key = (self.size, self.has_focus, id(inks), self.app.ascii, *self.depends_on())
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = (key, self.draw())
+        rows = self._drawn[1]
+        if y >= len(rows):
+            return Strip.blank(width, inks[0])
+        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
 
 
 class ScrolledPane(ScrollView, Framed, can_focus=True):

@@ -15,7 +15,7 @@ from nsys_tui.model.tree import ROOT
 from nsys_tui.render.cells import MUTED
 from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
-from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.frame import DrawnPane
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def _below_caller(trie: Trie, node: int) -> str:
     return f"..{rest}" if repeats else name
 
 
-class IciclePane(Framed, can_focus=True):
+class IciclePane(DrawnPane, can_focus=True):
     """Draws a tree; the selected frame is always visible."""
 
     app: Host
@@ -75,7 +75,6 @@ class IciclePane(Framed, can_focus=True):
         self._zoomed: list[int] = []
         """What filled the pane before it was zoomed."""
         self._skip = 0
-        self._drawn: tuple[object, Cells] | None = None
 
     def show(
         self, tree: WeightedTree, order: Int64 | None = None, laid: Icicle | None = None
@@ -90,8 +89,8 @@ class IciclePane(Framed, can_focus=True):
         self.stacks = tree
         self.icicle = laid or lay_out(tree.trie, tree.weight, order)
         self.root = self.selected = ROOT
-        self.matches, self._skip, self._drawn, self._zoomed = None, 0, None, []
-        self.refresh()
+        self.matches, self._skip, self._zoomed = None, 0, []
+        self.redraw()
 
     def say(self, *lines: str) -> None:
         """Says why there are no stacks."""
@@ -101,8 +100,8 @@ class IciclePane(Framed, can_focus=True):
 
     def mark(self, matches: NDArray[np.bool_] | None) -> None:
         """Underlines frames."""
-        self.matches, self._drawn = matches, None
-        self.refresh()
+        self.matches = matches
+        self.redraw()
 
     def label(self, stacks: WeightedTree, node: int) -> str:
         """Text of a frame with its share of the whole, and what it took itself beside others."""
@@ -163,32 +162,32 @@ class IciclePane(Framed, can_focus=True):
         return icicle is not None and node != self.root and self._inside(icicle, node, self.root)
 
     def render_line(self, y: int) -> Strip:
-        """One level of frames."""
+        """One level of frames, or why there are none."""
         width, inks = self.size.width, self.app.inks
-        if self.icicle is None or self.stacks is None:
-            said = dict(enumerate(self.message, 2)).get(y, "")
-            return Strip([Segment(f"   {said}", inks[MUTED])]).adjust_cell_length(width, inks[0])
-        rows = self._draw(self.icicle, self.stacks, width, self.size.height)
-        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
+        if self.stacks is not None:
+            return super().render_line(y)
+        said = dict(enumerate(self.message, 2)).get(y, "")
+        return Strip([Segment(f"   {said}", inks[MUTED])]).adjust_cell_length(width, inks[0])
 
-    def _draw(self, icicle: Icicle, stacks: WeightedTree, width: int, height: int) -> Cells:
-        inks = self.app.inks
-        key = (width, height, self.root, self._skip, self.selected, id(inks), self.app.ascii)
-        if self._drawn is None or self._drawn[0] != key:
-            drawn = draw_icicle(
-                icicle,
-                width,
-                height,
-                self.app.glyphs,
-                partial(self.label, stacks),
-                root=self.root,
-                skip=self._skip,
-                selected=self.selected,
-                matches=self.matches,
-                inks=self.inks,
-            )
-            self._drawn = (key, drawn)
-        return self._drawn[1]
+    def depends_on(self) -> tuple[object, ...]:
+        """Which frames are seen."""
+        return self.root, self._skip, self.selected
+
+    def draw(self) -> Cells:
+        """The levels in view."""
+        if self.icicle is None or self.stacks is None:
+            return []
+        return draw_icicle(
+            self.icicle,
+            *self.size,
+            self.app.glyphs,
+            partial(self.label, self.stacks),
+            root=self.root,
+            skip=self._skip,
+            selected=self.selected,
+            matches=self.matches,
+            inks=self.inks,
+        )
 
     def action_stacks_move_up(self) -> None:
         """To the caller."""

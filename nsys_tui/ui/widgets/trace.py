@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
-from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.strip import Strip
 
 from nsys_tui.analysis.timeline.area import GPU
 from nsys_tui.names import pad, visible
@@ -20,7 +18,7 @@ from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
 from nsys_tui.timeline.summary_view import summary_view
 from nsys_tui.times import moment_text
-from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.frame import DrawnPane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.timeline.summary import Summary
+    from nsys_tui.render.cells import Cells
     from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.host import Host
 
 LABEL = 8
 """Cells at the left for the names of the rows."""
@@ -63,7 +61,7 @@ HINT: Final = "<- -> choose, v or drag: a span, enter: timeline"
 AnyRow: TypeAlias = TraceRow | SummaryRow
 
 
-class TracePane(Framed, can_focus=True):
+class TracePane(DrawnPane, can_focus=True):
     """Draws lanes over the whole trace."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -72,7 +70,6 @@ class TracePane(Framed, can_focus=True):
         Binding("home", "step(-100000)", show=False),
         Binding("end", "step(100000)", show=False),
     ]
-    app: Host
 
     class Opened(Message):
         """Enter or a double click: the timeline is wanted around ``window``."""
@@ -86,7 +83,6 @@ class TracePane(Framed, can_focus=True):
         self.rows: Sequence[AnyRow] = ()
         self._legend = False
         self._extent = (0, 1)
-        self._drawn: tuple[object, list[Row]] | None = None
         self.column: int | None = None
         self._begin: int | None = None
         """Column where a span begins that is being chosen."""
@@ -102,8 +98,8 @@ class TracePane(Framed, can_focus=True):
         self._legend = legend
         if extent != self._extent:
             self._begin = self._chosen = None
-        self.rows, self._extent, self._drawn = rows, extent, None
-        self.refresh()
+        self.rows, self._extent = rows, extent
+        self.redraw()
 
     @property
     def _columns(self) -> tuple[int, int] | None:
@@ -119,23 +115,14 @@ class TracePane(Framed, can_focus=True):
         last = min(columns[1], viewport.width - 1)
         return Window(viewport.time(min(columns[0], last)), int(viewport.edges[last + 1]))
 
-    def render_line(self, y: int) -> Strip:
-        """One row: the axis first, then the lanes."""
-        width, inks = self.size.width, self.app.inks
-        rows = self._draw(width)
-        if y >= len(rows):
-            return Strip.blank(width, inks[0])
-        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
+    def depends_on(self) -> tuple[object, ...]:
+        """What is shown, the cursor and the span, and how times are written."""
+        state = self.app.state
+        return self._extent, self.column, self._columns, state.window, state.display.time
 
-    def _draw(self, width: int) -> list[Row]:
-        inks, time = self.app.inks, self.app.state.display.time
-        spans = (self._extent, self.column, self._columns, self.app.state.window)
-        key = (width, spans, self.has_focus, id(inks), self.app.ascii, time)
-        if self._drawn is None or self._drawn[0] != key:
-            self._drawn = (key, self._fresh(width, self.app.glyphs))
-        return self._drawn[1]
-
-    def _fresh(self, width: int, glyphs: Glyphs) -> list[Row]:
+    def draw(self) -> Cells:
+        """The axis first, then the lanes."""
+        width, glyphs = self.size.width, self.app.glyphs
         window = self._viewport(width)
         rows = [self._axis(width, window, glyphs)]
         for entry in self.rows:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui.render.cells import OWN_INKS, Ink, category_ink, style
-from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
-from nsys_tui.render.palette import load_theme, theme_files
+from nsys_tui.render.palette import duration_inks, load_theme, own_inks, slot_inks, theme_files
 
 THEMES = {name: load_theme(path) for name, path in theme_files().items()}
 

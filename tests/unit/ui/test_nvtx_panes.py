@@ -5,7 +5,7 @@ import pytest
 
 from nsys_tui.analysis.nvtx.steps import StepTimes
 from nsys_tui.render.glyphs import ASCII
-from nsys_tui.ui.screens.nvtx.panes import step_lines
+from nsys_tui.ui.screens.nvtx.detail import step_lines
 
 SLOW = (3, 9, 14)
 

@@ -9,7 +9,7 @@ from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
+from nsys_tui.ui.screens.compare.changes import VERDICT_INKS
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:

@@ -14,14 +14,12 @@ from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import evidence_of, selection_of
 from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
-from nsys_tui.ui.screens.compare.changes import ChangesTable
-from nsys_tui.ui.screens.compare.choosing import Choosing
-from nsys_tui.ui.screens.compare.columns import GROUPS
+from nsys_tui.ui.screens.compare.changes import GROUPS, ChangesTable
+from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
 from nsys_tui.ui.screens.compare.pair import Result, gather, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
-from nsys_tui.ui.screens.compare.parts import asked_parts
 from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of, with_lane_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane

@@ -8,29 +8,96 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Container
 
-from nsys_tui.analysis.events_table import EventsTable, events_table
+from nsys_tui.analysis.events_table import NO_CORRELATION, EventsTable, events_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
-from nsys_tui.render.cells import MUTED
+from nsys_tui.render.cells import MUTED, category_ink, style
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import evidence_of, show_on_timeline
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.events.columns import event_columns
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
+from nsys_tui.ui.widgets.table.columns import Source, durations, numbers, texts
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from nsys_tui.analysis.events_table import Dictionary, Member
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Display, Selection, ViewState
     from nsys_tui.ui.front import Evidence
+    from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
+
+
+def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ...]:
+    """Start, duration, kind, place, correlation and name of each event.
+
+    Args:
+        table: the events.
+        display: how times are written.
+    """
+    origin = start_of(table, int(table.order[0])) if len(table) else 0
+    starts = Source(lambda: table.column(_starts), lambda row: start_of(table, row))
+    lengths = Source(lambda: table.column(_durations), lambda row: duration_of(table, row))
+
+    def moment(ns: int) -> str:
+        return moment_text(ns, 1, display.time, table.report, origin)
+
+    def duration(ns: int) -> str:
+        return format_duration(ns) if ns else "-"
+
+    def ink(row: int) -> int:
+        return style(category_ink(table.category(row)))
+
+    return (
+        durations("start", 14, starts, moment),
+        durations("duration", 10, lengths, duration),
+        texts("kind", 8, _codes(table.kinds), table.kinds.labels),
+        texts("where", 17, _codes(table.places), table.places.labels),
+        numbers(
+            "correlation",
+            11,
+            Source(table.correlations, table.correlation),
+            str,
+            absent=NO_CORRELATION,
+            extra=True,
+        ),
+        texts(
+            "name", 20, _codes(table.names), table.names.labels, grow=True, kernels=True, ink=ink
+        ),
+    )
+
+
+def _codes(dictionary: Dictionary) -> Source:
+    return Source(dictionary.codes, dictionary.at)
+
+
+def start_of(table: EventsTable, row: int) -> int:
+    """Start of an event, ns."""
+    member, place = table.locate(row)
+    return int(member.events.start[place])
+
+
+def duration_of(table: EventsTable, row: int) -> int:
+    """Duration of an event, ns; 0 for points in time."""
+    member, place = table.locate(row)
+    return max(int(member.events.end[place] - member.events.start[place]), 0)
+
+
+def _starts(member: Member) -> Int64:
+    return member.events.start[member.rows]
+
+
+def _durations(member: Member) -> Int64:
+    return member.events.durations(member.rows)
+
 
 ACTIONS = (*TABLE, WHOLE)
 

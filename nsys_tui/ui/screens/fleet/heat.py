@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
-from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.strip import Strip
 
 from nsys_tui.fleet.heat_maps import group_labels, scale_text, value_text
 from nsys_tui.names import cell_len, cut, pad, visible
@@ -18,14 +16,14 @@ from nsys_tui.render.heatmap import groups, heat, notable, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
-from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.frame import DrawnPane
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from textual import events
 
     from nsys_tui.fleet.heat_maps import HeatMap
-    from nsys_tui.ui.host import Host
+    from nsys_tui.render.cells import Cells
 
 LABEL: Final = 14
 """Most cells for the names of the rows."""
@@ -33,7 +31,7 @@ MARGIN: Final = 2
 """An opened window is so many cells longer on either side of the cursor."""
 
 
-class HeatPane(Framed, can_focus=True):
+class HeatPane(DrawnPane, can_focus=True):
     """Draws one heat map; neighbouring ranks share a row where there are too many."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,7 +44,6 @@ class HeatPane(Framed, can_focus=True):
         Binding("home", "step(0, -100000)", show=False),
         Binding("end", "step(0, 100000)", show=False),
     ]
-    app: Host
 
     class Moved(Message):
         """The cursor is on another row of the map; only the last of several is delivered."""
@@ -74,15 +71,14 @@ class HeatPane(Framed, can_focus=True):
         """Row of the map under the cursor."""
         self.column: int | None = None
         """Cell of time under the cursor; None before it was moved."""
-        self._drawn: tuple[object, list[Row]] | None = None
         self.heading("Heat map")
 
     def show(self, shown: HeatMap | None) -> None:
         """Replaces the map; the cursor stays as far as it can."""
-        self.shown, self._drawn = shown, None
+        self.shown = shown
         self.row = min(self.row, max(len(shown.labels) - 1, 0)) if shown else 0
         self._say()
-        self.refresh()
+        self.redraw()
 
     def put_row(self, row: int) -> None:
         """Moves the cursor to a row of the map."""
@@ -124,23 +120,12 @@ class HeatPane(Framed, can_focus=True):
         middle = first + cell * self.column
         return middle - MARGIN * cell, middle + (MARGIN + 1) * cell
 
-    def render_line(self, y: int) -> Strip:
+    def depends_on(self) -> tuple[object, ...]:
+        """The cursor, and how times are written."""
+        return self.row, self.column, self.app.state.display.time
+
+    def draw(self) -> Cells:
         """The axis first, then the rows."""
-        width, inks = self.size.width, self.app.inks
-        rows = self._draw()
-        if y >= len(rows):
-            return Strip.blank(width, inks[0])
-        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
-
-    def _draw(self) -> list[Row]:
-        inks = self.app.inks
-        key = (self.size, self.row, self.column, self.has_focus, id(inks), self.app.ascii,
-               self.app.state.display.time)  # fmt: skip
-        if self._drawn is None or self._drawn[0] != key:
-            self._drawn = (key, self._fresh())
-        return self._drawn[1]
-
-    def _fresh(self) -> list[Row]:
         shown, gutter = self.shown, self._gutter
         if shown is None or not self._height:
             return []

@@ -19,9 +19,16 @@ from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.screens.fleet.columns import typical
 from nsys_tui.ui.screens.fleet.heat import HeatPane
-from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
+from nsys_tui.ui.screens.fleet.reading import (
+    EXAMPLES,
+    Cut,
+    Partial,
+    Shown,
+    parse_cut,
+    shown,
+    typical,
+)
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
-    from nsys_tui.ui.screens.fleet.columns import RankRow
+    from nsys_tui.ui.screens.fleet.reading import RankRow
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS: tuple[Action, ...] = (

@@ -1,30 +1,97 @@
-"""KernelDetail: what the kernels screen shows about the group of GPU work under the cursor."""
+"""KernelDetail: what is shown about the group of GPU work under the cursor: facts, durations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
 from nsys_tui.model.categories import Category
+from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED
-from nsys_tui.render.spark import Histogram, histogram
-from nsys_tui.ui.screens.kernels import panes
+from nsys_tui.render.spark import MARGIN, Histogram, draw_histogram, histogram
+from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.screens.kernels.columns import instance_columns
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_bytes, format_count, format_duration, out_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.kernel_facts import Parts
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
+    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.session import Session
+
+NAME_LIMIT: Final = 2_000
+"""Characters of a full name that are wrapped into lines."""
+
+
+def bins_for(width: int) -> int:
+    """Bins of a chart of durations in a pane of ``width`` cells."""
+    return max(8, min(width - MARGIN - 1, 96))
+
+
+def histogram_lines(found: Histogram, height: int, glyphs: Glyphs) -> list[Line]:
+    """Durations by equal factors; the axis is labelled at its edges."""
+    rows = draw_histogram(found, max(1, height - 2), glyphs, format_duration)
+    return [row.runs() for row in rows]
+
+
+def fact_lines(facts: KernelFacts, where: str, width: int, note: str = "") -> list[Line]:
+    """What the instances of a row have in common, most telling first.
+
+    Args:
+        facts: the facts.
+        where: GPUs and streams of the row.
+        width: cells of a line.
+        note: a sentence on top, such as a count of straddling operations.
+    """
+    pairs = [("", note)] if note else []
+    pairs.append(("where", where))
+    if facts.shapes.listed:
+        pairs.append(("shape", parts_text(facts.shapes)))
+    if facts.registers is not None and facts.shared is not None:
+        shared = " to ".join(dict.fromkeys(format_bytes(size) for size in facts.shared))
+        pairs.append(("regs", f"{_span(facts.registers)}  smem {shared}"))
+    if facts.bytes:
+        rate = f", {format_bytes(facts.bytes * 10**9 // facts.time)}/s" if facts.time else ""
+        pairs.append(("bytes", f"{format_bytes(facts.bytes)}{rate}"))
+    pairs.append(("gap p50", f"{_time(facts.gap)}  launch {_time(facts.latency)}"))
+    if facts.callers.listed:
+        pairs.append(("called by", parts_text(facts.callers)))
+    if facts.uncalled:
+        pairs.append(("", f"{out_of(facts.uncalled, facts.count)} without an API call"))
+    if facts.ranges.listed:
+        pairs.append(("nvtx", parts_text(facts.ranges)))
+    more = f"  (+{facts.name_count - 1:,} more)" if facts.name_count > 1 else ""
+    full = cut(visible(facts.names[0][:NAME_LIMIT]), NAME_LIMIT) if facts.names else ""
+    pairs.append(("name", full + more))
+    return [line for label, text in pairs for line in labelled(label, text, width)]
+
+
+def parts_text(parts: Parts) -> str:
+    """``mlp 62%, attn 38%, 3 more``; a single part needs no share."""
+    if len(parts.listed) == 1 and not parts.more and parts.listed[0].share > 0.9995:
+        return visible(parts.listed[0].text)
+    texts = [f"{visible(part.text)} {100 * part.share:.0f}%" for part in parts.listed]
+    return ", ".join([*texts, *([f"{parts.more} more"] if parts.more else [])])
+
+
+def _span(pair: tuple[int, int]) -> str:
+    return " to ".join(dict.fromkeys(format_count(value) for value in pair))
+
+
+def _time(ns: float | None) -> str:
+    return "-" if ns is None else format_duration(ns)
+
 
 SLOW_FROM = 1_000_000
 """Operations from which facts take so long that waiting for them is told."""
@@ -70,7 +137,7 @@ class KernelDetail(DetailScreen[KernelTable]):
         report, table = self.report, self.result
         if report is not None and table is not None:
             width = self.query_one("#histogram", LinePane).size.width
-            work = partial(find_detail, report, table, group, panes.bins_for(width))
+            work = partial(find_detail, report, table, group, bins_for(width))
             self.look_at("detail", work, self._show_detail, "#histogram", "#instances", "#facts")
 
     def _show_detail(self, detail: Detail) -> None:
@@ -83,9 +150,9 @@ class KernelDetail(DetailScreen[KernelTable]):
 
         def chart(width: int) -> list[Line]:
             # A chart for another width would be cut, so it is counted anew.
-            if panes.bins_for(width) != detail.bins and detail is self.detail:
+            if bins_for(width) != detail.bins and detail is self.detail:
                 self.call_later(self._look, detail.group)
-            return panes.histogram_lines(detail.durations, pane.size.height, glyphs)
+            return histogram_lines(detail.durations, pane.size.height, glyphs)
 
         pane.show_built(chart)
         self._show_instances(detail)
@@ -136,7 +203,7 @@ class KernelDetail(DetailScreen[KernelTable]):
             note = f"+{table.straddling[group]:,} straddling: began before this window"
         if table.category[group] == Category.GRAPH:
             note = "graphs traced as a whole: no figures of the kernels inside"
-        pane.show_built(lambda width: panes.fact_lines(facts, where, width, note))
+        pane.show_built(lambda width: fact_lines(facts, where, width, note))
 
     def _show_instances(self, detail: Detail) -> None:
         """The instances; columns of what is not loaded yet come later."""

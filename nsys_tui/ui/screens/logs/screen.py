@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
 
-from nsys_tui.errors import NsysTuiError
+from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.screens.logs.files import entries, expand
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
     Joined,
@@ -45,6 +46,55 @@ if TYPE_CHECKING:
     from nsys_tui.ui.screens.logs.found import Opened
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
+
+SUFFIXES: Final = (".log", ".out", ".err", ".txt")
+PACKED: Final = (".gz", ".xz", ".zst")
+_MOST: Final = 2_000
+"""Files of a folder that are offered."""
+
+
+def entries(folders: list[Path]) -> list[Entry]:
+    """What the picker offers: each folder that holds several logs, then the logs themselves."""
+    found: list[Entry] = []
+    for folder in dict.fromkeys(folder.absolute() for folder in folders):
+        logs = logs_in(folder)
+        if len(logs) > 1:
+            found.append(Entry(f"{folder}/  ({len(logs)} logs)", "all", str(folder)))
+        found += [Entry(str(path), "here", str(path)) for path in logs]
+    return found
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """Files of a folder that look like logs, newest first."""
+    try:
+        found = [p for p in folder.iterdir() if _is_named_so(p) and p.is_file()]
+        return sorted(found, key=lambda p: -p.stat().st_mtime)[:_MOST]
+    except OSError:
+        return []
+
+
+def _is_named_so(path: Path) -> bool:
+    plain = path.stem if path.suffix in PACKED else path.name
+    return Path(plain).suffix in SUFFIXES
+
+
+def expand(text: str) -> list[Path]:
+    """Files that a typed text names: a file, a folder of logs, or a pattern such as ``r*.log``.
+
+    Raises:
+        UsageError: it names none.
+    """
+    path = Path(text.strip()).expanduser()
+    if path.is_dir():
+        found = sorted(logs_in(path))
+    elif path.is_file():
+        found = [path]
+    else:
+        found = sorted(p for name in glob.glob(str(path)) if (p := Path(name)).is_file())
+    if not found:
+        raise UsageError(f"no log there: {text}", hint="a file, a folder, or a pattern: rank*.log")
+    return found
+
 
 ACTIONS = (
     Action("report.open", ("o",), "open logs", "open NCCL, trainer or MPI logs", 1),

@@ -1,4 +1,4 @@
-"""What the overview shows, computed off the screen's thread: rows of the trace, partial figures."""
+"""What the overview shows, computed off the screen's thread, and what of it a file can hold."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import device_splits
 from nsys_tui.analysis.estimate import kernel_runs
-from nsys_tui.analysis.overview import Headline, Overview, headline, missing, top_kernels
+from nsys_tui.analysis.memory import recorded_memory
+from nsys_tui.analysis.overview import Headline, Overview, headline, missing, overview, top_kernels
+from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.verdict import judged
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
+from nsys_tui.text.documents import document_text
+from nsys_tui.text.sections import sections
+from nsys_tui.ui.saving import table_writers, text_writer
 from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
+    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.session import Session
 
 MOST: Final = 50
@@ -176,3 +183,28 @@ def _partly(
         notes=(*report.metadata.notes, *report.notes.texts),
         gpu_known=not report.gpu_doubt,
     )
+
+
+def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str, Writer]:
+    """Writers of what ``nsys-tui overview`` prints.
+
+    Args:
+        report: the report.
+        names: how kernels are named.
+        section: the section that formats of one table hold.
+    """
+
+    def answer() -> OverviewAnswer:
+        found = overview(report, style=names)
+        told, bound = judged(report, found.scope, found.devices)
+        return OverviewAnswer(report, found, recorded_memory(report), None, told, bound)
+
+    def data() -> Iterator[str]:
+        found = answer()
+        return document_text(DOCUMENT, found, found, [*found.result.notes, *report.notes])
+
+    def markdown() -> Iterator[str]:
+        return sections([*answer().tables().values()], "markdown")
+
+    whole = {".md": text_writer(markdown, 0), ".json": text_writer(data, 0)}
+    return table_writers(lambda: answer().tables()[section], 0) | whole

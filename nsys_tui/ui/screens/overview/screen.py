@@ -362,7 +362,7 @@ class OverviewScreen(ResultScreen[Overview]):
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
         from nsys_tui.ui.saving import Saving, save
-        from nsys_tui.ui.screens.overview.files import overview_writers
+        from nsys_tui.ui.screens.overview.data import overview_writers
 
         report, names = self.report, self.state.display.names
         if report is None:

@@ -1,21 +1,49 @@
-"""The editor of a query: plain text, or with colours where tree-sitter's SQL is installed."""
+"""The editor of a query, with colours where tree-sitter's SQL is installed, and earlier queries."""
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import TextArea
 
 from nsys_tui.sql.completion import completions
+from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.widgets.frame import Framed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from textual import events
+
+KEPT: Final = 100
+
+
+def asked_before(folder: Path | None = None) -> list[str]:
+    """Queries, newest first; none where the file cannot be read."""
+    with suppress(OSError, ValueError):
+        found = json.loads(_file(folder).read_text(encoding="utf-8"))
+        return [query for query in found if isinstance(query, str)]
+    return []
+
+
+def remember(query: str, folder: Path | None = None) -> None:
+    """Puts a query first; does nothing where the state folder cannot be written."""
+    kept = [query, *(other for other in asked_before(folder) if other != query)][:KEPT]
+    target = _file(folder)
+    with suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _file(folder: Path | None) -> Path:
+    return (folder or state_folder()) / "queries.json"
+
 
 COLOURED = all(map(find_spec, ("tree_sitter", "tree_sitter_sql")))
 """Whether what colours SQL is installed."""

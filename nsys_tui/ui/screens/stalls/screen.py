@@ -19,7 +19,6 @@ from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
 from nsys_tui.ui.screens.stalls.found import (
     WAYS,
     Found,
@@ -27,7 +26,13 @@ from nsys_tui.ui.screens.stalls.found import (
     exposed_communication,
     gather,
 )
-from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
+from nsys_tui.ui.screens.stalls.panes import (
+    cause_lines,
+    gap_columns,
+    group_columns,
+    plain_duration,
+    sum_lines,
+)
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
 from nsys_tui.ui.screens.tables import TableScreen

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from textual.containers import Vertical
 
+from nsys_tui.analysis.rules.ranking import find
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.area import Area, area
+from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Window
@@ -16,17 +19,65 @@ from nsys_tui.timeline.cell_facts import cell_facts, cell_title
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
-from nsys_tui.ui.screens.timeline.area_lines import area_lines, low_lines
-from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
-from nsys_tui.ui.screens.timeline.fact_lines import column_lines, flowing_lines
+from nsys_tui.ui.screens.timeline.lines import area_lines, column_lines, flowing_lines, low_lines
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
-    from nsys_tui.state import ViewState
+    from nsys_tui.state import Selection, ViewState
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+    from nsys_tui.ui.session import Session
+
+    Moment = Callable[[int], str]
+
+EVIDENCE: Final = ("gap", "finding")
+"""``Selection.kind`` of what has facts beyond its span."""
+
+
+def span_facts(selection: Selection, moment: Moment) -> Facts:
+    """What a selection says by itself: its kind, label and span."""
+    if selection.span is None:
+        return Facts(selection.label, ())
+    start, end = selection.span
+    title = f"{selection.kind}: {selection.label}" if selection.label else selection.kind
+    what = (("what", selection.label),) if selection.label else ()
+    return Facts(title, (("start", moment(start)), ("dur", format_duration(end - start)), *what))
+
+
+def evidence_facts(session: Session, selection: Selection, moment: Moment) -> Facts:
+    """All that is known about a gap or a finding; slow, for a worker."""
+    report = session.report
+    if report is None:
+        return span_facts(selection, moment)
+    known = (_gap if selection.kind == "gap" else _finding)(session, report, selection, moment)
+    return known or span_facts(selection, moment)
+
+
+def _gap(session: Session, report: Report, selection: Selection, moment: Moment) -> Facts | None:
+    place, start, end = (value if isinstance(value, int) else -1 for value in selection.key)
+    work = session.memo("host_work", lambda: HostWork(report))
+    return gap_facts(report, work, (place, start, end), moment)
+
+
+def _finding(
+    session: Session, report: Report, selection: Selection, moment: Moment
+) -> Facts | None:
+    found = session.memo("findings", lambda: find(report))
+    fits = (
+        entry
+        for entry in found
+        if entry.window is not None
+        and (entry.rule, *entry.window) == selection.key
+        and entry.title == selection.label
+    )
+    entry = next(fits, None)
+    return None if entry is None else finding_facts(report, entry, moment)
+
 
 STRIP: Final = 5
 """Most lines of the strip below the lanes."""

@@ -23,15 +23,13 @@ from nsys_tui.timeline import (
 from nsys_tui.timeline.cell_facts import gap_cause
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.prompt import LetterPrompt, Prompt
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
-from nsys_tui.ui.screens.timeline.details import Details
-from nsys_tui.ui.screens.timeline.evidence import EVIDENCE
+from nsys_tui.ui.screens.timeline.details import EVIDENCE, Details
 from nsys_tui.ui.screens.timeline.exporting import trace_of
 from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder
-from nsys_tui.ui.screens.timeline.letter_prompt import LetterPrompt
 from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 from nsys_tui.ui.screens.timeline.reports_beside import ReportsBeside
 from nsys_tui.ui.widgets.timeline.info import FindBox
@@ -113,8 +111,8 @@ class TimelineScreen(ModelScreen):
     action_timeline_lane_last = step(partial(moving.to_last_lane, direction=1))
     action_timeline_event_next = step(partial(stepping.step_event, forward=True))
     action_timeline_event_previous = step(partial(stepping.step_event, forward=False))
-    action_timeline_flow_follow = step(stepping.follow_flow)
-    action_timeline_flow_back = step(stepping.follow_back)
+    action_timeline_flow_follow = step(partial(stepping.follow, back=False))
+    action_timeline_flow_back = step(partial(stepping.follow, back=True))
     action_timeline_whole = step(moving.whole)
     action_timeline_area = step(areas.begin_or_end)
     action_timeline_pin = step(arranging.pin)

@@ -13,12 +13,11 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from nsys_tui.names import cell_len, visible
+from nsys_tui.names import both_ends, cell_len, normalise_kernel, pad, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.render.glyphs import is_drawn
 from nsys_tui.ui.saving import Saving, save, table_writers
 from nsys_tui.ui.widgets.frame import ScrolledPane
-from nsys_tui.ui.widgets.table.cells import joined, shown_cell
 from nsys_tui.ui.widgets.table.layout import Slot, first_for, order_of, slots
 
 if TYPE_CHECKING:
@@ -30,6 +29,33 @@ if TYPE_CHECKING:
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.widgets.table.columns import TableColumn
+
+LONGEST_TEXT: Final = 4_000
+"""Characters of a name that are looked at: a kernel name may have 100 000."""
+
+
+def shown_cell(text: str, width: int, column: TableColumn, ascii_only: bool) -> str:
+    """A cell of exactly ``width`` cells: safe to show, aligned, shortened where it must be."""
+    text = visible(text[:LONGEST_TEXT], ascii_only)
+    if column.right:
+        return pad(text, width) if cell_len(text) > width else text.rjust(width)
+    if column.kernels and cell_len(text) > width:
+        text = both_ends(normalise_kernel(text), width)
+    return pad(text, width)
+
+
+def joined(runs: list[tuple[str, int]], over: int) -> list[tuple[str, int]]:
+    """Neighbours of one style as one run: fewer bytes to the terminal."""
+    joined: list[tuple[str, int]] = []
+    for text, code in runs:
+        if joined and joined[-1][1] == code:
+            joined[-1] = (joined[-1][0] + text, code)
+        else:
+            joined.append((text, code))
+    if joined and joined[-1][1] != over:
+        joined.append(("", over))
+    return joined
+
 
 HEADER: Final = MUTED
 HEADER_HERE: Final = style(emphasis=Emphasis.BOLD | Emphasis.UNDERLINE)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Static
 
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.task import Task
-from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
@@ -21,8 +26,71 @@ from nsys_tui.units import out_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from textual.app import ComposeResult
+
     from nsys_tui.model.events import Bool
     from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, Tally
+
+
+class Sought(NamedTuple):
+    """What was entered."""
+
+    pattern: str
+    as_filter: bool
+
+
+class FindLine(Dialog[Sought | None]):
+    """Enter searches, Ctrl+F filters, Esc changes nothing; an empty pattern clears.
+
+    Args:
+        pattern: what stands in the box at first.
+        size: number of things that are searched.
+        count: called with each pattern typed and a function that takes the number of matches.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+f,alt+enter", "filter", show=False, priority=True),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    FindLine { align: left bottom; }
+    FindLine Horizontal { height: 1; width: 1fr; background: $background; }
+    FindLine .sign { width: 2; text-style: bold; }
+    FindLine Input { height: 1; width: 1fr; }
+    FindLine #count { width: auto; color: $muted; padding: 0 1; }
+    """
+
+    def __init__(
+        self, pattern: str, size: int, count: Callable[[str, Callable[[int], None]], None]
+    ) -> None:
+        super().__init__()
+        self._pattern, self._whole, self._count = pattern, size, count
+
+    def compose(self) -> ComposeResult:
+        """A slash, the box, and what it matches."""
+        yield Horizontal(
+            Static("/", classes="sign", markup=False),
+            LineInput(self._pattern, placeholder="regex or words", compact=True),
+            Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
+        )
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Counts the matches of what is typed."""
+        pattern = event.value
+        if pattern:
+            self._count(pattern, lambda number: self._tell(pattern, number))
+
+    def _tell(self, pattern: str, number: int) -> None:
+        if self.is_attached and self.query_one(Input).value == pattern:
+            text = f"{out_of(number, self._whole)}  enter: search  ^F: filter"
+            self.query_one("#count", Static).update(Content(text))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Searches."""
+        self.dismiss(Sought(event.value, as_filter=False))
+
+    def action_filter(self) -> None:
+        """Filters."""
+        self.dismiss(Sought(self.query_one(Input).value, as_filter=True))
 
 
 T = TypeVar("T")

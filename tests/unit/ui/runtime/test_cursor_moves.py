@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_tui.ui.runtime.cursor_moves import along, jump, step
+from nsys_tui.ui.runtime.changed_cells import along, jump, step
 
 cells = st.tuples(st.integers(0, 50), st.integers(0, 200))
 

@@ -1,0 +1,188 @@
+"""Facts of an event and sums of an area as lines of a pane: a column, or a flow in a low strip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.timeline.facts import SPREAD
+from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.render.cells import BOLD, MUTED, category_ink, style
+from nsys_tui.render.glyphs import LETTERS
+from nsys_tui.units import format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.analysis.timeline.area import Area
+    from nsys_tui.analysis.timeline.facts import Facts
+    from nsys_tui.render.cells import Line
+
+LOW_NAME: Final = 24
+"""Least cells of a name where there are few lines."""
+
+
+def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
+    """Categories, then names; side by side where there is room."""
+    categories = _categories(found)
+    names = _names(found, width, ascii_only=ascii_only)
+    if width < 76:
+        return [*categories, [], *names]
+    left = 38
+    names = _names(found, width - left - 2, ascii_only=ascii_only)
+    lines: list[Line] = []
+    for number in range(max(len(categories), len(names))):
+        line = categories[number] if number < len(categories) else []
+        used = sum(len(text) for text, _ in line)
+        rest = names[number] if number < len(names) else []
+        lines.append([*line, (" " * (left - used), 0), *rest])
+    return lines
+
+
+def _categories(found: Area) -> list[Line]:
+    lines: list[Line] = [[(f" {'category':<9}{'time':>10}{'%':>7}{'events':>9}", BOLD)]]
+    for row in found.categories:
+        share = format_share(row.busy, row.of).rstrip("%") if row.of else "-"
+        text = f" {row.name:<9}{format_duration(row.busy):>10}{share:>7}{row.events:>9,}"
+        lines.append([(text, 0)])
+    return lines
+
+
+def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
+    lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", BOLD)]]
+    room = max(8, width - 24)
+    for row in found.names:
+        name = squeezed(visible(row.name, ascii_only), room)
+        more = f"+{row.straddling}" if row.straddling else ""
+        figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
+        letter = (f" {LETTERS[row.category]} ", style(category_ink(row.category)))
+        lines.append([letter, (f"{name:<{room}}{figures}", 0)])
+    if found.more_names:
+        lines.append([(f" and {found.more_names:,} more names", MUTED)])
+    return lines
+
+
+def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
+    """The same in a few lines: the GPU's categories, then names, then the host's categories."""
+    work: list[Line] = []
+    host: list[Line] = []
+    for row in found.categories:
+        share = f" {format_share(row.busy, row.of)}" if row.of else ""
+        text = f"{row.name} {format_duration(row.busy)}{share}{_times(row.events)}"
+        (work if row.of else host).append([(f" {text}  ", 0)])
+    names: list[Line] = []
+    for entry in found.names:
+        name = squeezed(visible(entry.name, ascii_only), max(LOW_NAME, width // 4))
+        text = f"{name} {format_duration(entry.total)}{_times(entry.events) or ' from before'}"
+        names.append([(f" {text}  ", category_ink(entry.category))])
+    return [*_flow(work, width), *_flow(names, width), *_flow(host, width)]
+
+
+def _times(events: int) -> str:
+    """How many events begin; nothing for those that only reach in."""
+    return f" {format_count(events)}x" if events else ""
+
+
+def _flow(items: Iterable[Line], width: int) -> list[Line]:
+    """Items side by side, as many in a line as there is room for; each ends with a blank."""
+    lines: list[Line] = []
+    used = width
+    for item in items:
+        cells = sum(cell_len(text) for text, _ in item)
+        if used + cells - 1 > width:
+            lines.append([])
+            used = 0
+        lines[-1] += item
+        used += cells
+    return lines
+
+
+def squeezed(name: str, cells: int) -> str:
+    """A name cut in the middle: kernels of one library differ at their ends."""
+    if cell_len(name) <= cells or not name.isascii():
+        return cut(name, cells)
+    head = (cells - 1) // 2
+    return f"{name[:head]}~{name[head + 1 - cells :]}"
+
+
+HEADING: Final = 20
+"""Cells of the pane's heading that are not the event's name."""
+JOINED: Final = frozenset(
+    ("", SPREAD, "corr", "block", "smem", "occ", "waves", "speed", "queue", "transfer", "busbw")
+)
+"""Facts that stand in the line of the one before where they fit."""
+TELLING: Final = (
+    *("dur", "cause", "witness", "bytes", "speed", "of fastest", "memory"),
+    *("waited", "transfer", "algbw", "busbw", "occ", "waves", "launch", "queue"),
+)
+"""Facts that a strip of few lines begins with: what is asked first of each kind of event."""
+
+
+def column_lines(found: Facts, width: int) -> list[Line]:
+    """Facts a line each or joined where short, then the call stack and the raw row.
+
+    A name that the heading cuts stands above them in full.
+    """
+    lines: list[Line] = []
+    if cell_len(found.title) > width - HEADING:
+        lines += _wrapped("name", found.title, width, 10)
+    used = width
+    for name, text in found.facts:
+        piece: Line = [(f"  {name} " if name else "  ", MUTED), (visible(text), 0)]
+        cells = sum(cell_len(part) for part, _ in piece)
+        if name in JOINED and used + cells < width:
+            lines[-1] += piece
+            used += cells
+            continue
+        wrapped = _wrapped(name, text, width, 10)
+        lines += wrapped
+        used = sum(cell_len(part) for part, _ in wrapped[-1])
+    if found.stack:
+        lines.append([(" call stack, innermost first", BOLD)])
+        lines += [[(f"  {frame}", 0)] for frame in found.stack]
+    if found.raw:
+        lines.append([(f" row of {found.table}", BOLD)])
+        for name, value in found.raw.items():
+            if value is not None:
+                shown = value.hex(" ") if isinstance(value, bytes) else str(value)
+                lines += _wrapped(name, shown, width, 24)
+    return lines
+
+
+def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
+    text = visible(text)[:2000]
+    margin = max(indent, len(name) + 2)
+    room = max(8, width - margin - 1)
+    pieces: list[str] = []
+    while text:
+        piece = cut(text, room)
+        if len(piece) < len(text) and " " in piece[room // 2 :]:
+            piece = piece[: piece.rindex(" ") + 1]
+        pieces.append(piece)
+        text = text[len(piece) :]
+    first, *rest = pieces or [""]
+    return [
+        [(f" {name:<{margin - 1}}", MUTED), (first, 0)],
+        *([(" " * margin, 0), (piece, 0)] for piece in rest),
+    ]
+
+
+def flowing_lines(found: Facts, width: int) -> list[Line]:
+    """The facts in their shortest form, telling ones first; ranges in the third line."""
+    shown = [(name, text.partition(" (")[0]) for name, text in found.facts if name != SPREAD]
+    rank = {name: place for place, name in enumerate(TELLING)}
+    shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
+    ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]
+    lines = _flow([_item(*pair) for pair in shown if pair[0] != "nvtx"], width)
+    lines[2:2] = [_item(*pair) for pair in ranges]
+    return lines
+
+
+def _item(name: str, text: str) -> Line:
+    return [*([(f" {name}", MUTED)] if name else []), (f" {text} ", 0)]
+
+
+def inner_end(path: str, width: int) -> str:
+    """The innermost ranges of a path, as many as fit; ``..`` stands for those around them."""
+    while cell_len(path) > width and " > " in path.removeprefix(".. > "):
+        path = ".. > " + path.removeprefix(".. > ").partition(" > ")[2]
+    return path
