@@ -250,16 +250,10 @@ class Rank:
         waited = self.streams if stream is None else (stream,)
         done = max(s.done_by(call.start) for s in waited)
         call.end = self.thread.clock = max(call.end, done + self.noise.around(wake_ns))
+        kind, waiting = (4, self.null) if stream is None else (3, stream)
+        span = call.start + 400, call.end - 300
         self.trace.syncs.append(
-            Sync(
-                4 if stream is None else 3,
-                self.rank,
-                (stream or self.null).id,
-                call.start + 400,
-                call.end - 300,
-                call.correlation,
-                self.phase,
-            )
+            Sync(kind, self.rank, waiting.id, *span, call.correlation, self.phase)
         )
         return call
 
@@ -267,29 +261,13 @@ class Rank:
         """Lets one stream wait for all that another has been given so far."""
         self._event += 1
         record = self.call("cudaEventRecord_v3020", 1_300)
+        done, key = max(recorded.ready, record.end), record.correlation
         self.trace.event_records.append(
-            EventRecord(
-                self.rank,
-                recorded.id,
-                max(recorded.ready, record.end),
-                record.correlation,
-                self._event,
-                self.phase,
-            )
+            EventRecord(self.rank, recorded.id, done, key, self._event, self.phase)
         )
         wait = self.call("cudaStreamWaitEvent_v3020", 1_200)
-        self.trace.syncs.append(
-            Sync(
-                2,
-                self.rank,
-                waiting.id,
-                wait.start + 200,
-                wait.end - 200,
-                wait.correlation,
-                self.phase,
-                self._event,
-            )
-        )
+        span, key = (wait.start + 200, wait.end - 200), wait.correlation
+        self.trace.syncs.append(Sync(2, self.rank, waiting.id, *span, key, self.phase, self._event))
         waiting.ready = max(waiting.ready, recorded.ready)
 
     def allocate(self, size: int, ns: int = 120_000) -> None:

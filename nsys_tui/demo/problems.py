@@ -10,14 +10,27 @@
 | all | straggling GPU | the last rank's kernels take 12 % longer at a lower clock |
 
 Steps 0 (loading of modules) and 2 (an allocation in mid-step) have smaller gaps of other causes.
+Each problem is also measured in the events, so that the truth states what really happened.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.demo.brute import Interval, RankView, category, length, minus, span
+from nsys_tui.demo.events import MEMCPY, Phase
+from nsys_tui.demo.kernels import SMALL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.demo.events import Trace
 
 DEFAULT_STEPS: Final = 10
+GAP_THRESHOLD: Final = 10_000
+"""Gaps from this length on are listed, ns."""
 
 MODULE_LOAD_STEP: Final = 0
 ALLOCATION_STEP: Final = 2
@@ -103,3 +116,131 @@ PLANTED: Final = (
         STRAGGLER_PERMILLE,
     ),
 )
+
+
+def planted_problems(trace: Trace, views: Sequence[RankView]) -> list[dict[str, Any]]:
+    """Each problem on each device that has it: window, cause, duration and its own figures."""
+    found = []
+    for planted in PLANTED:
+        if planted.step is None or planted.step < trace.steps:
+            for info in trace.ranks:
+                first, last = info.rank == 0, info.rank == len(views) - 1
+                if {"all": True, "first": first, "last": last}[planted.ranks]:
+                    figures = _MEASURES[planted.kind](trace, views[info.rank], planted)
+                    found.append(
+                        {
+                            "kind": planted.kind,
+                            "device": info.gpu,
+                            "rank": info.rank,
+                            "step": planted.step,
+                            "cause": planted.cause,
+                            "text": planted.text,
+                            **figures,
+                        }
+                    )
+    return found
+
+
+def _step_window(trace: Trace, rank: int, planted: Planted) -> Interval:
+    name = f"Train step {planted.step}"
+    step = next(r for r in trace.ranges if r.rank == rank and r.name == name)
+    assert step.end is not None
+    return step.start, step.end
+
+
+def _measure_gaps(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    """The listed gaps of the planted cause that begin in the step."""
+    a, b = _step_window(trace, view.rank, planted)
+    gaps = _gaps_of_cause(view, planted.cause)
+    return _gap_figures([gap for gap in gaps if a <= gap[0] < b])
+
+
+def _measure_slow_step(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    """The longest gap of the planted cause that reaches into the step (it begins before)."""
+    a, b = _step_window(trace, view.rank, planted)
+    gaps = [g for g in _gaps_of_cause(view, planted.cause) if g[0] < b and g[1] > a]
+    return _gap_figures([max(gaps, key=lambda gap: gap[1] - gap[0])])
+
+
+def _gaps_of_cause(view: RankView, cause: str) -> list[Interval]:
+    return [g for g in view.gaps() if g[1] - g[0] >= GAP_THRESHOLD and view.cause(g) == cause]
+
+
+def _gap_figures(gaps: list[Interval]) -> dict[str, Any]:
+    return {
+        "window": [gaps[0][0], gaps[-1][1]],
+        "duration_ns": length(gaps),
+        "gaps": len(gaps),
+        "longest_ns": max(e - s for s, e in gaps),
+    }
+
+
+def _measure_pageable(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    a, b = _step_window(trace, view.rank, planted)
+    copy = next(
+        o for o in view.operations if o.kind == MEMCPY and o.target == 0 and a <= o.start < b
+    )
+    found = _measure_gaps(trace, view, planted)
+    return found | {
+        "window": [copy.start, found["window"][1]],
+        "copy_ns": copy.ns,
+        "copy_bytes": copy.bytes,
+    }
+
+
+def _measure_launch_bound(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    a, b = _step_window(trace, view.rank, planted)
+    short = {kernel.short for kernel in SMALL}
+    run = [o for o in view.operations if a <= o.start < b and o.kernel and o.kernel.short in short]
+    window = span(run)
+    busy = sum(o.ns for o in run)
+    late = sum(view.calls[o.correlation].start > before.end for before, o in pairwise(run))
+    return {
+        "window": list(window),
+        "duration_ns": window[1] - window[0],
+        "operations": len(run),
+        "busy_ns": busy,
+        "idle_ns": window[1] - window[0] - busy,
+        "late_calls": late,
+    }
+
+
+def _measure_exposed(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    """The longest collective of the step, and how much of it no compute hides."""
+    a, b = _step_window(trace, view.rank, planted)
+    longest = max(
+        (o for o in view.operations if category(o) == "comm" and a <= o.start < b),
+        key=lambda o: o.ns,
+    )
+    own = [(longest.start, longest.end)]
+    return {
+        "window": list(own[0]),
+        "duration_ns": length(minus(own, view.covered("compute"))),
+        "kernel_ns": longest.ns,
+    }
+
+
+def _measure_straggler(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+    """How much longer the compute kernels of the loop take than on the first rank."""
+
+    def compute(rank: int) -> int:
+        loop = (o for o in trace.operations if o.rank == rank and o.phase is Phase.LOOP)
+        return sum(o.ns for o in loop if category(o) == "compute")
+
+    return {
+        "window": list(span(view.operations)),
+        "duration_ns": compute(view.rank) - compute(0),
+        "compute_ns": compute(view.rank),
+        "other_compute_ns": compute(0),
+        "slowdown_permille": planted.permille,
+    }
+
+
+_MEASURES: Final = {
+    "sync_stall": _measure_gaps,
+    "pageable_copy": _measure_pageable,
+    "launch_bound": _measure_launch_bound,
+    "exposed_communication": _measure_exposed,
+    "slow_step": _measure_slow_step,
+    "straggler": _measure_straggler,
+}

@@ -1,4 +1,4 @@
-"""The one door: makes the demo report, its truth and its NCCL log."""
+"""The one door: runs the ranks side by side, and writes report, truth and NCCL log."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.demo import nccl_log, problems, schema
+from nsys_tui.demo import background, nccl_log, problems, schema
+from nsys_tui.demo.events import Trace
+from nsys_tui.demo.machine import Rank
 from nsys_tui.demo.rows import Rows
-from nsys_tui.demo.run import simulate
 from nsys_tui.demo.tiling import tiling_for
+from nsys_tui.demo.training import program
 from nsys_tui.demo.truth import truth
 from nsys_tui.demo.write import write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from nsys_tui.demo.events import Collective, Operation
+
+WIRE_BYTES_PER_US: Final = 21_000
+COLLECTIVE_LATENCY: Final = 17_000
 MAX_GPUS: Final = 8
 MAX_STEPS: Final = 500
 """Each simulated step takes 70 ms and 3.4 MB of memory; ``kernels`` makes longer runs of few."""
@@ -71,3 +78,29 @@ def make_report(
         truth_path.write_text(json.dumps(figures, indent=1) + "\n")
     logs = [] if log_path is None else nccl_log.write_logs(log_path, trace)
     return Made(output, truth_path, logs, tiling.kernels)
+
+
+def simulate(steps: int = problems.DEFAULT_STEPS, gpus: int = 2, functions: bool = True) -> Trace:
+    """Simulates the run and returns all its events; the same arguments give the same events."""
+    trace = Trace(steps=steps)
+    slow = problems.STRAGGLER_PERMILLE
+    ranks = [Rank(trace, i, gpus, slow if i == gpus - 1 else 0) for i in range(gpus)]
+    running = [program(rank, steps, functions) for rank in ranks]
+    while parts := [part for part in (next(p, None) for p in running) if part is not None]:
+        _join(trace, parts, gpus)
+    last = max(rank.main.clock for rank in ranks)
+    trace.duration = last + 12_000_000
+    background.add(trace)
+    return trace
+
+
+def _join(trace: Trace, parts: Sequence[tuple[Rank, Collective, Operation]], world: int) -> None:
+    """Ends a collective on all ranks: after the last one has come, and the bytes have crossed."""
+    arrived = max(done.start for _, _, done in parts)
+    wire = 2 * (world - 1) * parts[0][1].bytes // world
+    ended = arrived + COLLECTIVE_LATENCY + wire * 1000 // WIRE_BYTES_PER_US
+    for rank, part, done in parts:
+        done.end = ended + rank.noise.below(1_500)
+        rank.nccl.ready = done.end
+        part.start, part.end = done.start, done.end
+        trace.collectives.append(part)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.demo import session
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET
-from nsys_tui.demo.ids import HW_VM, global_tid
-from nsys_tui.demo.tables import Row, Tables
+from nsys_tui.demo.tables import HW_VM, Row, Tables, global_tid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

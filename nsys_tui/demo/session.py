@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.demo import schema
-from nsys_tui.demo.ids import HW_VM, global_tid
+from nsys_tui.demo.tables import HW_VM, global_tid
 
 if TYPE_CHECKING:
     from nsys_tui.demo.events import RankInfo

@@ -1,8 +1,8 @@
-"""The tables of a report in the making: rows by column name, and the strings they point to."""
+"""The tables of a report in the making: rows by column name, the strings and ids they point to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.demo.events import Phase
 
@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from nsys_tui.demo.events import Trace
 
 Row = dict[str, Any]
+HW_VM: Final = 0x0001
+"""Hardware 0, virtual machine 1: what most Linux reports have in the top 16 bits."""
+
+
+def global_tid(pid: int, tid: int = 0) -> int:
+    """HW:8 | VM:8 | PID:24 | TID:24; with thread 0 the key of the process."""
+    return HW_VM << 48 | (pid & 0xFFFFFF) << 24 | tid & 0xFFFFFF
 
 
 class Tables:

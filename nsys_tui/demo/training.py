@@ -1,7 +1,7 @@
 """The program each rank runs: GPT-2 training steps with llm.c's ranges and kernels.
 
 A rank is a generator that stops at every collective, so that the ranks can be joined there; see
-``run.simulate``. As in PyTorch, the backward pass is launched by an autograd thread and batches
+``report.simulate``. As in PyTorch, the backward pass is launched by an autograd thread and batches
 come from a data-loader thread.
 """
 

@@ -6,7 +6,7 @@ gap's cause follows the call of the operation that ends it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from nsys_tui.demo.brute import (
     Interval,
@@ -20,17 +20,15 @@ from nsys_tui.demo.brute import (
     union,
 )
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Phase
-from nsys_tui.demo.planted import planted_problems
+from nsys_tui.demo.problems import GAP_THRESHOLD, planted_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from nsys_tui.demo.events import Call, Operation, Trace
+    from nsys_tui.demo.events import Operation, Trace
     from nsys_tui.demo.tiling import Tiling
 
     Parts = Sequence[tuple[int, Sequence[Operation]]]
-
-GAP_THRESHOLD: Final = 10_000
 
 
 def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:
@@ -58,7 +56,7 @@ def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:
     }
     if tiling.copies == 1:
         found |= {
-            "api": _api(trace.calls),
+            "api": _sums((call.name, call.end - call.start) for call in trace.calls),
             "nvtx": _nvtx(trace),
             "collectives": _collectives(trace),
             "folded": _folded(views),
@@ -128,17 +126,12 @@ def _gaps(view: RankView, whole: Interval) -> dict[str, Any]:
     """Idle time between operations by cause; before the first and after the last apart."""
     first, last = span(view.operations)
     gaps = [(start, end, view.cause((start, end))) for start, end in view.gaps()]
-    causes: dict[str, dict[str, int]] = {}
-    for start, end, cause in gaps:
-        entry = causes.setdefault(cause, {"count": 0, "total_ns": 0})
-        entry["count"] += 1
-        entry["total_ns"] += end - start
     return {
         "head_ns": first - whole[0],
         "tail_ns": whole[1] - last,
         "count": len(gaps),
         "total_ns": sum(end - start for start, end, _ in gaps),
-        "by_cause": causes,
+        "by_cause": _sums((cause, end - start) for start, end, cause in gaps),
         "threshold_ns": GAP_THRESHOLD,
         "listed": [
             {"start": start, "end": end, "cause": cause}
@@ -177,12 +170,13 @@ def _copies(parts: Parts) -> dict[str, dict[str, int]]:
     return found
 
 
-def _api(calls: Sequence[Call]) -> dict[str, dict[str, int]]:
+def _sums(named: Iterable[tuple[str, int]]) -> dict[str, dict[str, int]]:
+    """How many there are of each name, and their time."""
     found: dict[str, dict[str, int]] = {}
-    for call in calls:
-        entry = found.setdefault(call.name, {"count": 0, "total_ns": 0})
+    for name, ns in named:
+        entry = found.setdefault(name, {"count": 0, "total_ns": 0})
         entry["count"] += 1
-        entry["total_ns"] += call.end - call.start
+        entry["total_ns"] += ns
     return found
 
 
