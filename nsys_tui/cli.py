@@ -215,7 +215,7 @@ def _screened() -> AbstractContextManager[object]:
 
 
 def _tell(text: str) -> None:
-    from nsys_tui.commands.destinations import say
+    from nsys_tui.commands.printing import say
 
     with suppress(OSError):  # where stderr is full too, the exit code has to do
         say(text)

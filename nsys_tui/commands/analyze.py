@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import add_question, part_from
-from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables, room
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.finding import Severity
     from nsys_tui.analysis.rules.ranking import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import parse_rule
-    from nsys_tui.commands.destinations import room
     from nsys_tui.text.folding import fitted
 
     if arguments.help_rules:

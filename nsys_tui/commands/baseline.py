@@ -8,15 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.commands.destinations import say, write
-from nsys_tui.commands.options import (
-    add_format,
-    add_names,
-    add_reading,
-    add_report,
-    add_scope,
-    part_from,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import say, write
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.model.table import (
     Column,
@@ -52,20 +45,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     added = actions.add_parser(
         "add", help="measure reports and add each as a run to a file, for compare --baseline-file"
     )
-    add_report(save)
+    options.add_report(save)
     added.add_argument("reports", metavar="REPORT", nargs="+", help="one run each")
-    add_reading(added)
+    options.add_reading(added)
     for measuring in (save, added):
-        add_scope(measuring)
+        options.add_scope(measuring)
         measuring.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
-        add_names(measuring, "of kernels", "normalised")
+        options.add_names(measuring, "of kernels", "normalised")
     added.add_argument("--file", type=Path, required=True, help="made if it is not there")
     added.add_argument("--label", metavar="TEXT", help="what the run is called (default: its file)")
     runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
     runs.add_argument("file", metavar="FILE", type=Path)
-    add_format(runs, "commands.baseline:runs_schema", ("text", "json"))
+    options.add_format(runs, "commands.baseline:runs_schema", ("text", "json"))
     listed = actions.add_parser("list", help="all baselines (the default)")
-    add_format(listed, "commands.baseline:schema", ("text", "json"))
+    options.add_format(listed, "commands.baseline:schema", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
 
@@ -85,7 +78,7 @@ def _add(arguments: argparse.Namespace) -> int:
     runs = []
     for path in arguments.reports:
         arguments.report = path
-        report, scope = part_from(arguments)
+        report, scope = options.part_from(arguments)
         side = _measured(arguments, report, scope)
         label = arguments.label or report.path.stem
         data = report.metadata
@@ -112,7 +105,7 @@ def _save(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baselines
     from nsys_tui.reader.filecheck import report_id
 
-    report, scope = part_from(arguments)
+    report, scope = options.part_from(arguments)
     side = _measured(arguments, report, scope)
     side = replace(side, findings=tuple(map(Found.of, find(report, scope))))
     path = baselines.save(arguments.name, side, report.path, report_id(report.path))

@@ -6,16 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import (
-    add_format,
-    add_reading,
-    add_rows,
-    add_scope,
-    add_sections,
-    csv_section,
-    log_to,
-    rows_shown,
-)
+from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import NoDataError, UsageError
 
@@ -62,25 +53,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="NCCL_DEBUG logs that tell the sizes",
     )
-    add_scope(parser)
-    add_format(parser, "analysis.nccl.tables")
-    add_sections(
+    options.add_scope(parser)
+    options.add_format(parser, "analysis.nccl.tables")
+    options.add_sections(
         parser,
         _SECTIONS,
         f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by default"
         " collectives, and json everything",
     )
     text = f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)"
-    add_rows(parser, "--top", text)
-    add_reading(parser)
+    options.add_rows(parser, "--top", text)
+    options.add_reading(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Joins and prints."""
     if arguments.log:
-        log_to(arguments.log)
+        options.log_to(arguments.log)
     if arguments.format in ("csv", "tsv"):
-        csv_section(arguments.section, "collectives")
+        options.csv_section(arguments.section, "collectives")
     logged = None
     if arguments.nccl_log:
         from nsys_tui.logs import read_logs
@@ -209,10 +200,10 @@ def print_collectives(
         print_document(DOCUMENT, found, found, found.notes, *(one.report.notes for one in traced))
         return
     if fmt in DATA_FORMATS:
-        name = csv_section(sections, "collectives")
-        print_tables([TABLES[name](found, rows_shown(top, None))], fmt)
+        name = options.csv_section(sections, "collectives")
+        print_tables([TABLES[name](found, options.rows_shown(top, None))], fmt)
         return
-    rows = rows_shown(top, _ROWS_OF_TEXT if fmt == "table" else None)
+    rows = options.rows_shown(top, _ROWS_OF_TEXT if fmt == "table" else None)
     tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
     if "collectives" not in (sections or _SECTIONS):
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))

@@ -8,19 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import append_summary, room, say, text_file, write
-from nsys_tui.commands.options import (
-    add_format,
-    add_names,
-    add_overwriting,
-    add_reading,
-    add_rows,
-    add_scope,
-    add_step_summary,
-    count,
-    opener,
-)
-from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_painted, print_tables
+from nsys_tui.commands import options, printing
 from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -61,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline-file", type=Path, metavar="FILE", help="compare with all runs in this file"
     )
-    add_reading(parser)
+    options.add_reading(parser)
     _add_parts(parser)
     _add_judging(parser)
     _add_output(parser)
@@ -81,7 +69,7 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--iteration", metavar="REGEX", help="NVTX names that are steps, instead of the usual ones"
     )
-    add_scope(group)
+    options.add_scope(group)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
@@ -108,8 +96,10 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         help="standard deviation from run to run, where too few runs show it (default 2%%)",
     )
     group.add_argument("--force", action="store_true", help="compare also what does different work")
-    group.add_argument("--seed", type=count, metavar="N", help="seed of the bootstrap intervals")
-    add_names(
+    group.add_argument(
+        "--seed", type=options.count, metavar="N", help="seed of the bootstrap intervals"
+    )
+    options.add_names(
         group,
         "how kernels are named, and so which are one (default: normalised, or as in the baseline)",
         None,
@@ -124,11 +114,11 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    add_format(group, "analysis.compare.answer", FORMATS)
+    options.add_format(group, "analysis.compare.answer", FORMATS)
     group.add_argument(
         "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
     )
-    add_rows(group, "--top", "rows of a table, 0 for all (default 15)", 15)
+    options.add_rows(group, "--top", "rows of a table, 0 for all (default 15)", 15)
     group.add_argument(
         "--folded",
         action="store_true",
@@ -140,8 +130,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--junit", type=Path, metavar="FILE", help="also write the gates as JUnit XML"
     )
-    add_step_summary(group)
-    add_overwriting(group)
+    options.add_step_summary(group)
+    options.add_overwriting(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -189,7 +179,7 @@ def _sides(
         arguments.names = compare_sides.kernel_names(
             arguments.names, named.side.style, f"baseline {named.name}"
         )
-        report = opener(arguments)(arguments.reports[0])
+        report = options.opener(arguments)(arguments.reports[0])
         part = compare_sides.part_of(arguments, report, "b")
         side = part.cache.measured(part.plan, part.label, part.identity)
         return (compare_sides.baseline_side(named), side), (None, part)
@@ -208,9 +198,9 @@ def _status(arguments: argparse.Namespace, found: Comparison, results: Sequence[
     for result in results:
         if result.verdict in ("worse", "inconclusive", "not comparable"):
             hit = {"worse": "hit"}.get(str(result.verdict), str(result.verdict))
-            say(f"nsys-tui: gate {result.gate.text} {hit}: {result.reason}")
+            printing.say(f"nsys-tui: gate {result.gate.text} {hit}: {result.reason}")
     if not results and found.verdict == "not comparable":
-        say(f"nsys-tui: not comparable: {found.judgement.reason}")
+        printing.say(f"nsys-tui: not comparable: {found.judgement.reason}")
     if results and "worse" in verdicts:
         return GATE_HIT
     if "not comparable" in verdicts:
@@ -268,8 +258,10 @@ def _print(
     sections = tuple(arguments.section or SECTIONS)
     top = max(arguments.top, 0)
     if arguments.format in ("text", "table"):
-        wide = room(sys.stdout)
-        print_painted([text.as_text(found, sections, top, wide), text.gates_as_text(results)])
+        wide = printing.room(sys.stdout)
+        printing.print_painted(
+            [text.as_text(found, sections, top, wide), text.gates_as_text(results)]
+        )
         sys.stdout.flush()
     told = arguments.format not in ("csv", "tsv") or arguments.step_summary
     if parts and told and "findings" in sections:
@@ -278,20 +270,22 @@ def _print(
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
-        print_document(DOCUMENT, replace(found, gates=results), None, found.notes, only=only)
-    elif arguments.format in DATA_FORMATS:
-        print_tables([rows_table(found, sections)], arguments.format)
+        printing.print_document(
+            DOCUMENT, replace(found, gates=results), None, found.notes, only=only
+        )
+    elif arguments.format in printing.DATA_FORMATS:
+        printing.print_tables([rows_table(found, sections)], arguments.format)
     elif arguments.format == "markdown":
-        write(sys.stdout, [markdown])
+        printing.write(sys.stdout, [markdown])
     elif arguments.format == "html":
-        print_tables(text.all_tables(found, sections, top), "html")
+        printing.print_tables(text.all_tables(found, sections, top), "html")
     elif "findings" in sections:
-        print_painted([text.findings_as_text(found, wide)])
+        printing.print_painted([text.findings_as_text(found, wide)])
     if arguments.junit:
-        with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
+        with printing.text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
             file.write(text.gates_as_junit(found, results, arguments.inconclusive == "fail"))
     if arguments.step_summary:
-        append_summary(arguments.step_summary, markdown)
+        printing.append_summary(arguments.step_summary, markdown)
 
 
 def _stacks(arguments: argparse.Namespace, first: Part, second: Part) -> None:
@@ -302,10 +296,10 @@ def _stacks(arguments: argparse.Namespace, first: Part, second: Part) -> None:
     what = "ns per steady step" if stacks.by_step else "ns"
     if arguments.svg:
         graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
-        with text_file(arguments.svg, overwrite=arguments.force_overwrite) as file:
+        with printing.text_file(arguments.svg, overwrite=arguments.force_overwrite) as file:
             file.write(graph)
-        say(f"nsys-tui: differential flame graph in {arguments.svg}")
+        printing.say(f"nsys-tui: differential flame graph in {arguments.svg}")
     if arguments.folded:
         for line in differential_lines(stacks):
             sys.stdout.write(line + "\n")
-        say(f"nsys-tui: the two numbers are {what} of A and of B")
+        printing.say(f"nsys-tui: the two numbers are {what} of A and of B")

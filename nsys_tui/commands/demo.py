@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import add_overwriting
+from nsys_tui.commands.printing import say
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:

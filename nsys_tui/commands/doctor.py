@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.commands.destinations import room
 from nsys_tui.commands.open import add_looks, settings
+from nsys_tui.commands.printing import room
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
 from nsys_tui.text.folding import wrapped

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nsys_tui import errors
-from nsys_tui.commands.destinations import room, write
+from nsys_tui.commands.printing import room, write
 from nsys_tui.errors import EXIT_CODES, OK, NsysTuiError, UsageError
 from nsys_tui.text.folding import wrapped
 

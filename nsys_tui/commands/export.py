@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, opened, say, write
-from nsys_tui.commands.options import (
-    SCHEMA,
-    add_format,
-    add_overwriting,
-    add_report,
-    add_scope,
-    part_from,
-    print_rows_schema,
-    rows_told,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import CONSOLE, opened, say, write, write_table
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
 
@@ -42,38 +32,39 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser, optional=True)
+    options.add_report(parser, optional=True)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
-    add_format(parser, "", FORMATS)
+    options.add_format(parser, "", FORMATS)
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
-    add_overwriting(parser)
-    add_scope(parser)
+    options.add_overwriting(parser)
+    options.add_scope(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the table or the trace."""
-    if rows_told(arguments):
+    if options.rows_told(arguments):
         return OK
     if not (arguments.table or arguments.perfetto):
         raise UsageError("which table?", hint="--table kernels, or a trace: --perfetto FILE")
     if arguments.format == "parquet" and arguments.output == CONSOLE and not arguments.perfetto:
         raise UsageError("Parquet is no text", hint="name a file with -o FILE")
-    report, scope = part_from(arguments)
+    report, scope = options.part_from(arguments)
     if arguments.perfetto:
         from nsys_tui.export.perfetto import trace
 
         target = arguments.perfetto
-        with opened(target, Path(target), overwrite=arguments.force_overwrite) as stream:
+        with opened(target, overwrite=arguments.force_overwrite) as stream:
             write(stream, trace(report, scope))
         _told(target)
         return OK
     table = _table(report, arguments.table, scope, arguments.window is not None)
-    if arguments.format == SCHEMA:
-        print_rows_schema(table)
+    if arguments.format == options.SCHEMA:
+        options.print_rows_schema(table)
     else:
-        _write_table(arguments, table)
+        overwrite = arguments.force_overwrite
+        write_table(table, arguments.format, arguments.output, overwrite=overwrite)
         _told(arguments.output)
     return OK
 
@@ -92,16 +83,3 @@ def _table(report: Report, name: str, scope: Scope, clip: bool) -> Table:
     from nsys_tui.analysis.stats.reports import run_report
 
     return run_report(report, name, Query(report, scope, clip=clip))
-
-
-def _write_table(arguments: argparse.Namespace, table: Table) -> None:
-    path, overwrite = Path(arguments.output), arguments.force_overwrite
-    if arguments.format == "parquet":
-        from nsys_tui.export.tables import write_parquet
-
-        write_parquet(table, path, overwrite=overwrite)
-        return
-    from nsys_tui.text.tables import chunks
-
-    with opened(arguments.output, path, overwrite=overwrite) as stream:
-        write(stream, chunks(table, arguments.format))

@@ -7,21 +7,8 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import say
-from nsys_tui.commands.options import (
-    TABLE_FORMATS,
-    add_choice,
-    add_format,
-    add_overwriting,
-    add_reading,
-    add_rows,
-    add_sections,
-    choice_from,
-    csv_section,
-    log_to,
-    positive,
-    rows_shown,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import say
 from nsys_tui.errors import (
     UNREADABLE,
     EmptyAnswerError,
@@ -40,7 +27,7 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.summary import Options
 
-FORMATS = (*TABLE_FORMATS, "parquet")
+FORMATS = (*options.TABLE_FORMATS, "parquet")
 SECTIONS = (
     "reports",
     "ranks",
@@ -114,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_computing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
-        type=positive,
+        type=options.positive,
         metavar="N",
         help="processes here (default: one per processor), or jobs with --slurm (default 4)",
     )
@@ -157,7 +144,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         help="ranks by line: the name of a report and its ranks in the order of GPUs, such as "
         "node1.nsys-rep 8-15; overrides what the report tells",
     )
-    add_choice(parser)
+    options.add_choice(parser)
     part = parser.add_mutually_exclusive_group()
     part.add_argument(
         "--window",
@@ -175,15 +162,15 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--iteration", metavar="REGEX", help="NVTX ranges that are steps")
     parser.add_argument("--pace", metavar="NAME", help="kernel or NVTX range to follow over ranks")
-    add_reading(parser)
+    options.add_reading(parser)
     parser.add_argument(
         "--strict", action="store_true", help="exit with status 65 if any report was skipped"
     )
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
-    add_format(parser, "fleet.answer", FORMATS)
-    add_sections(
+    options.add_format(parser, "fleet.answer", FORMATS)
+    options.add_sections(
         parser,
         SECTIONS,
         f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
@@ -204,14 +191,14 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         "memory, 'GPU memory', or a GPU metric",
     )
     text = f"rows of each section, 0 for all (default {SHOWN} in tables, else all)"
-    add_rows(parser, "--top", text)
+    options.add_rows(parser, "--top", text)
     parser.add_argument(
         "-o",
         "--output",
         metavar="PATH",
         help="file for csv or parquet; a folder gets one file per section",
     )
-    add_overwriting(parser)
+    options.add_overwriting(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -230,14 +217,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
     """Prints the fleet."""
     if arguments.log:
-        log_to(arguments.log)
+        options.log_to(arguments.log)
     from nsys_tui.commands.fleet_output import print_fleet, prints_notes
 
     fleet = read_fleet(arguments, paths)
     if not prints_notes(arguments):
         for note in fleet.notes:
             say(f"nsys-tui: {note}")
-    shown = rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
+    shown = options.rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
     print_fleet(arguments, fleet, shown)
     seen = [len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members]
     if not (any(seen) or fleet.mpi_shares()):
@@ -267,7 +254,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.format == "parquet" and not arguments.output:
         raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
     if arguments.format in ("csv", "tsv") and not arguments.output:
-        csv_section(arguments.section, "ranks")
+        options.csv_section(arguments.section, "ranks")
     if arguments.output and arguments.format not in ("csv", "tsv", "parquet"):
         raise UsageError(
             f"-o writes csv and parquet, not {arguments.format}", hint="redirect stdout instead"
@@ -295,7 +282,7 @@ def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
         done = count
         _tell(path, result, count, total)
 
-    options = _options(arguments, config.analysis.communication)
+    asked = _options(arguments, config.analysis.communication)
     names: list[Path | str] = [*paths]
     try:
         with _engine(arguments) as engine:
@@ -303,7 +290,7 @@ def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
                 names = [*engine.per_node(arguments.reports)]
             return run_fleet(
                 names,
-                options,
+                asked,
                 engine=engine,
                 workers=arguments.workers or default_workers(),
                 opening=Opening(
@@ -371,7 +358,7 @@ def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Option
         patterns=patterns,
         step=arguments.step,
         nvtx=arguments.nvtx,
-        choice=choice_from(arguments),
+        choice=options.choice_from(arguments),
     )
 
 

@@ -6,22 +6,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
-from nsys_tui.commands.printing import print_document, print_tables
+from nsys_tui.commands import printing
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
 from nsys_tui.fleet.heat_maps import heat_text
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
 from nsys_tui.model.table import FACTS, table_of
-from nsys_tui.text.tables import chunks
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     import argparse
 
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.table import Table
 
 
 _READ = ("table", "markdown", "html")
@@ -52,7 +49,7 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) ->
         # A row for every rank and bin: half a million of them for a thousand ranks.
         chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
         told = "" if arguments.section else verdict(fleet)
-        print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen, told), None, fleet.notes)
+        printing.print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen, told), None, fleet.notes)
     elif fmt in _READ:
         _print_text(arguments, fleet, wanted, ask)
     else:
@@ -60,7 +57,7 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) ->
 
 
 def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    unicode, cells = speaks_unicode(sys.stdout), room(sys.stdout)
+    unicode, cells = printing.speaks_unicode(sys.stdout), printing.room(sys.stdout)
     tables = [
         heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
         if name == "heat"
@@ -70,7 +67,7 @@ def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], 
     if not arguments.section:
         title = f"Fleet of {plural(len(fleet.members), 'rank')}"
         tables.insert(0, table_of("verdict", title, FACTS, [("verdict", verdict(fleet))]))
-    print_tables(tables, arguments.format)
+    printing.print_tables(tables, arguments.format)
 
 
 def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
@@ -84,7 +81,10 @@ def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
             raise UsageError(
                 f"{len(asked)} sections do not fit into one file", hint="name a folder: -o DIR/"
             )
-        _write_one(SECTIONS[(asked or ["ranks"])[0]](fleet, ask), fmt, target, arguments)
+        table = SECTIONS[(asked or ["ranks"])[0]](fleet, ask)
+        printing.write_table(
+            table, fmt, arguments.output or printing.CONSOLE, overwrite=arguments.force_overwrite
+        )
         return
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -94,16 +94,5 @@ def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
         table = SECTIONS[name](fleet, ask)
         if table.columns:
             path = target / f"{name}.{fmt}"
-            _write_one(table, fmt, path, arguments)
-            say(f"nsys-tui: wrote {path}")
-
-
-def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Namespace) -> None:
-    if fmt == "parquet" and path is not None:
-        from nsys_tui.export.tables import write_parquet
-
-        write_parquet(table, path, overwrite=arguments.force_overwrite)
-        return
-    destination = CONSOLE if path is None else str(path)
-    with opened(destination, path or Path(), overwrite=arguments.force_overwrite) as stream:
-        write(stream, chunks(table, fmt))
+            printing.write_table(table, fmt, str(path), overwrite=arguments.force_overwrite)
+            printing.say(f"nsys-tui: wrote {path}")

@@ -6,7 +6,7 @@ import sys
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import write
+from nsys_tui.commands.printing import write
 from nsys_tui.errors import OK
 
 if TYPE_CHECKING:

@@ -7,14 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import (
-    add_format,
-    add_rows,
-    add_sections,
-    csv_section,
-    positive,
-    rows_shown,
-)
+from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 from nsys_tui.logs.section_names import SECTIONS, SUMMARY
@@ -92,7 +85,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--ranks",
-        type=positive,
+        type=options.positive,
         metavar="N",
         help="size of the communicators whose size no line tells, for wire bytes and bandwidth",
     )
@@ -103,7 +96,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--flops-per-token",
-        type=positive,
+        type=options.positive,
         metavar="N",
         help="for TFLOPs of trainers that print tokens/s only, such as llm.c",
     )
@@ -127,8 +120,8 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
-    add_format(parser, "logs.answer")
-    add_sections(
+    options.add_format(parser, "logs.answer")
+    options.add_sections(
         parser,
         tuple(dict.fromkeys(SECTIONS + _JOINED)),
         f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
@@ -136,7 +129,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
     text = f"rows of the long lists, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)"
-    add_rows(parser, "--top", text)
+    options.add_rows(parser, "--top", text)
     parser.add_argument(
         "--fail-on",
         choices=("mismatch", "behind", "torn", "timeout"),
@@ -204,7 +197,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """
     sections = set(arguments.section or ())
     if arguments.format in ("csv", "tsv"):
-        csv_section(arguments.section, "")
+        options.csv_section(arguments.section, "")
     if not arguments.report:
         if wrong := sorted(sections - set(SECTIONS)):
             raise UsageError(
@@ -276,10 +269,10 @@ def _print_tables(
     from nsys_tui.logs.sections import LogAnswer
 
     fmt = arguments.format
-    top = rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
+    top = options.rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
     answer = LogAnswer(result, hangs, bounds, top)
     if fmt in DATA_FORMATS:
-        name = csv_section(arguments.section, "per-op")
+        name = options.csv_section(arguments.section, "per-op")
         print_tables([tables.SECTIONS[name].table(answer)], fmt)
         return
     # That all ranks agree is worth a line too.

@@ -162,7 +162,7 @@ def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
     Raises:
         UsageError: there is no such screen or size, or the window is not one.
     """
-    from nsys_tui.commands.destinations import write
+    from nsys_tui.commands.printing import write
     from nsys_tui.ui.keymap import SCREENS
     from nsys_tui.units import parse_window
 

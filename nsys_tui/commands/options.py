@@ -185,7 +185,7 @@ def add_rows(
 
 def add_step_summary(parser: argparse._ActionsContainer) -> None:
     """Adds ``--step-summary``."""
-    from nsys_tui.commands.destinations import STEP_SUMMARY
+    from nsys_tui.commands.printing import STEP_SUMMARY
 
     parser.add_argument(
         "--step-summary",
@@ -307,7 +307,7 @@ def tell_notes(report: Report, name: str = "") -> None:
         report: the open report.
         name: stands before each sentence where a verb reads several reports.
     """
-    from nsys_tui.commands.destinations import say
+    from nsys_tui.commands.printing import say
 
     head = f"note: {name}: " if name else "note: "
     report.notes.listen(lambda note: say(head + note.text))

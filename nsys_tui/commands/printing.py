@@ -1,23 +1,175 @@
-"""How verbs print what they found: tables for people or files, or one JSON document."""
+"""How and where verbs print: stdout, a file, another program's input; and notes beside that."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
+import subprocess
 import sys
+import textwrap
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
 
-from nsys_tui.commands.destinations import in_colour, room, speaks_unicode, write
+from nsys_tui.errors import UsageError
+from nsys_tui.names import visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_tui.model.table import Document, Table
 
+CONSOLE: Final = "-"
+STEP_SUMMARY: Final = Path("$GITHUB_STEP_SUMMARY")
+"""Stands for the file that the environment names."""
 DATA_FORMATS: Final = ("json", "csv", "tsv")
 """Formats for programs: nothing is cut off, and csv and tsv hold one table."""
-
 BARRED: Final = 100
 """Cells of a terminal's line from which there is room for bars beside figures."""
+
+
+@contextlib.contextmanager
+def opened(destination: str, *, overwrite: bool) -> Iterator[IO[str]]:
+    """A text stream to write to.
+
+    Args:
+        destination: ``-`` for stdout, ``@program arguments`` for a program's input, else a file.
+        overwrite: replace a file that exists.
+
+    Raises:
+        UsageError: the file exists or cannot be written, or the program cannot be started.
+    """
+    if destination == CONSOLE:
+        yield sys.stdout
+    elif destination.startswith("@"):
+        with _piped(destination[1:]) as stream:
+            yield stream
+    else:
+        with text_file(Path(destination), overwrite=overwrite) as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def text_file(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
+    """A file to write text to; one that cannot be finished does not stay.
+
+    Raises:
+        UsageError: the file exists or cannot be written.
+    """
+    try:
+        stream = path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with stream:
+            yield stream
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                path.unlink()
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise
+
+
+@contextlib.contextmanager
+def _piped(command: str) -> Iterator[IO[str]]:
+    # Split into words and started without a shell: nothing of a report is ever interpreted.
+    try:
+        words = shlex.split(command)
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, text=True, encoding="utf-8", errors="backslashreplace"
+        )
+    except (ValueError, IndexError) as error:
+        raise UsageError(f"not a command: @{command}", hint="write -o '@less -S'") from error
+    except OSError as error:
+        raise UsageError(f"cannot start {words[0]}: {error.strerror}") from error
+    stream = process.stdin
+    assert stream is not None
+    try:
+        yield stream
+    except BrokenPipeError:
+        pass  # The program has read enough.
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+        if process.wait():
+            say(f"nsys-tui: {words[0]} ended with {process.returncode}")
+
+
+def append_summary(path: Path, markdown: str) -> None:
+    """Appends to the summary of a CI job's step.
+
+    Raises:
+        UsageError: no file is named, or it cannot be written.
+    """
+    if path == STEP_SUMMARY:
+        named = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not named:
+            raise UsageError(
+                "GITHUB_STEP_SUMMARY is not set", hint="name a file: --step-summary FILE"
+            )
+        path = Path(named)
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(markdown + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write(stream: IO[str], pieces: Iterable[str]) -> None:
+    """Writes text, escaping what the stream's encoding cannot express."""
+    for piece in pieces:
+        try:
+            stream.write(piece)
+        except UnicodeEncodeError:
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            stream.write(piece.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def room(stream: IO[str]) -> int | None:
+    """Cells of a line where a stream goes to a terminal; None elsewhere, where lines are whole."""
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except OSError:
+        return None
+
+
+def in_colour(stream: IO[str]) -> bool:
+    """Whether tables are painted: on terminals that know colours, unless NO_COLOR is set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("dumb", "unknown", "")
+    return stream.isatty() and not plain
+
+
+def say(text: str, stream: IO[str] | None = None) -> None:
+    """Prints a note for people: harmless names, lines broken at spaces to fit.
+
+    Args:
+        text: the note.
+        stream: where it goes; stderr by itself.
+    """
+    stream = stream or sys.stderr
+    cells = room(stream)
+    for line in visible_lines(text).splitlines():
+        if cells is not None and len(line) > cells:
+            line = textwrap.fill(
+                line,
+                cells,
+                subsequent_indent="  ",
+                break_long_words=False,  # a path that is broken cannot be copied
+                break_on_hyphens=False,
+            )
+        write(stream, [f"{line}\n"])
+
+
+def speaks_unicode(stream: IO[str]) -> bool:
+    """Whether a stream can be sent line-drawing characters."""
+    return "utf" in (getattr(stream, "encoding", None) or "").lower()
 
 
 def print_tables(tables: Sequence[Table], fmt: str) -> None:
@@ -52,3 +204,20 @@ def print_document(
     from nsys_tui.text.documents import document_text
 
     write(sys.stdout, document_text(document, answer, shared, chain(*notes), only))
+
+
+def write_table(table: Table, fmt: str, destination: str, *, overwrite: bool) -> None:
+    """Writes one table; see ``opened``.
+
+    Raises:
+        UsageError: the file exists or cannot be written, or pyarrow is needed and missing.
+    """
+    if fmt == "parquet" and destination != CONSOLE:
+        from nsys_tui.export.tables import write_parquet
+
+        write_parquet(table, Path(destination), overwrite=overwrite)
+        return
+    from nsys_tui.text.tables import chunks
+
+    with opened(destination, overwrite=overwrite) as stream:
+        write(stream, chunks(table, fmt))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import say
+from nsys_tui.commands.printing import say
 from nsys_tui.errors import UsageError
 from nsys_tui.paths import existing_path, given_path, is_there
 from nsys_tui.units import format_bytes

@@ -6,14 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, append_summary, opened, say, write
-from nsys_tui.commands.options import (
-    add_overwriting,
-    add_reading,
-    add_scope,
-    add_step_summary,
-    part_from,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import CONSOLE, append_summary, opened, say, write
 from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
@@ -45,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", action="store_true", help="of two reports: first what changed from A to B"
     )
     together.add_argument("--fleet", action="store_true", help="what ranks of one run say together")
-    add_reading(parser)
-    add_scope(parser)
+    options.add_reading(parser)
+    options.add_scope(parser)
     parser.add_argument(
         "--format", choices=FORMATS, help="html (default), or md for Markdown (by FILE's ending)"
     )
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
-    add_step_summary(parser)
-    add_overwriting(parser)
+    options.add_step_summary(parser)
+    options.add_overwriting(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,12 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     text = summary if is_markdown else page(reports, title, first)
     if arguments.step_summary:
         append_summary(arguments.step_summary, summary)
-    path = Path(arguments.output)
     if arguments.output != CONSOLE or not arguments.step_summary:
-        with opened(arguments.output, path, overwrite=arguments.force_overwrite) as stream:
+        with opened(arguments.output, overwrite=arguments.force_overwrite) as stream:
             write(stream, [text])
     if arguments.output != CONSOLE:
-        say(f"nsys-tui: wrote {path} ({len(text.encode('utf-8', 'replace')):,} bytes)")
+        say(f"nsys-tui: wrote {arguments.output} ({len(text.encode('utf-8', 'replace')):,} bytes)")
     return OK
 
 
@@ -97,7 +90,7 @@ def _told(arguments: argparse.Namespace) -> list[Shared]:
     found = []
     for name in arguments.reports:
         arguments.report = name
-        found.append(shared(*part_from(arguments)))
+        found.append(shared(*options.part_from(arguments)))
     return found
 
 

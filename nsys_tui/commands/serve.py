@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from nsys_tui.analysis.links import Place, link, split_link
-    from nsys_tui.commands.destinations import say
+    from nsys_tui.commands.printing import say
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
     from nsys_tui.reader.settings import open_configured

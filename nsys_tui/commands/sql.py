@@ -6,16 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.options import (
-    SCHEMA,
-    add_format,
-    add_report,
-    add_rows,
-    open_from,
-    print_rows_schema,
-    rows_shown,
-    rows_told,
-)
+from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS
 from nsys_tui.errors import OK, UsageError
 
@@ -39,7 +30,7 @@ EPILOG = "Times are ns since the session began, utc_ns is ns since 1970; --table
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser, optional=True)
+    options.add_report(parser, optional=True)
     parser.add_argument(
         "query", nargs="?", metavar="QUERY", help="one SELECT; - for standard input"
     )
@@ -47,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", action="store_true", help="list views and tables with their columns instead"
     )
-    add_format(parser, "")
-    add_rows(
+    options.add_format(parser, "")
+    options.add_rows(
         parser, "--limit", f"rows to print, 0 for all (default {SHOWN}; all in csv, tsv and json)"
     )
     parser.add_argument(
@@ -59,28 +50,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Asks, and prints the answer."""
-    from nsys_tui.commands.destinations import room, say, speaks_unicode, write
+    from nsys_tui.commands.printing import room, say, speaks_unicode, write
     from nsys_tui.config import load_config
     from nsys_tui.sql.console import Answer, Console
     from nsys_tui.text.formats import Format
     from nsys_tui.text.tables import chunks
     from nsys_tui.units import format_count, parse_duration
 
-    if rows_told(arguments):
+    if options.rows_told(arguments):
         return OK
     timeout = parse_duration(arguments.timeout)
     if timeout <= 0:
         raise UsageError(f"--timeout {arguments.timeout}: no query is answered in no time")
     query = "" if arguments.tables else _query(arguments)
-    console = Console(open_from(arguments), load_config().analysis.communication)
-    every = arguments.format in (*DATA_FORMATS, SCHEMA)
-    limit = rows_shown(arguments.limit, None if every else SHOWN)
+    console = Console(options.open_from(arguments), load_config().analysis.communication)
+    every = arguments.format in (*DATA_FORMATS, options.SCHEMA)
+    limit = options.rows_shown(arguments.limit, None if every else SHOWN)
     if arguments.tables:
         answer = Answer(_tables(console), more=False)
     else:
         answer = console.run(query, limit=limit, timeout_s=timeout / 1e9)
-    if arguments.format == SCHEMA:
-        print_rows_schema(answer.table)
+    if arguments.format == options.SCHEMA:
+        options.print_rows_schema(answer.table)
         return OK
     chosen = Format(arguments.format, room=room(sys.stdout), limit=None)
     write(sys.stdout, chunks(answer.table, chosen, ascii_only=not speaks_unicode(sys.stdout)))

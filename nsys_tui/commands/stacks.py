@@ -7,16 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import say, text_file
-from nsys_tui.commands.options import (
-    add_format,
-    add_names,
-    add_overwriting,
-    add_report,
-    add_scope,
-    open_from,
-    scope_from,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import say, text_file
 from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
@@ -40,18 +32,18 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser)
-    add_scope(parser)
+    options.add_report(parser)
+    options.add_scope(parser)
     parser.add_argument(
         "--source",
         choices=("gpu", "cpu", "cuda", "osrt", "off"),
         help="GPU time by NVTX path, CPU samples, CUDA API or OS runtime backtraces, time off the "
         "CPU by OS call (default: GPU time; without GPU work the first of these with data)",
     )
-    add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
+    options.add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
-    add_overwriting(parser)
-    add_names(parser, "how the kernels at the leaves are named", "full")
+    options.add_overwriting(parser)
+    options.add_names(parser, "how the kernels at the leaves are named", "full")
     parser.add_argument(
         "--across-threads",
         action="store_true",
@@ -97,7 +89,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Folds one report and writes the result."""
-    report = open_from(arguments)
+    report = options.open_from(arguments)
     stacks = _fold(arguments, report)
     parts = _rendered(arguments, stacks, report)
     _write(parts, arguments.output, overwrite=arguments.force_overwrite)
@@ -112,7 +104,7 @@ def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
     source, rules = _source(arguments, report), _rules(arguments)
     if source is not StackSource.GPU and arguments.across_threads:
         raise UsageError("--across-threads belongs to --source gpu")
-    scope = scope_from(arguments, report)
+    scope = options.scope_from(arguments, report)
     if source is not StackSource.GPU:
         return host_stacks(report, source, scope, rules)
     return gpu_stacks(

@@ -9,16 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
-from nsys_tui.commands.options import (
-    SCHEMA,
-    add_overwriting,
-    add_report,
-    add_scope,
-    open_from,
-    print_schema,
-    scope_from,
-)
+from nsys_tui.commands import options
+from nsys_tui.commands.printing import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
 from nsys_tui.text.formats import KINDS, Format, parse_format
 
@@ -45,7 +37,7 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser, optional=True)
+    options.add_report(parser, optional=True)
     parser.add_argument(
         "-r", "--report", dest="reports", action="append", default=[],
         metavar="NAME[:ARG...][,NAME...]", help="report to print; repeatable",
@@ -53,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
         help=f"{', '.join(KINDS)}, or . for the default: column on the console, csv elsewhere;"
-        f" {SCHEMA} describes what json prints, of a report with all its columns",
+        f" {options.SCHEMA} describes what json prints, of a report with all its columns",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
@@ -81,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     split = parser.add_mutually_exclusive_group()
     split.add_argument("--by-device", action="store_true", help="each GPU on its own")
     split.add_argument("--by-rank", action="store_true", help="each MPI rank or process on its own")
-    add_scope(parser)
-    add_overwriting(parser)
+    options.add_scope(parser)
+    options.add_overwriting(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no notices")
     parser.add_argument(
         "--sqlite", type=Path, metavar="FILE", help="the export to read; made of REPORT if missing"
@@ -130,9 +122,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_reports is not None:
         sys.stdout.write(fitted(reports_help(arguments.help_reports), room(sys.stdout)))
         return OK
-    wants_schema = SCHEMA in arguments.formats
+    wants_schema = options.SCHEMA in arguments.formats
     if wants_schema and arguments.report is None:
-        print_schema("text.documents:ROWS")
+        options.print_schema("text.documents:ROWS")
         return OK
     if wants_schema:
         arguments.formats = ["json"]
@@ -143,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     jobs = _jobs(arguments)
     _take_export(arguments)
-    report = open_from(arguments)
+    report = options.open_from(arguments)
     printer = _Printer(arguments, report, _query(arguments, report))
     if wants_schema:
         print(json.dumps(printer.schema(jobs), indent=1))
@@ -216,7 +208,7 @@ def _query(arguments: argparse.Namespace, report: Report) -> Query:
     if len(given) > 1:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{names} exclude each other")
-    scope = scope_from(arguments, report)
+    scope = options.scope_from(arguments, report)
     query = Query(report, scope, clip=arguments.clip or arguments.window is not None)
     if arguments.filter_time is not None:
         start, end = parse_window(arguments.filter_time)
@@ -257,9 +249,8 @@ class _Printer:
         if job.output == CONSOLE:
             write(sys.stdout, self._on_console(job, table, titled))
         elif table is not None:
-            path = job.path(self.report)
-            overwrite = self.arguments.force_overwrite
-            with opened(job.output, path, overwrite=overwrite) as stream:
+            place = job.output if job.output.startswith("@") else str(job.path(self.report))
+            with opened(place, overwrite=self.arguments.force_overwrite) as stream:
                 write(stream, self._text(job, table, stream))
 
     def print_object(self, jobs: Sequence[Job]) -> None:

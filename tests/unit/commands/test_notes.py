@@ -11,7 +11,7 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import say
+from nsys_tui.commands.printing import say
 
 if TYPE_CHECKING:
     from pathlib import Path
