@@ -229,12 +229,9 @@ class Profile:
         return frame
 
     def _scope(self, part: Part) -> Scope:
-        asked = {
-            f"{kind}s" if kind != "process" else "processes": (part[kind],)
-            for kind in ("device", "process", "stream")
-            if kind in part
-        }
-        choice = Choice(**asked)
+        choice = Choice(
+            *((part[k],) if k in part else None for k in ("process", "device", "stream"))
+        )
         for lacking in choice.lacking(self.report):
             raise UsageError(lacking.text, hint=lacking.hint)
         return choice.scope(self.report, self._window(part))

@@ -18,16 +18,7 @@ import warnings
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui import __version__
-from nsys_tui.errors import (
-    OK,
-    UNEXPECTED,
-    CancelledError,
-    EmptyAnswerError,
-    NoDataError,
-    NsysTuiError,
-    UsageError,
-)
+from nsys_tui import __version__, errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        raise errors.UsageError(message, hint=f"see {self.prog} --help")
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
@@ -127,23 +118,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = _run(words)
         sys.stdout.flush()
         return status
-    except NsysTuiError as error:
+    except errors.NsysTuiError as error:
         _tell(f"nsys-tui: {error}")
         return error.exit_code
     except _Terminated as error:
         return error.exit_code
     except KeyboardInterrupt:
         _tell("nsys-tui: interrupted")
-        return CancelledError.exit_code
+        return errors.CancelledError.exit_code
     except BrokenPipeError:
         # The reader of our output left (| head -1): not an error, and nothing more may be written.
-        return OK
+        return errors.OK
     except OSError as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
         place = f"cannot use {error.filename}" if error.filename else "cannot write the output"
         _tell(f"nsys-tui: {place}: {error.strerror or error}")
-        return UsageError.exit_code
+        return errors.UsageError.exit_code
     except Exception as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
@@ -153,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kind = type(error).__name__
         _tell(f"nsys-tui: unexpected fault: {kind}: {error}")
         _tell("set NSYS_TUI_DEBUG=1 to see where, and please report it")
-        return UNEXPECTED
+        return errors.UNEXPECTED
     finally:
         _settle_output()
 
@@ -245,7 +236,7 @@ def _check_verb(word: str) -> None:
     near = difflib.get_close_matches(word, VERBS, 1, 0.75)
     if near or word.isalpha():
         hint = f"did you mean nsys-tui {near[0]}?" if near else "nsys-tui --help lists the verbs"
-        raise UsageError(f"{word!r} is neither a verb nor a file", hint=hint)
+        raise errors.UsageError(f"{word!r} is neither a verb nor a file", hint=hint)
 
 
 def _run(words: list[str]) -> int:
@@ -269,12 +260,14 @@ def _run(words: list[str]) -> int:
         return int(done.code or 0)
     if unknown:
         own = f"nsys-tui {verb}" if verb else "nsys-tui"
-        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {own} --help")
+        raise errors.UsageError(
+            f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {own} --help"
+        )
     try:
         status: int = arguments.run(arguments)
-    except EmptyAnswerError:
+    except errors.EmptyAnswerError:
         raise
-    except NoDataError as error:
+    except errors.NoDataError as error:
         if getattr(arguments, "format", None) == "json":
             print(json.dumps({"no_data": error.title, "hint": error.hint or None}))
         raise

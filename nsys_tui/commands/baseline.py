@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import say, write
 from nsys_tui.errors import OK, UsageError
-from nsys_tui.model.table import (
-    Column,
-    Unit,
-    column,
-    number,
-    table_of,
-)
+from nsys_tui.model.table import Column, Unit, column, number, table_of
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -25,8 +19,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.export.baseline_files import Run
-    from nsys_tui.export.baselines import Baseline
+    from nsys_tui.export.baselines import Baseline, Run
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
 
@@ -70,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from nsys_tui.export import baseline_files
+    from nsys_tui.export import baselines
     from nsys_tui.units import plural
 
     if arguments.label and len(arguments.reports) > 1:
@@ -82,9 +75,9 @@ def _add(arguments: argparse.Namespace) -> int:
         side = _measured(arguments, report, scope)
         label = arguments.label or report.path.stem
         data = report.metadata
-        runs.append(baseline_files.run_of(side, label, data.host, data.session_start_utc_ns))
+        runs.append(baselines.run_of(side, label, data.host, data.session_start_utc_ns))
     for run in runs:
-        found = baseline_files.add(arguments.file, run)
+        found = baselines.add_run(arguments.file, run)
     print(arguments.file)
     say(f"nsys-tui: {plural(len(found.runs), 'run')} in {arguments.file}")
     return OK
@@ -136,9 +129,9 @@ def _list(arguments: argparse.Namespace) -> int:
 def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
-    from nsys_tui.export import baseline_files
+    from nsys_tui.export import baselines
 
-    runs = baseline_files.load(arguments.file).runs
+    runs = baselines.load_runs(arguments.file).runs
     table = table_of("runs", "Runs", _RUN_COLUMNS, runs)
     told = sentences(shifts([run.side for run in runs]), [run.side.label for run in runs])
     _print(table, arguments.format)

@@ -146,9 +146,9 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
     """
     from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
     from nsys_tui.analysis.compare.side import pooled_side
-    from nsys_tui.export import baseline_files
+    from nsys_tui.export import baselines
 
-    kept = baseline_files.load(arguments.baseline_file)
+    kept = baselines.load_runs(arguments.baseline_file)
     sides, name = [run.side for run in kept.runs], kept.path.name
     if not _alike(sides):
         raise UsageError(f"{name}: some of its runs have steps, others none", hint="add them again")
@@ -176,7 +176,7 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
 
 def _with_digests(side: Side) -> Side:
     """A side whose identity is written as in a baseline's file."""
-    from nsys_tui.export.baseline_files import digest
+    from nsys_tui.export.baselines import digest
 
     return replace(side, identity=digest(side.identity), run=digest(side.run))
 

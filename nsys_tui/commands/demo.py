@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import add_overwriting
+from nsys_tui.commands.options import add_overwriting, whole
 from nsys_tui.commands.printing import say
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import argparse
 
     from nsys_tui.demo.report import Made
 
@@ -55,21 +54,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--steps",
-        type=_from_to(1, MAX_STEPS),
+        type=whole(1, MAX_STEPS),
         default=DEFAULT_STEPS,
         metavar="N",
         help=f"training steps, up to {MAX_STEPS} (default {DEFAULT_STEPS})",
     )
     parser.add_argument(
         "--gpus",
-        type=_from_to(2, MAX_GPUS),
+        type=whole(2, MAX_GPUS),
         default=2,
         metavar="N",
         help=f"GPUs, one process each, 2 to {MAX_GPUS} (default 2)",
     )
     parser.add_argument(
         "--kernels",
-        type=_from_to(1, MAX_KERNELS),
+        type=whole(1, MAX_KERNELS),
         metavar="N",
         help="repeat the training loop until there are about N kernels, for benchmarks",
     )
@@ -143,16 +142,3 @@ def _cached() -> Path:
     from nsys_tui.reader.cache import cache_at
 
     return cache_at(load_config().cache.dir).root / "demo.sqlite"
-
-
-def _from_to(low: int, high: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"not a whole number: {text!r}") from None
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{value} is out of range, must be {low} to {high}")
-        return value
-
-    return number

@@ -225,20 +225,20 @@ def with_plain_flags(words: Sequence[str]) -> list[str]:
 _SAYING_TRUE: Final = ("--force-overwrite", "--force-export")
 
 
-def count(text: str) -> int:
-    """A whole number from 0 on, as the type of an argument."""
-    return _whole(text, 0)
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """The type of an argument that is a whole number in a range; without an end for None."""
+    wanted = f"a whole number from {least} {'on' if most is None else f'to {most}'}"
+
+    def number(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdecimal() else -1
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"{wanted} is wanted, not {text!r}")
+        return value
+
+    return number
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 on, as the type of an argument."""
-    return _whole(text, 1)
-
-
-def _whole(text: str, least: int) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"a whole number from {least} on is wanted, not {text!r}")
-    return int(text)
+count, positive = whole(0), whole(1)
 
 
 def rows_shown(asked: int | None, default: int | None) -> int | None:

@@ -29,6 +29,7 @@ Examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     from nsys_tui.commands.open import add_opening
+    from nsys_tui.commands.options import whole
 
     parser.add_argument(
         "reports",
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=".sqlite, .nsys-rep or .qdrep file, or a folder",
     )
     parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="default: one that is free"
+        "--port", type=whole(0, 65_535), default=0, metavar="N", help="default: one that is free"
     )
     parser.add_argument(
         "--idle",
@@ -66,8 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.reader.settings import open_configured
     from nsys_tui.web.server import Server
 
-    if not 0 <= arguments.port <= 65535:
-        raise UsageError(f"no port {arguments.port}", hint="a number up to 65535; 0 for any")
     idle = _seconds(arguments.idle)
     config = load_config()
     given = [split_link(name, os.path.exists) for name in arguments.reports]

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.demo.brute import (
-    Interval,
-    RankView,
-    category,
-    extent,
-    label,
-    length,
-    minus,
-    span,
-    union,
-)
+from nsys_tui.demo import brute
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Phase
 from nsys_tui.demo.problems import GAP_THRESHOLD, planted_problems
 
@@ -37,15 +27,15 @@ def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:
     Where the loop is repeated, totals count every copy; the lists of steps and problems hold the
     first copy's, and figures that depend on what lies between copies are left out.
     """
-    views = [RankView(trace, info.rank) for info in trace.ranks]
+    views = [brute.RankView(trace, info.rank) for info in trace.ranks]
     parts = _parts(trace.operations, tiling)
-    first, last = span(trace.operations)
+    first, last = brute.span(trace.operations)
     found = {
         "steps": trace.steps * tiling.copies,
         "copies": tiling.copies,
         "period_ns": tiling.period,
         "session_ns": trace.duration,
-        "extent": list(extent(trace)),
+        "extent": list(brute.extent(trace)),
         "span": [first, last + tiling.shift(tiling.copies - 1)["time"]],
         "operations": _totals(parts),
         "devices": [_device(trace, view, tiling) for view in views],
@@ -85,8 +75,8 @@ def _totals(parts: Parts) -> dict[str, int]:
     }
 
 
-def _device(trace: Trace, view: RankView, tiling: Tiling) -> dict[str, Any]:
-    first, last = span(trace.operations)
+def _device(trace: Trace, view: brute.RankView, tiling: Tiling) -> dict[str, Any]:
+    first, last = brute.span(trace.operations)
     info = trace.ranks[view.rank]
     figures: dict[str, int] = {}
     for times, group in _parts(view.operations, tiling):
@@ -100,20 +90,22 @@ def _device(trace: Trace, view: RankView, tiling: Tiling) -> dict[str, Any]:
         "idle_ns": length_of_all - figures["busy_ns"],
         **figures,
     }
-    return found | ({"gaps": _gaps(view, extent(trace))} if tiling.copies == 1 else {})
+    return found | ({"gaps": _gaps(view, brute.extent(trace))} if tiling.copies == 1 else {})
 
 
 def _measure(group: Sequence[Operation]) -> dict[str, int]:
     """All that is counted per device, of one group of operations."""
     parts = {
-        kind: union((o.start, o.end) for o in group if category(o) == kind)
+        kind: brute.union((o.start, o.end) for o in group if brute.category(o) == kind)
         for kind in ("compute", "comm", "memory", "graph")
     }
     return {
-        "busy_ns": length(union((o.start, o.end) for o in group)),
-        **{f"{kind}_ns": length(covered) for kind, covered in parts.items()},
-        "exposed_comm_ns": length(minus(parts["comm"], parts["compute"])),
-        "exposed_memory_ns": length(minus(parts["memory"], parts["compute"] + parts["comm"])),
+        "busy_ns": brute.length(brute.union((o.start, o.end) for o in group)),
+        **{f"{kind}_ns": brute.length(covered) for kind, covered in parts.items()},
+        "exposed_comm_ns": brute.length(brute.minus(parts["comm"], parts["compute"])),
+        "exposed_memory_ns": brute.length(
+            brute.minus(parts["memory"], parts["compute"] + parts["comm"])
+        ),
         "operation_ns": sum(o.ns for o in group),
         "kernel_count": sum(o.kind == KERNEL for o in group),
         "memcpy_count": sum(o.kind == MEMCPY for o in group),
@@ -122,9 +114,9 @@ def _measure(group: Sequence[Operation]) -> dict[str, int]:
     }
 
 
-def _gaps(view: RankView, whole: Interval) -> dict[str, Any]:
+def _gaps(view: brute.RankView, whole: brute.Interval) -> dict[str, Any]:
     """Idle time between operations by cause; before the first and after the last apart."""
-    first, last = span(view.operations)
+    first, last = brute.span(view.operations)
     gaps = [(start, end, view.cause((start, end))) for start, end in view.gaps()]
     return {
         "head_ns": first - whole[0],
@@ -211,7 +203,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
 
 def _collectives(trace: Trace) -> dict[str, Any]:
     parts = trace.collectives
-    kernels = [o for o in trace.operations if category(o) == "comm"]
+    kernels = [o for o in trace.operations if brute.category(o) == "comm"]
     by_call: dict[int, list[tuple[int, int]]] = {}
     for part in parts:
         by_call.setdefault(part.op_count, []).append((part.start, part.end))
@@ -224,14 +216,14 @@ def _collectives(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _folded(views: Sequence[RankView]) -> list[dict[str, Any]]:
+def _folded(views: Sequence[brute.RankView]) -> list[dict[str, Any]]:
     """GPU time by the ranges open at the call on its own thread, with the operation as leaf."""
     found: dict[tuple[str, ...], list[int]] = {}
     for view in views:
         paths = view.paths()
         for operation in view.operations:
             path = paths.get(operation.correlation, ["[no API call]"])
-            key = (*(path or ["[no NVTX range]"]), label(operation))
+            key = (*(path or ["[no NVTX range]"]), brute.label(operation))
             entry = found.setdefault(key, [0, 0])
             entry[0] += 1
             entry[1] += operation.ns

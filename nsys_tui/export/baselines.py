@@ -1,14 +1,20 @@
-"""Named baselines in the user's state folder: measured once, compared with whenever it is needed.
+"""Baselines: reports measured once, compared with whenever it is needed.
 
 A baseline holds figures and the facts of the capture, no events, so it serves when its report is
-gone; it says so then.
+gone; it says so then. Named ones stand in the user's state folder.
+
+Those of many runs are one small JSON file that a repository keeps. One run stands on one line,
+sorted by its id, and no line depends on its neighbours: runs that two branches add merge line by
+line, and what a merge left behind (its markers, a run twice) is passed over. Hosts, commands, paths
+and notes of the reports are left out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +29,15 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.side import Side
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+VERSION: Final = 1
+_HEAD: Final = f'{{"nsys-tui baseline": {VERSION}, "runs": [\n'
+_END: Final = "null]}\n"
+"""Every run ends with a comma, so that the last is a line like all others."""
+_KEPT: Final = ("GPUs", "GPUs used", "GPU clock", "driver", "nsys", "CPU", "OS")
+_PLAIN: Final = re.compile(r"[\w.,:+ -]{0,60}")
+"""Values of capture options that say nothing of people and places."""
+_VERSION: Final = re.compile(r'\{"nsys-tui baseline": (\d+),')
+_DIGITS: Final = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +149,128 @@ def _path(name: str, folder: Path | None) -> Path:
             hint="letters, digits, dots, dashes and underscores, 64 at most",
         )
     return (folder or default_folder()) / f"{name}.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of a baseline."""
+
+    id: str
+    taken: str
+    """When it was captured, UTC; runs are in this order."""
+    added: str
+    """When it was added, UTC: the order of runs of one moment."""
+    side: Side
+
+
+@dataclass(frozen=True, eq=False)
+class RunFile:
+    """A baseline of many runs."""
+
+    path: Path
+    runs: tuple[Run, ...]
+    """In the order of time."""
+
+
+def run_of(side: Side, label: str, host: str, taken_ns: int | None) -> Run:
+    """What is kept of a measured report.
+
+    Args:
+        side: the measured report.
+        label: what the run is called.
+        host: name of the machine, which is taken out of the label.
+        taken_ns: when it was captured, ns since 1970; None for now.
+    """
+    now = datetime.now(UTC)
+    taken = now if taken_ns is None else datetime.fromtimestamp(taken_ns // 10**9, UTC)
+    identity = digest(side.identity)
+    label = label.replace(host, "host") if host else label
+    kept = replace(
+        side,
+        label=label,
+        identity=identity,
+        run=digest(side.run),
+        facts={name: side.facts[name] for name in _KEPT if name in side.facts},
+        options={k: v for k, v in side.options.items() if _PLAIN.fullmatch(v)},
+        findings=None,
+        notes=(),
+        lacks={},
+    )
+    return Run(identity, taken.isoformat(timespec="seconds"), now.isoformat(), kept)
+
+
+def digest(identity: str) -> str:
+    """What stands for an identity in a file."""
+    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+
+
+def load_runs(path: Path) -> RunFile:
+    """Reads a file.
+
+    Raises:
+        UsageError: there is none, it is damaged or of a later version, or holds no run.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = {run.id: run for run in map(_run, lines) if run is not None}
+        versions = {int(match.group(1)) for match in map(_VERSION.match, lines) if match}
+    except FileNotFoundError as error:
+        hint = f"nsys-tui baseline add --file {path} REPORT makes it"
+        raise UsageError(f"no such file: {path}", hint=hint) from error
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as a baseline", str(error)) from error
+    if versions != {VERSION}:
+        raise UsageError(f"{path}: no baseline of version {VERSION}")
+    if not found:
+        raise UsageError(f"{path}: holds no run")
+    return RunFile(
+        path, tuple(sorted(found.values(), key=lambda run: (run.taken, run.added, run.id)))
+    )
+
+
+def add_run(path: Path, run: Run) -> RunFile:
+    """Adds a run to a file, which is made if it is not there; the same run again is replaced.
+
+    Raises:
+        UsageError: the file cannot be read or written, or kernels are named otherwise in it.
+    """
+    runs = {each.id: each for each in load_runs(path).runs} if path.exists() else {}
+    styles = {each.side.style for each in runs.values()}
+    if styles - {run.side.style}:
+        raise UsageError(f"{path} was saved with --names {styles.pop()}")
+    runs[run.id] = run
+    lines = [f"{_text(runs[key])},\n" for key in sorted(runs)]
+    try:
+        write_whole(path, "".join((_HEAD, *lines, _END)), 0o644)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return load_runs(path)
+
+
+def _run(line: str) -> Run | None:
+    """The run on a line; None where it holds none, such as the first and a merge's markers."""
+    if not line.startswith('{"id": '):
+        return None
+    data = json.loads(line.rstrip().removesuffix(","), parse_constant=_refused)
+    return Run(str(data["id"]), str(data["taken"]), str(data["added"]), from_data(data["run"]))
+
+
+def _refused(text: str) -> None:
+    raise ValueError(f"no number: {text}")
+
+
+def _text(run: Run) -> str:
+    side = to_data(run.side, whole=False)
+    data = {"id": run.id, "taken": run.taken, "added": run.added, "run": _rounded(side)}
+    return json.dumps(data, sort_keys=False)
+
+
+def _rounded(value: Any) -> Any:
+    """Real numbers to as many digits as matter."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return (
+        {key: _rounded(each) for key, each in value.items()} if isinstance(value, dict) else value
+    )

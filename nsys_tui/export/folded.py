@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.model.groups import sums
-from nsys_tui.model.table import (
-    Document,
-    Form,
-    Unit,
-    column,
-    columns,
-    number,
-    records,
-)
+from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import ROOT, TrieBuilder, shortened
 
 if TYPE_CHECKING:

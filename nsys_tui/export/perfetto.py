@@ -235,32 +235,17 @@ def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, A
             yield _arrow("s", operation, int(api.start[row]), pid, track)
     ranges = report.ranges
     domains = [domain.name for domain in ranges.domains]
-    yield from _plain(
-        report, ranges, scope, tracks, "NVTX", lambda row: {"domain": domains[ranges.domain[row]]}
-    )
-    yield from _plain(report, report.osrt, scope, tracks, "OS runtime", lambda _row: {})
     others = report.host_events
-    yield from _plain(
-        report,
-        others,
-        scope,
-        tracks,
-        "other",
-        lambda row: {"table": report.table_of(Kind(others.kinds[others.kind[row]]))},
+    tables = [report.table_of(Kind(kind)) for kind in others.kinds]
+    plain: tuple[tuple[ThreadEvents, str, Callable[[int], dict[str, Any]]], ...] = (
+        (ranges, "NVTX", lambda row: {"domain": domains[ranges.domain[row]]}),
+        (report.osrt, "OS runtime", lambda _: {}),
+        (others, "other", lambda row: {"table": tables[others.kind[row]]}),
     )
-
-
-def _plain(
-    report: Report,
-    events: ThreadEvents,
-    scope: Scope,
-    tracks: _Tracks,
-    what: str,
-    args: Callable[[int], dict[str, Any]],
-) -> Iterator[dict[str, Any]]:
-    for row, pid, track in _slots(report, events, scope, tracks, what):
-        start, end = int(events.start[row]), int(events.end[row])
-        yield _slice(events.names[events.name[row]], what, start, end, pid, track, args(row))
+    for events, what, args in plain:
+        for row, pid, track in _slots(report, events, scope, tracks, what):
+            start, end = int(events.start[row]), int(events.end[row])
+            yield _slice(events.names[events.name[row]], what, start, end, pid, track, args(row))
 
 
 def _slots(

@@ -2,17 +2,25 @@
 
 textual-serve brings the terminal for the page and the protocol that it speaks with an app; its own
 server has no token, looks at no header, loads a font from elsewhere and goes on for ever.
+
+Whoever drives the app can read files and start captures as the user. Other users of this machine
+reach the port too, and a page elsewhere can send a browser there under a name of its own (DNS
+rebinding). So all of it lies below a random token, under names of this machine alone, and no
+request from a page that is not ours is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import html
 import os
+import secrets
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -20,10 +28,11 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from nsys_tui.errors import UsageError
-from nsys_tui.web.guard import guarded, new_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 RELOAD: Final = 5.0
 """Seconds that a closed tab has to come back, as when it is reloaded."""
@@ -35,6 +44,20 @@ LEAVING: Final = 5.0
 """Seconds that an app has to end."""
 FONT: Final = (8, 40)
 _SMALLEST, _LARGEST = (20, 10), (500, 200)
+
+NAMES: Final = ("127.0.0.1", "localhost", "::1")
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline';"
+        " connect-src 'self' ws://{host};"
+        " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Nothing is loaded from elsewhere, kept, framed or told to another page."""
 
 
 class Child(AppService):
@@ -77,7 +100,7 @@ class Server:
 
     def __init__(self, words: Sequence[str], title: str, idle: float) -> None:
         self.words, self.title, self.idle = words, title, idle
-        self.token = new_token()
+        self.token = secrets.token_urlsafe(24)
         self.ended_by = ""
         self._sockets: set[web.WebSocketResponse] = set()
         self._downloads = DownloadManager()
@@ -203,6 +226,49 @@ class Server:
             await socket.send_json(["pong", rest[0]])
         elif kind in ("focus", "blur"):
             await (child.focus() if kind == "focus" else child.blur())
+
+
+def reason_to_refuse(path: str, host: str, origin: str | None, token: str) -> str:
+    """Why a request is not answered; empty where it is.
+
+    Args:
+        path: of the request.
+        host: its ``Host`` header.
+        origin: its ``Origin`` header, which browsers send with a websocket.
+        token: the first part of every path that is answered.
+    """
+    if _name(f"//{host}") not in NAMES:
+        return "this machine is not called so"
+    if origin is not None and origin != f"http://{host}":
+        return "asked by another page"
+    given = path.removeprefix("/").partition("/")[0]
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+        return "no token, or another one: take the address that nsys-tui serve printed"
+    return ""
+
+
+def _name(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def guarded(token: str) -> Callable[..., Awaitable[web.StreamResponse]]:
+    """A middleware that refuses what has no business here, and says so in one line."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = request.headers.get("Host", "")
+        origin = request.headers.get("Origin")
+        if why := reason_to_refuse(request.path, host, origin, token):
+            return web.Response(status=403, text=f"refused: {why}\n")
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update({k: v.format(host=host) for k, v in HEADERS.items()})
+        return response
+
+    return guard
 
 
 async def _script(_: web.Request) -> web.Response:

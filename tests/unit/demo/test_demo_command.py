@@ -80,7 +80,7 @@ def test_in_a_terminal_it_goes_to_the_cache_folder(
         (["--steps", "9999999999"], "1 to 500"),
         (["--kernels", "9999999999999"], "1 to 100000000"),
         (["--gpus", "9"], "2 to 8"),
-        (["--kernels", "many"], "not a whole number"),
+        (["--kernels", "many"], "a whole number"),
         (["--schema", "1999"], "invalid choice"),
     ],
 )

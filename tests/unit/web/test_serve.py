@@ -19,7 +19,7 @@ from nsys_tui.errors import UNREADABLE, USAGE
 aiohttp = pytest.importorskip("aiohttp", reason="pip install 'nsys-terminal[web]'")
 pytest.importorskip("textual_serve", reason="pip install 'nsys-terminal[web]'")
 
-from nsys_tui.web.guard import new_token, reason_to_refuse  # noqa: E402
+from nsys_tui.web.server import Server, reason_to_refuse  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,7 +89,7 @@ def test_who_is_refused(path: str, host: str, origin: str | None, refused: bool)
 
 
 def test_no_two_tokens_are_alike() -> None:
-    tokens = {new_token() for _ in range(100)}
+    tokens = {Server([], "", 1).token for _ in range(100)}
     assert len(tokens) == 100
     assert min(map(len, tokens)) >= 32
 
@@ -176,7 +176,7 @@ def runs(pid: int) -> bool:
     [
         (("/no/such.sqlite",), "there is no such file", UNREADABLE),
         ((__file__,), "it is text, not a SQLite export", UNREADABLE),
-        (("--port", "70000", "x.sqlite"), "no port 70000", USAGE),
+        (("--port", "70000", "x.sqlite"), "0 to 65535 is wanted, not '70000'", USAGE),
         (("--idle", "0s", "x.sqlite"), "not a time", USAGE),
     ],
 )
