@@ -37,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
     options.add_format(parser, "", FORMATS)
-    parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
-    options.add_overwriting(parser)
+    options.add_output(parser)
     options.add_scope(parser)
 
 

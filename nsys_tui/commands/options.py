@@ -197,6 +197,12 @@ def add_step_summary(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_output(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--output``, which ``printing.opened`` takes, and ``--force-overwrite``."""
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="- for stdout")
+    add_overwriting(parser)
+
+
 def add_overwriting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--force-overwrite``."""
     parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")

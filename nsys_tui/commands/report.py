@@ -44,9 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=FORMATS, help="html (default), or md for Markdown (by FILE's ending)"
     )
-    parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
+    options.add_output(parser)
     options.add_step_summary(parser)
-    options.add_overwriting(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands import options
-from nsys_tui.commands.printing import say, text_file
+from nsys_tui.commands.printing import CONSOLE, opened, say, write
 from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
@@ -41,8 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "CPU by OS call (default: GPU time; without GPU work the first of these with data)",
     )
     options.add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
-    options.add_overwriting(parser)
+    options.add_output(parser)
     options.add_names(parser, "how the kernels at the leaves are named", "full")
     parser.add_argument(
         "--across-threads",
@@ -91,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Folds one report and writes the result."""
     report = options.open_from(arguments)
     stacks = _fold(arguments, report)
-    parts = _rendered(arguments, stacks, report)
-    _write(parts, arguments.output, overwrite=arguments.force_overwrite)
+    with opened(arguments.output, overwrite=arguments.force_overwrite) as stream:
+        write(stream, _rendered(arguments, stacks, report))
     _narrate(arguments, stacks)
     return 0
 
@@ -198,20 +195,11 @@ def _tree_lines(stacks: Stacks) -> Iterator[str]:
         pending += sorted(children.tolist(), key=lambda child: int(weight[child]))
 
 
-def _write(parts: Iterator[str], output: Path | None, *, overwrite: bool) -> None:
-    if output is None:
-        for part in parts:
-            sys.stdout.write(part)
-        return
-    with text_file(output, overwrite=overwrite) as file:
-        file.writelines(parts)
-
-
 def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:
     tree = stacks.tree
     total = int(tree.self_weight.sum())
     events = format_count(int(tree.self_count.sum()))
-    where = f" in {arguments.output}" if arguments.output else ""
+    where = f" in {arguments.output}" if arguments.output != CONSOLE else ""
     say(f"nsys-tui: {tree.amount(total)} in {events} events{where}")
     for note in stacks.notes:
         say(f"nsys-tui: {note}")

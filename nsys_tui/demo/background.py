@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 SAMPLE_NS: Final = 1_000_000
 METRIC_NS: Final = 500_000
-RUNNING = 1
 
 
 def add(trace: Trace) -> None:
@@ -54,7 +53,7 @@ def _sample_thread(trace: Trace, info: RankInfo, tid: int) -> None:
             frames = _frames(open_ranges)
             if call.start <= time < call.end:
                 frames = ("ioctl", "libcuda_submit", call.name.partition("_v")[0], *frames)
-            trace.samples.append(Sample(info.rank, tid, time, tid % 16, RUNNING, frames))
+            trace.samples.append(Sample(info.rank, tid, time, tid % 16, frames))
         time += SAMPLE_NS - 40_000 + noise.below(80_000)
 
 

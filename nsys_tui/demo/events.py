@@ -100,7 +100,6 @@ class Range:
     registered: bool = False
     end_tid: int | None = None
     payload: str | None = None
-    color: int | None = None
     category: int | None = None
     depth: int = 0
 
@@ -144,7 +143,6 @@ class Overhead(OnThread):
     """A cost beside the program; kind as in CUPTI: 3 flush, 6 module loading, 7 lazy loading."""
 
     kind: int
-    correlation: int = 0
 
 
 @dataclass(slots=True)
@@ -188,7 +186,6 @@ class Sample:
     tid: int
     start: int
     cpu: int
-    state: int
     frames: tuple[str, ...]
 
 

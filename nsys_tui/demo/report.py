@@ -39,7 +39,6 @@ class Made:
     report: Path
     truth: Path | None
     logs: list[Path]
-    kernels: int
 
 
 def make_report(
@@ -77,7 +76,7 @@ def make_report(
         truth_path.parent.mkdir(parents=True, exist_ok=True)
         truth_path.write_text(json.dumps(figures, indent=1) + "\n")
     logs = [] if log_path is None else nccl_log.write_logs(log_path, trace)
-    return Made(output, truth_path, logs, tiling.kernels)
+    return Made(output, truth_path, logs)
 
 
 def simulate(steps: int = problems.DEFAULT_STEPS, gpus: int = 2, functions: bool = True) -> Trace:

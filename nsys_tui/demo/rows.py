@@ -11,9 +11,11 @@ from nsys_tui.demo.tables import HW_VM, Row, Tables, global_tid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.demo.events import Operation, Range, RankInfo, Trace
+    from nsys_tui.demo.events import Operation, RankInfo, Trace
 
 GRAPH_ID, EXECUTABLE_ID = 1, 2
+_RUNNING: Final = 1
+"""State of a thread that is sampled."""
 
 _OPERATION_TABLES: Final = {
     KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -131,13 +133,11 @@ class Rows(Tables):
         for r in _by_start(self.trace.ranges):
             pid = self.pid(r.rank)
             ended = None if r.end_tid in (None, r.tid) else global_tid(pid, r.end_tid or 0)
-            self.add("NVTX_EVENTS", r.phase, **self._name_of(r), start=r.start, end=r.end,
-                     eventType=r.event_type, category=r.category, color=r.color,
+            named = {"textId": self.string(r.name)} if r.registered else {"text": r.name}
+            self.add("NVTX_EVENTS", r.phase, **named, start=r.start, end=r.end,
+                     eventType=r.event_type, category=r.category,
                      globalTid=global_tid(pid, r.tid),
                      endGlobalTid=ended, domainId=r.domain, jsonText=r.payload)  # fmt: skip
-
-    def _name_of(self, r: Range) -> Row:
-        return {"textId": self.string(r.name)} if r.registered else {"text": r.name}
 
     def _costs_and_memory(self) -> None:
         for cost in _by_start(self.trace.overheads):
@@ -166,7 +166,7 @@ class Rows(Tables):
         for sample in _by_start(self.trace.samples):
             id_ = self._chain("SAMPLING_CALLCHAINS", sample.frames, "libgpt2.so", share=False)
             self.add("COMPOSITE_EVENTS", id=id_, start=sample.start, cpu=sample.cpu,
-                     threadState=sample.state, cpuCycles=2_450_000,
+                     threadState=_RUNNING, cpuCycles=2_450_000,
                      globalTid=global_tid(self.pid(sample.rank), sample.tid))  # fmt: skip
         for switch in _by_start(self.trace.switches):
             self.add("SCHED_EVENTS", start=switch.start, cpu=switch.cpu,

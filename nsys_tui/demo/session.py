@@ -90,25 +90,18 @@ def describe_process(rows: Tables, info: RankInfo) -> None:
         tid_key = global_tid(info.pid, tid)
         rows.add("ThreadNames", nameId=rows.string(name), priority=20, globalTid=tid_key)
     place = {"hwId": HW_VM >> 8, "vmId": HW_VM & 0xFF, "processId": info.pid, "contextId": 1}
-    device = rows.device(info.rank)
+    on_gpu = place | {"deviceId": rows.device(info.rank)}
     null_stream = info.streams[""]
     for name, stream in info.streams.items():
         flag = 2 if name else 3
         priority = 2**32 - 5 if name == "nccl stream" else 0
         rows.add("TARGET_INFO_CUDA_STREAM", **place, streamId=stream, priority=priority, flag=flag)
         if name:
-            rows.add(
-                "TARGET_INFO_NVTX_CUDA_STREAM",
-                **place,
-                name=name,
-                deviceId=device,
-                streamId=stream,
-            )
-    rows.add("TARGET_INFO_CUDA_NULL_STREAM", **place, deviceId=device, streamId=null_stream)
+            rows.add("TARGET_INFO_NVTX_CUDA_STREAM", **on_gpu, name=name, streamId=stream)
+    rows.add("TARGET_INFO_CUDA_NULL_STREAM", **on_gpu, streamId=null_stream)
     rows.add(
         "TARGET_INFO_CUDA_CONTEXT_INFO",
-        **place,
-        deviceId=device,
+        **on_gpu,
         nullStreamId=null_stream,
         isGreenContext=0,
         numMultiprocessors=GPU["smCount"],
@@ -116,7 +109,7 @@ def describe_process(rows: Tables, info: RankInfo) -> None:
     rows.add(
         "TARGET_INFO_CUDA_DEVICE",
         gpuId=info.gpu,
-        cudaId=device,
+        cudaId=on_gpu["deviceId"],
         pid=info.pid,
         uuid=_uuid(info.gpu),
         numMultiprocessors=GPU["smCount"],

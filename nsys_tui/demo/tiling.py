@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from nsys_tui.demo.events import KERNEL, Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nsys_tui.demo.events import Trace
 
 _MARGIN_NS = 1_000_000
@@ -22,8 +25,6 @@ class Tiling:
     counts: int
     """Correlation ids one copy uses."""
     steps: int
-    kernels: int
-    """Kernels in all."""
 
     def shift(self, number: int) -> dict[str, int]:
         """What is added to times, ids and step numbers of copy ``number``."""
@@ -40,15 +41,10 @@ def tiling_for(trace: Trace, kernels: int | None) -> Tiling:
     The period leaves room for everything that belongs to the loop, so that copies never overlap
     and every figure of a device is the simulated one times the number of copies.
     """
-    loop = [o for o in trace.operations if o.phase is Phase.LOOP]
-    per_copy = sum(o.kind == KERNEL for o in loop)
+    per_copy = sum(o.kind == KERNEL and o.phase is Phase.LOOP for o in trace.operations)
     copies = max(1, round((kernels or 0) / per_copy)) if per_copy else 1
-    times = [(o.start, o.end) for o in loop]
-    times += [(c.start, c.end) for c in trace.calls if c.phase is Phase.LOOP]
-    times += [(c.start, c.end) for c in trace.os_calls if c.phase is Phase.LOOP]
-    times += [(r.start, r.end or r.start) for r in trace.ranges if r.phase is Phase.LOOP]
+    timed: Iterable[Any] = chain(trace.operations, trace.calls, trace.os_calls, trace.ranges)
+    times = [(e.start, e.end or e.start) for e in timed if e.phase is Phase.LOOP]
     period = max(end for _, end in times) - min(start for start, _ in times) + _MARGIN_NS
     ids = [c.correlation for c in trace.calls]
-    others = sum(o.kind == KERNEL for o in trace.operations) - per_copy
-    total = others + copies * per_copy
-    return Tiling(copies, period, max(ids) - min(ids) + 1, trace.steps, total)
+    return Tiling(copies, period, max(ids) - min(ids) + 1, trace.steps)
