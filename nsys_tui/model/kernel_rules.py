@@ -167,6 +167,8 @@ def _operation(text: str) -> tuple[str, int]:
             continue
         if after == "::":
             above = word
+        elif word == "functor" and above:
+            return above.strip("_"), match.end()
         elif not (_SKIPPED.match(word) or word in TYPES or word in _TYPE_WORDS):
             generic = _GENERIC.match(word) and above and not _SKIPPED.match(above)
             return (f"{above}::{word}" if generic else word), match.end()
@@ -272,15 +274,26 @@ _LISTED_TYPE: Final = re.compile(rf"[<,] ?{_TYPE}(?=[,>])")
 _SIZE: Final = re.compile(r"(\d+)>")
 
 
+_ATTENTION: Final = re.compile(r"(?:FlashAttn|Fmha)(Fwd|Bwd)?")
+
+
 def _cutlass(parts: Parts) -> Named | None:
-    """A kernel of CUTLASS 3: its tile is a tuple of constants, as is its smaller cluster."""
+    """A kernel of CUTLASS 3: its tile is a tuple of constants, as is its smaller cluster.
+
+    The third side of the tile of an attention kernel is the size of a head.
+    """
     tuples = [(_SIZE.findall(found.group()), found.end()) for found in _CUTE.finditer(parts.whole)]
-    if not tuples:
+    attention = _ATTENTION.search(parts.whole)
+    what = re.search(r"(?i)gemm|conv", parts.whole)
+    if not tuples or not (attention or what):
         return None
     size, end = max(tuples, key=lambda one: [len(number) for number in one[0]])
-    dtype = _LISTED_TYPE.search(parts.whole, end)
-    words = ("gemm", "" if dtype is None else TYPES[dtype[1]], "x".join(size))
-    return Named(" ".join(filter(None, words)))
+    found = _LISTED_TYPE.search(parts.whole, end)
+    dtype, tile = TYPES[found[1]] if found else "", "x".join(size)
+    if attention:
+        words = ("flash", (attention[1] or "").lower(), f"hd{size[-1]}")
+        return Named(" ".join(filter(None, words)), (dtype, tile))
+    return Named(" ".join(filter(None, (what[0].lower() if what else "", dtype, tile))))
 
 
 def _flash(parts: Parts, found: re.Match[str]) -> Named | None:
@@ -355,7 +368,7 @@ def _rules(
 
 RULES: Final = _rules(
     (
-        (r"\Anccl(?:Dev)?Kernel_", _nccl),
+        (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
         (r"\Atriton_(?P<kind>[a-z]{3})_fused_(?P<what>\w+?)_(?P<number>\d+)(?:_\w*)?\Z", _triton),
         (r"\Acudnn_generated\w*sdpa", _sdpa),
         (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),

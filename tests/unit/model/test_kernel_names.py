@@ -26,7 +26,13 @@ NAMES = {
     ),
     "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)": "AllReduce sum bf16 ring LL",
     "ncclKernel_AllReduce_RING_LL_Sum_float(x)": "AllReduce sum f32 ring LL",
+    "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<flash::"
+    "CollectiveMainloopFwdSm90<2, cute::tuple<cute::C<1>, cute::C<1>, cute::C<1> >, cute::tuple<"
+    "cute::C<128>, cute::C<176>, cute::C<64> >, 64, cutlass::bfloat16_t> > > >(flash::Params)": (
+        "flash fwd hd64"
+    ),
     "ncclDevKernel_SendRecv(x)": "SendRecv",
+    "ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(x)": "AllReduce sum RSxLD AGxST bf16",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>,"
     " at::detail::Array<char*, 3> >(int, x)": "elementwise add f32",
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float,"
@@ -44,6 +50,10 @@ NAMES = {
     "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
     "thrust::cuda_cub::__transform::unary_transform_f<float*, float*, square<float>>, long>>(x)": (
         "thrust square"
+    ),
+    "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
+    "thrust::cuda_cub::__uninitialized_fill::functor<thrust::device_ptr<double>>, int>>(x)": (
+        "thrust uninitialized_fill"
     ),
     "void cub::CUB_200200_NS::DeviceReduceKernel<cub::P<float>, float*, int>(float*)": (
         "cub DeviceReduce f32"
