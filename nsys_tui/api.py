@@ -40,7 +40,7 @@ class Part(TypedDict, total=False):
 def open_profile(path: str | Path, *, nsys: str | None = None, use_cache: bool = True) -> Profile:
     """Opens a report with the user's settings; see ``nsys_tui.open``."""
     from nsys_tui.config import load_config
-    from nsys_tui.reader.settings import open_configured
+    from nsys_tui.reader import open_configured
 
     return Profile(open_configured(Path(path), load_config(), nsys, use_cache=use_cache))
 

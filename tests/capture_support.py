@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_tui.capture.capture import Capture
 from nsys_tui.capture.events import Event, LogChanged, Progress, Remark, StateChanged
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.plan import Plan, make_plan
 from nsys_tui.capture.record import State, Store
 from nsys_tui.capture.supervisor import shell_text
-from nsys_tui.capture.targets import Target
 from nsys_tui.config import CaptureConfig, Config, TargetConfig
 
 if TYPE_CHECKING:

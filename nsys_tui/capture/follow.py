@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.channel import Stream
     from nsys_tui.capture.job import Job
-    from nsys_tui.capture.launchers.base import QueueState
+    from nsys_tui.capture.launchers import QueueState
     from nsys_tui.capture.supervisor import Answer
 
 SILENCE_S: Final = 12.0

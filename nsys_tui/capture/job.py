@@ -7,7 +7,7 @@ Every change of the record goes to disk before the next outward act; the steps t
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
@@ -26,44 +26,39 @@ if TYPE_CHECKING:
     from nsys_tui.config import CaptureConfig
 
 
+@dataclass(eq=False)
 class Job:
     """What the steps of a capture share.
 
     Attributes:
         plan: what to run; with the values of its environment.
+        listener: told everything that happens.
         found: the preflight, once it was made in this process.
         secrets: values that are handed over at the start and kept nowhere.
+        growth: when the log last grew, by the monotonic clock.
         hangs: whether nsys seems to hang at present.
         nsys_here: the nsys of this machine that exports what comes home; ``auto`` = look for it.
     """
 
-    def __init__(
-        self,
-        record: Record,
-        plan: Plan,
-        store: Store,
-        connector: Connector,
-        settings: CaptureConfig,
-        listener: Listener | None = None,
-        secrets: Mapping[str, str] | None = None,
-        nsys_here: str = "auto",
-    ) -> None:
-        self.record = record
-        self.plan = plan
-        self.store = store
-        self.settings = settings
-        self.secrets = dict(secrets or {})
-        self.nsys_here = nsys_here
-        self.found: Preflight | None = None
+    record: Record
+    plan: Plan
+    store: Store
+    connector: InitVar[Connector]
+    settings: CaptureConfig
+    listener: Listener | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    nsys_here: str = "auto"
+    found: Preflight | None = None
+    growth: float = field(default_factory=time.monotonic)
+    hangs: bool = False
+
+    def __post_init__(self, connector: Connector) -> None:
         self.link = Link(connector, self._retrying)
-        self.growth = time.monotonic()
-        self.hangs = False
-        self._listener = listener
 
     def emit(self, event: Event) -> None:
         """Tells the watcher."""
-        if self._listener is not None:
-            self._listener(event)
+        if self.listener is not None:
+            self.listener(event)
 
     def update(self, **changes: Any) -> None:
         """Changes the record, on disk first."""

@@ -16,18 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
+from nsys_tui.capture.launchers import Target, plain
 from nsys_tui.capture.options import OPTIONS, option_there, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
-from nsys_tui.capture.targets import (
-    Target,
-    check_env_name,
-    find_target,
-    from_snapshot,
-    frozen,
-    plain,
-    with_nsys,
-)
+from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot, frozen, with_nsys
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import UsageError
 from nsys_tui.redaction import looks_secret
@@ -303,38 +296,25 @@ def plan_from_form(form: Form, config: Config) -> Plan:
     Raises:
         UsageError: unbalanced quotes, an unknown target or preset, no program.
     """
+    words = ("target", "program", "extra", "functions_trace")
     return make_plan(
         find_target(config, form.target),
         split_words(form.program, "program"),
-        options=form.options,
-        preset=form.preset,
         config=config,
         extra=split_words(form.extra, "more options"),
-        env=form.env,
-        env_from=form.env_from,
-        cwd=form.cwd,
-        output=form.output,
         functions_trace_file=form.functions_trace,
-        functions_json=form.functions_json,
-        replayed=form.replayed,
-        stdin=form.stdin,
+        **{name: value for name, value in vars(form).items() if name not in words},
     )
 
 
 def form_from_plan(plan: Plan) -> Form:
     """The form prefilled with a plan, for "profile again" and for repeating a capture."""
+    kept = ("cwd", "options", "env", "env_from", "functions_json", "replayed", "stdin")
     return Form(
         program=shlex.join(plan.program),
         target=plan.target.name,
-        cwd=plan.cwd,
-        output="",
-        options=dict(plan.options),
         extra=shlex.join(plan.extra),
-        env=dict(plan.env),
-        env_from=plan.env_from,
-        functions_json=plan.functions_json,
-        replayed=plan.replayed,
-        stdin=plan.stdin,
+        **{name: getattr(plan, name) for name in kept},
     )
 
 

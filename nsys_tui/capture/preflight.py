@@ -15,9 +15,9 @@ from nsys_tui.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from nsys_tui.capture.launchers import Target
     from nsys_tui.capture.plan import Plan
     from nsys_tui.capture.supervisor import Answer
-    from nsys_tui.capture.targets import Target
 
 OK = "ok"
 LITTLE_DISK = 2 * 10**9

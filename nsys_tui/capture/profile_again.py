@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import launchers
+from nsys_tui.capture.launchers import Target, launchers
 from nsys_tui.capture.plan import Plan, make_plan, plan_from_json
 from nsys_tui.capture.record import Record, Store
-from nsys_tui.capture.targets import LOCAL, Target, find_target, usable_targets
+from nsys_tui.capture.targets import LOCAL, find_target, usable_targets
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.redaction import looks_secret
 

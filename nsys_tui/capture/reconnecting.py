@@ -22,8 +22,7 @@ from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from nsys_tui.capture.askpass import PromptHandler
-    from nsys_tui.capture.launchers.base import Place
-    from nsys_tui.capture.targets import Target
+    from nsys_tui.capture.launchers import Target
     from nsys_tui.config import CaptureConfig
 
 _GONE: Final = re.compile(
@@ -38,7 +37,7 @@ Retry = Callable[[int, float, str], None]
 class LocalConnector:
     """This machine, or a container or pod reached from it."""
 
-    def __init__(self, target: Place) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
 
     async def connect(self) -> Channel:
@@ -54,7 +53,7 @@ class LocalConnector:
         """See :class:`~nsys_tui.capture.channel.Connector`."""
 
 
-def explain_container(target: Place, error: ConnectionLostError) -> CaptureError:
+def explain_container(target: Target, error: ConnectionLostError) -> CaptureError:
     """Why a container, a pod or a shell did not answer."""
     said = [printable(line) for line in error.stderr.strip().splitlines()]
     last_words = said[-1] if said else error.message or error.title
@@ -71,7 +70,7 @@ def explain_container(target: Place, error: ConnectionLostError) -> CaptureError
     )
 
 
-def through(outer: Channel, target: Place) -> Channel:
+def through(outer: Channel, target: Target) -> Channel:
     """The channel one step further: into the target's container, if it has one."""
     argv = target.launcher.shell_argv(target)
     if argv:

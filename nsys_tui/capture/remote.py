@@ -21,13 +21,14 @@ from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.job import Job
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.output import KNOWN_ENDINGS, REPORT_ENDINGS
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.reconnecting import connector_for
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
 from nsys_tui.capture.supervisor import last
-from nsys_tui.capture.targets import Target, check_host, find_target
+from nsys_tui.capture.targets import check_host, find_target
 from nsys_tui.config import TargetConfig
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole

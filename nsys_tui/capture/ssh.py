@@ -33,7 +33,7 @@ from nsys_tui.capture.targets import check_host
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
 
 COMMAND: Final = "exec sh -s"
 """The only string that a remote shell is ever given as a command."""
@@ -53,7 +53,7 @@ _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 class SshConnector:
     """Connects to a host, and from there on into a container if the target has one."""
 
-    def __init__(self, target: Place, ssh: Sequence[str], on_prompt: PromptHandler | None) -> None:
+    def __init__(self, target: Target, ssh: Sequence[str], on_prompt: PromptHandler | None) -> None:
         self._target = target
         self._ssh = list(ssh)
         self._host = check_host(target.settings.host)

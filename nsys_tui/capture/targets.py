@@ -10,85 +10,23 @@ import difflib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import fields, replace
+from typing import Any, Final
 
-from nsys_tui.capture.launchers import all_fields, launcher_of, read_tables, way_to
-from nsys_tui.capture.launchers.base import HOST_NAME
+from nsys_tui.capture.launchers import (
+    HOST_NAME,
+    Target,
+    all_fields,
+    launcher_of,
+    read_tables,
+)
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.launchers.base import Launcher, Way
 
 LOCAL: Final = "local"
 AUTO: Final = "auto"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _ENV: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True)
-class Target:
-    """A checked target; ``settings`` is what the file says about it."""
-
-    name: str
-    settings: TargetConfig = field(default_factory=TargetConfig)
-
-    @cached_property
-    def launcher(self) -> Launcher:
-        """What starts the program there."""
-        return launcher_of(self.settings)
-
-    @cached_property
-    def own(self) -> Mapping[str, Any]:
-        """Values of the launchers' fields by key, such as ``container.name``."""
-        return read_tables(self.settings.tables)
-
-    @cached_property
-    def way(self) -> Way | None:
-        """How its machine is reached; ``None`` = it is this one."""
-        return way_to(self)
-
-    @property
-    def remote(self) -> bool:
-        """Whether reports have to be fetched: another machine, a container or a pod."""
-        return self.way is not None or bool(self.launcher.shell_argv(self))
-
-    @property
-    def jobs_dir(self) -> str:
-        """The folder of all jobs there; on this machine it follows the platform's state folder."""
-        chosen = self.settings.jobs_dir
-        if self.remote or chosen != TargetConfig().jobs_dir:
-            return chosen
-        from platformdirs import user_state_path
-
-        return str(user_state_path("nsys-tui", appauthor=False) / "jobs")
-
-    def describe(self) -> str:
-        """Where that is, in a few words: ``gpu-box, podman trainer``."""
-        machine = self.way.machine(self) if self.way else "this machine"
-        if self.settings.launcher == TargetConfig().launcher:
-            return machine
-        return f"{machine}, {self.launcher.name} {self.launcher.inside(self)}".rstrip()
-
-    def snapshot(self) -> dict[str, Any]:
-        """The target as plain data for the record; values of ``env`` stay out of it."""
-        names = {"env": sorted(self.settings.env)}
-        return {"name": self.name, **plain_settings(self.settings), **names}
-
-
-def plain_settings(settings: TargetConfig) -> dict[str, Any]:
-    """A target's settings as JSON-ready data, as the file has them."""
-    own = {key: plain(value) for key, value in vars(settings).items() if key != "tables"}
-    return own | {name: plain(table) for name, table in settings.tables.items()}
-
-
-def plain(value: Any) -> Any:
-    """A setting as JSON has it."""
-    if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    return list(value) if isinstance(value, list | tuple) else value
 
 
 def frozen(value: Any) -> Any:

@@ -182,8 +182,8 @@ def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str,
     from pathlib import Path
 
     from nsys_tui.model.kinds import Kind
+    from nsys_tui.reader import open_configured
     from nsys_tui.reader.filecheck import report_id
-    from nsys_tui.reader.settings import open_configured
 
     report = open_configured(Path(path), config)
     try:

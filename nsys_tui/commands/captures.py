@@ -134,7 +134,7 @@ def show_schema() -> dict[str, Any]:
     from nsys_tui.capture.plan import Plan
     from nsys_tui.capture.record import Record
     from nsys_tui.commands import targets
-    from nsys_tui.text.dataclass_schema import object_schema
+    from nsys_tui.text.documents import object_schema
 
     plan = object_schema(Plan, target=targets.list_schema()["items"])
     return object_schema(Record, plan=plan, version={"type": "integer"})

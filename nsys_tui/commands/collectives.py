@@ -135,7 +135,7 @@ def open_traced(
     from nsys_tui.commands.options import tell_notes
     from nsys_tui.config import load_config
     from nsys_tui.fleet.mapping import told_rank
-    from nsys_tui.reader.settings import open_configured
+    from nsys_tui.reader import open_configured
 
     config = load_config()
     found = []

@@ -268,8 +268,8 @@ def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
     from nsys_tui.fleet.fleet import Clock
     from nsys_tui.fleet.loading import run_fleet
     from nsys_tui.fleet.mapping import Opening
+    from nsys_tui.reader import check_patterns
     from nsys_tui.reader.cache import cache_at
-    from nsys_tui.reader.settings import check_patterns
     from nsys_tui.units import parse_window
 
     config = load_config()

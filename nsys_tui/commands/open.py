@@ -264,7 +264,7 @@ def _app(
     from nsys_tui.ui.app import NsysTuiApp
 
     def opener(path: Path, progress: Progress) -> Report:
-        from nsys_tui.reader.settings import open_configured
+        from nsys_tui.reader import open_configured
 
         cached = not arguments.no_cache
         return open_configured(path, config, arguments.nsys, use_cache=cached, progress=progress)

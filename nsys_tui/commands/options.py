@@ -277,7 +277,7 @@ def opener(arguments: argparse.Namespace, *, named: bool = True) -> Callable[[st
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
     from nsys_tui.freed_memory import keep_freed_memory
-    from nsys_tui.reader.settings import open_configured
+    from nsys_tui.reader import open_configured
 
     keep_freed_memory()
     if arguments.log:

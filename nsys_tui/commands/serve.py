@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.commands.printing import say
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
-    from nsys_tui.reader.settings import open_configured
+    from nsys_tui.reader import open_configured
     from nsys_tui.web.server import Server
 
     idle = _seconds(arguments.idle)

@@ -182,7 +182,7 @@ def _take_export(arguments: argparse.Namespace) -> None:
     """Makes the export that ``--sqlite`` and ``--force-export`` ask for, and reads that."""
     if arguments.sqlite is None and not arguments.force_export:
         return
-    from nsys_tui.reader.settings import export_configured
+    from nsys_tui.reader import export_configured
 
     anew = arguments.force_export
     made = export_configured(Path(arguments.report), arguments.sqlite, arguments.nsys, anew=anew)

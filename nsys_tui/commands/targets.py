@@ -13,7 +13,7 @@ from nsys_tui.errors import OK, ConfigError, UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.capture.launchers.base import Launcher, Way
+    from nsys_tui.capture.launchers import Launcher, Way
     from nsys_tui.capture.plan import Plan
     from nsys_tui.config import Config
 
@@ -88,7 +88,7 @@ def list_schema() -> dict[str, Any]:
     """The schema of ``list``; tables that only one kind of place has are objects of any keys."""
     from nsys_tui.config import TargetConfig
     from nsys_tui.text import documents
-    from nsys_tui.text.dataclass_schema import object_schema
+    from nsys_tui.text.documents import object_schema
 
     env = {"type": "array", "items": {"type": "string"}}
     own = object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
@@ -99,7 +99,7 @@ def check_schema() -> dict[str, Any]:
     """The schema of ``check``."""
     from nsys_tui.capture.draft import Check
     from nsys_tui.text import documents
-    from nsys_tui.text.dataclass_schema import object_schema
+    from nsys_tui.text.documents import object_schema
 
     return documents.list_schema("remarks on a target", object_schema(Check))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.nvtx_text import payload_fields
+from nsys_tui.model.collective_sizes import payload_fields
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.units import named_ranks, ranks_text
 

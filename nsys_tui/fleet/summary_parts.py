@@ -18,8 +18,8 @@ from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.collective_sizes import payload_fields
 from nsys_tui.model.groups import regroup
-from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:

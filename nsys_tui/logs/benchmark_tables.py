@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import number
-from nsys_tui.model.collective_bytes import wire_factor
+from nsys_tui.model.collective_sizes import wire_factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

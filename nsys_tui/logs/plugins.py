@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.figures import Spread, spread_of
 from nsys_tui.logs.grammar import DATATYPES
-from nsys_tui.model.collective_bytes import wire_factor
+from nsys_tui.model.collective_sizes import wire_factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

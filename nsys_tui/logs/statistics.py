@@ -18,7 +18,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.logs.calls import UNKNOWN_BYTES, rows_by
 from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
-from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
+from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
 from nsys_tui.model.groups import factorise
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.encode import Strings
     from nsys_tui.reader.raw_columns import RawColumns
     from nsys_tui.reader.sqlite import Database
-    from nsys_tui.reader.strings import Strings
 
 _NO_STREAM: Final = 4294967295
 """How the export writes "the whole context" in SYNCHRONIZATION.streamId."""

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.encode import Strings
     from nsys_tui.reader.sqlite import Database
-    from nsys_tui.reader.strings import Strings
 
 _TABLE: Final = "NVTX_EVENTS"
 _SCHEMAS: Final = "NVTX_PAYLOAD_SCHEMAS"

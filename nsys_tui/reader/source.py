@@ -31,16 +31,15 @@ from nsys_tui.model.events import (
     Syncs,
 )
 from nsys_tui.model.notes import Note
-from nsys_tui.model.source import RawRow, RawTable
+from nsys_tui.model.report import RawRow, RawTable
 from nsys_tui.reader import host
-from nsys_tui.reader.encode import column, read_columns
+from nsys_tui.reader.encode import Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
-from nsys_tui.reader.strings import Strings
 from nsys_tui.reader.target import (
     Devices,
     read_metadata,

@@ -18,8 +18,8 @@ from nsys_tui.model.target import (
 from nsys_tui.reader.sqlite import quoted
 
 if TYPE_CHECKING:
+    from nsys_tui.reader.encode import Strings
     from nsys_tui.reader.sqlite import Database
-    from nsys_tui.reader.strings import Strings
 
 _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
 _DRIVER_DIGITS: Final = 5

@@ -15,9 +15,9 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, is_communication
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
+from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.schema import COPY_KINDS, STRINGS
 from nsys_tui.reader.sqlite import quoted
-from nsys_tui.reader.strings import Strings
 from nsys_tui.reader.target import Devices, read_process_names, read_ranks, read_thread_names
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from e2e.capture_lab import Lab, free_port, make_key, make_lab
 
 from nsys_tui.capture.askpass import Prompt, PromptKind, classify
 from nsys_tui.capture.failures import AuthenticationError
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.ssh import SshConnector
 from nsys_tui.capture.supervisor import request
-from nsys_tui.capture.targets import Target
 from nsys_tui.config import TargetConfig
 
 if TYPE_CHECKING:

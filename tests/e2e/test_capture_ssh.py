@@ -25,10 +25,10 @@ from nsys_tui.capture.failures import (
     HostKeyError,
     UnreachableError,
 )
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.record import State
 from nsys_tui.capture.remote import RemoteName, RemoteSource, fetch_report
 from nsys_tui.capture.ssh import SWIFT_CIPHER, SshConnector
-from nsys_tui.capture.targets import Target
 from nsys_tui.commands.remote import local_path
 from nsys_tui.config import CaptureConfig, Config, TargetConfig
 from nsys_tui.errors import UsageError

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.capture.targets import Target
+from nsys_tui.capture.launchers import Target
 from nsys_tui.config import ENVIRONMENT, Config, default_path, load_config
 from nsys_tui.errors import USAGE, ConfigError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
+from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
 from nsys_tui.model.groups import factorise_rows
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from nsys_tui.analysis.nccl.kernel_matching import (
     nccl_kernels,
 )
 from nsys_tui.analysis.nccl.rank_matching import Side, Traced, join_ranks
+from nsys_tui.model.collective_sizes import parse_patched_text, parse_payload, payload_fields
 from nsys_tui.model.groups import factorise, factorise_rows
-from nsys_tui.model.nvtx_text import parse_patched_text, parse_payload, payload_fields
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
 if TYPE_CHECKING:

@@ -1,26 +1,273 @@
 """The kinds of places to capture on: one file each, found by itself.
 
 A file of this folder registers what it declares with :func:`register`; the form, ``targets``, the
-check of the config and the capture itself go by what is registered, and test for no name.
+check of the config and the capture itself go by what is registered, and test for no name. What such
+a kind declares, its fields, how a program starts there and what it needs, stands here too.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import cache
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from nsys_tui.capture.launchers.base import Launcher, PlaceField, Way
-from nsys_tui.config import unknown_key
+from nsys_tui import config_values as values
+from nsys_tui.config import TargetConfig, unknown_key
 from nsys_tui.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.capture.launchers.base import Place
-    from nsys_tui.config import TargetConfig
+    from nsys_tui.capture.askpass import PromptHandler
+    from nsys_tui.capture.channel import Connector
+    from nsys_tui.config import CaptureConfig
+
+
+SHELL: Final = ("sh", "-s")
+HOST_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:%@\[\]-]{0,254}")
+OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,254}")
+"""What may stand in an argv as the name of a container, a pod, a user: never an option."""
+
+
+@dataclass(frozen=True)
+class PlaceField:
+    """One setting of a target: for the config file, the form and the help.
+
+    Attributes:
+        key: of ``[targets.NAME]``, with a dot for a table in it.
+        label: before its value in the form.
+        hint: what to write there.
+        parse: turns what the file has into the setting, or raises ``ValueError``.
+        default: the setting where the file has none.
+        pattern: what the text must match, as it ends in an argv; ``None`` = anything.
+        required: whether the launcher cannot do without.
+    """
+
+    key: str
+    label: str
+    hint: str
+    parse: Callable[[object], Any] = values.text
+    default: Any = ""
+    pattern: re.Pattern[str] | None = None
+    required: bool = False
+
+    @property
+    def table(self) -> str:
+        """The table that the key stands in; empty = it stands in the target's section itself."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The key inside its table."""
+        return self.key.rpartition(".")[2]
+
+
+def name_field(key: str, label: str, hint: str, *, required: bool = False) -> PlaceField:
+    """A field for the name of a container, a pod or a user, which ends in an argv."""
+    return PlaceField(key, label, hint, pattern=OBJECT_NAME, required=required)
+
+
+def words_field(key: str, label: str, hint: str) -> PlaceField:
+    """A field for arguments."""
+    return PlaceField(key, label, hint, parse=values.words, default=())
+
+
+class QueueState(Protocol):
+    """What a scheduler says about a job."""
+
+    @property
+    def job(self) -> str:
+        """Its id there."""
+
+    @property
+    def nodes(self) -> str:
+        """Where it runs; empty = nowhere yet."""
+
+    @property
+    def queued(self) -> bool:
+        """Whether it waits, or waits again."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its program runs."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is over and did not end by itself."""
+
+    def words(self) -> str:
+        """The state and its reason for a reader."""
+
+
+class Launcher:
+    """How nsys is started at a place. This base starts it as it is.
+
+    Attributes:
+        name: the word for ``launcher = "…"``.
+        about: one line for the help.
+        title: for messages.
+        fields: settings that only this kind has.
+        tools: programs that must be found there.
+        variable: set in the environment of programs that it started; tells a report's origin.
+        scheduler: prefix of its shell functions ``nt_NAME_queue``, ``_state``, ``_submit``,
+            ``_signal`` and ``_last_word``, where jobs have a queue; the supervisor calls them.
+        shell: a file beside this one with those functions.
+        rank_mark: what nsys puts a process's number in place of, in a report's name.
+    """
+
+    name: str
+    about: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    fields: ClassVar[tuple[PlaceField, ...]] = ()
+    tools: ClassVar[tuple[str, ...]] = ()
+    variable: ClassVar[str] = ""
+    scheduler: ClassVar[str] = ""
+    shell: ClassVar[str] = ""
+    rank_mark: ClassVar[str] = ""
+
+    def inside(self, place: Target) -> str:
+        """The name of what the program runs in, such as a container; may be empty."""
+        return ""
+
+    def shell_argv(self, place: Target) -> list[str]:
+        """The command that opens a shell in there, reading a script from stdin; empty = none."""
+        return []
+
+    def processes(self, place: Target) -> int:
+        """How many nsys it starts."""
+        return 1
+
+    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
+        """What the job runs: nsys with its arguments, and this launcher's words around them."""
+        return list(argv)
+
+    def batch_script(self, place: Target, body: str, *, once: bool) -> tuple[str, list[str]] | None:
+        """A script to submit and its arguments; ``None`` = the job is started directly.
+
+        Args:
+            place: the target.
+            body: its commands.
+            once: whether the job cannot be run a second time.
+        """
+        return None
+
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+        """The command as one types it by hand; ``cwd`` matters where it opens a shell inside."""
+        return [*(["env", *env] if env else []), *argv]
+
+    def faults(self, place: Target, needed_s: float) -> list[str]:
+        """What this kind would pass over in silence, or find too late.
+
+        Args:
+            place: the target.
+            needed_s: seconds that the capture takes at least; 0 = open.
+        """
+        return []
+
+    def read_queue(self, line: str) -> QueueState:
+        """Reads what the scheduler's ``queue`` function printed."""
+        raise NotImplementedError(f"{self.name} has no queue")
+
+
+class Way:
+    """How another machine is reached, where the launcher then starts the program.
+
+    Attributes:
+        name: of this way.
+        about: one line for the help.
+        fields: settings that decide about it.
+    """
+
+    name: str
+    about: ClassVar[str] = ""
+    fields: ClassVar[tuple[PlaceField, ...]] = ()
+
+    def takes(self, place: Target) -> bool:
+        """Whether the place is reached this way."""
+        raise NotImplementedError
+
+    def machine(self, place: Target) -> str:
+        """The machine's name for a reader."""
+        raise NotImplementedError
+
+    def typed(self, place: Target, line: str) -> list[str]:
+        """The command as one types it by hand, to run a line of shell there."""
+        raise NotImplementedError
+
+    def connector(
+        self, place: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
+    ) -> Connector:
+        """What makes channels to it; nothing is connected yet."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A checked target; ``settings`` is what the file says about it."""
+
+    name: str
+    settings: TargetConfig = field(default_factory=TargetConfig)
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """What starts the program there."""
+        return launcher_of(self.settings)
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """Values of the launchers' fields by key, such as ``container.name``."""
+        return read_tables(self.settings.tables)
+
+    @cached_property
+    def way(self) -> Way | None:
+        """How its machine is reached; ``None`` = it is this one."""
+        return way_to(self)
+
+    @property
+    def remote(self) -> bool:
+        """Whether reports have to be fetched: another machine, a container or a pod."""
+        return self.way is not None or bool(self.launcher.shell_argv(self))
+
+    @property
+    def jobs_dir(self) -> str:
+        """The folder of all jobs there; on this machine it follows the platform's state folder."""
+        chosen = self.settings.jobs_dir
+        if self.remote or chosen != TargetConfig().jobs_dir:
+            return chosen
+        from platformdirs import user_state_path
+
+        return str(user_state_path("nsys-tui", appauthor=False) / "jobs")
+
+    def describe(self) -> str:
+        """Where that is, in a few words: ``gpu-box, podman trainer``."""
+        machine = self.way.machine(self) if self.way else "this machine"
+        if self.settings.launcher == TargetConfig().launcher:
+            return machine
+        return f"{machine}, {self.launcher.name} {self.launcher.inside(self)}".rstrip()
+
+    def snapshot(self) -> dict[str, Any]:
+        """The target as plain data for the record; values of ``env`` stay out of it."""
+        names = {"env": sorted(self.settings.env)}
+        return {"name": self.name, **plain_settings(self.settings), **names}
+
+
+def plain_settings(settings: TargetConfig) -> dict[str, Any]:
+    """A target's settings as JSON-ready data, as the file has them."""
+    own = {key: plain(value) for key, value in vars(settings).items() if key != "tables"}
+    return own | {name: plain(table) for name, table in settings.tables.items()}
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return list(value) if isinstance(value, list | tuple) else value
+
 
 _LAUNCHERS: Final[dict[str, Launcher]] = {}
 _WAYS: Final[dict[str, Way]] = {}
@@ -45,7 +292,7 @@ def launchers() -> list[Launcher]:
     _discover()
 
     def wanted(kind: Launcher) -> tuple[bool, bool, str]:
-        return any(field.required for field in kind.fields), bool(kind.fields), kind.name
+        return any(item.required for item in kind.fields), bool(kind.fields), kind.name
 
     return sorted(_LAUNCHERS.values(), key=wanted)
 
@@ -56,7 +303,7 @@ def ways() -> list[Way]:
     return [_WAYS[name] for name in sorted(_WAYS)]
 
 
-def way_to(place: Place) -> Way | None:
+def way_to(place: Target) -> Way | None:
     """How a place's machine is reached; ``None`` = it is this one."""
     return next((way for way in ways() if way.takes(place)), None)
 
@@ -87,16 +334,16 @@ def scheduler_functions() -> str:
 def all_fields() -> Iterator[tuple[PlaceField, tuple[str, ...]]]:
     """Every declared field once, with the launchers that it is for; none = for all."""
     for way in ways():
-        for field in way.fields:
-            yield field, ()
+        for item in way.fields:
+            yield item, ()
     users: dict[str, list[str]] = {}
     declared: dict[str, PlaceField] = {}
     for kind in launchers():
-        for field in kind.fields:
-            declared.setdefault(field.key, field)
-            users.setdefault(field.key, []).append(kind.name)
-    for key, field in declared.items():
-        yield field, tuple(users[key])
+        for item in kind.fields:
+            declared.setdefault(item.key, item)
+            users.setdefault(item.key, []).append(kind.name)
+    for key, item in declared.items():
+        yield item, tuple(users[key])
 
 
 def read_tables(
@@ -111,20 +358,20 @@ def read_tables(
     Raises:
         ConfigError: a table or key that no launcher declares, or a value that it cannot have.
     """
-    declared = {field.key: field for field, _ in all_fields() if field.table}
-    settings = {key: field.default for key, field in declared.items()}
+    declared = {item.key: item for item, _ in all_fields() if item.table}
+    settings = {key: item.default for key, item in declared.items()}
     for table, content in tables.items():
-        keys = [field.name for field in declared.values() if field.table == table]
+        keys = [item.name for item in declared.values() if item.table == table]
         if not keys:
-            known = {field.table for field in declared.values()}
+            known = {item.table for item in declared.values()}
             raise unknown_key(f"{where}.{table}", known)
         for name, value in content.items():
-            field = declared.get(f"{table}.{name}")
-            if field is None:
+            item = declared.get(f"{table}.{name}")
+            if item is None:
                 raise unknown_key(f"{where}.{table}.{name}", keys)
             try:
-                settings[field.key] = field.parse(value)
+                settings[item.key] = item.parse(value)
             except ValueError as error:
-                message = f"{where}.{field.key} must be {error}"
+                message = f"{where}.{item.key} must be {error}"
                 raise ConfigError(message, f"it is {value!r}") from error
     return settings

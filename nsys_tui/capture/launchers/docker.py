@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import SHELL, Launcher, name_field
+from nsys_tui.capture.launchers import SHELL, Launcher, name_field, register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
 
 
 class ContainerExec(Launcher):
@@ -25,19 +24,19 @@ class ContainerExec(Launcher):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def inside(self, place: Place) -> str:
+    def inside(self, place: Target) -> str:
         """Name of the container."""
         return str(place.own["container.name"])
 
-    def shell_argv(self, place: Place) -> list[str]:
+    def shell_argv(self, place: Target) -> list[str]:
         """``docker exec -i CONTAINER sh -s``."""
         return [*self._exec(place), self.inside(place), *SHELL]
 
-    def _exec(self, place: Place) -> list[str]:
+    def _exec(self, place: Target) -> list[str]:
         user = place.own["container.user"]
         return [self.name, "exec", "-i", *(["-u", user] if user else [])]
 
-    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``docker exec`` with working directory and environment as its own options."""
         folder = ["-w", cwd] if cwd else []
         variables = [word for pair in env for word in ("-e", pair)]

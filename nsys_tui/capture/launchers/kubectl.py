@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import SHELL, Launcher, name_field
+from nsys_tui.capture.launchers import SHELL, Launcher, name_field, register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
 
 _IN_FOLDER: Final = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh")
 """``kubectl exec`` has no option for a working directory."""
@@ -29,15 +28,15 @@ class Kubectl(Launcher):
         name_field("kubernetes.container", "container", "empty = the pod's first"),
     )
 
-    def inside(self, place: Place) -> str:
+    def inside(self, place: Target) -> str:
         """Name of the pod."""
         return str(place.own["kubernetes.pod"])
 
-    def shell_argv(self, place: Place) -> list[str]:
+    def shell_argv(self, place: Target) -> list[str]:
         """``kubectl exec -i POD -- sh -s``."""
         return [*self._exec(place), *SHELL]
 
-    def _exec(self, place: Place) -> list[str]:
+    def _exec(self, place: Target) -> list[str]:
         def option(word: str, key: str) -> list[str]:
             value = place.own[f"kubernetes.{key}"]
             return [word, value] if value else []
@@ -47,7 +46,7 @@ class Kubectl(Launcher):
             *(*option("-n", "namespace"), self.inside(place), *option("-c", "container"), "--"),
         ]
 
-    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``kubectl exec`` with a shell that goes to the working directory."""
         folder = [*_IN_FOLDER, cwd] if cwd else []
         return [*self._exec(place), *folder, *super().typed(place, argv, env, cwd)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import Launcher
+from nsys_tui.capture.launchers import Launcher, register
 
 
 class Direct(Launcher):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import Launcher, words_field
+from nsys_tui.capture.launchers import Launcher, register, words_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
 
 _RANK: Final = "NSYS_TUI_RANK"
 _NUMBERED: Final = (
@@ -33,17 +32,17 @@ class Mpirun(Launcher):
     variable = _RANK
     rank_mark = f"%q{{{_RANK}}}"
 
-    def processes(self, place: Place) -> int:
+    def processes(self, place: Target) -> int:
         """Ranks that the arguments ask for."""
         args = place.own["mpi.args"]
         counts = [after for word, after in pairwise(args) if word in _COUNT]
         return int(counts[-1]) if counts and counts[-1].isdigit() else 1
 
-    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """Each rank learns its number under one name, and becomes nsys."""
         return ["mpirun", *place.own["mpi.args"], "sh", "-c", _NUMBERED, "sh", *argv]
 
-    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """As it is started."""
         return super().typed(place, self.command(place, "", argv), env, cwd)
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import Launcher, words_field
+from nsys_tui.capture.launchers import Launcher, register, words_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
 
 _LONG_SHORT: Final = {"ntasks": "n", "nodes": "N", "time": "t"}
 
@@ -250,15 +249,15 @@ class Srun(Launcher):
         """Reads ``id|state|reason|nodes``."""
         return parse_job(line)
 
-    def processes(self, place: Place) -> int:
+    def processes(self, place: Target) -> int:
         """Tasks that the arguments ask for."""
         return expected_processes(place.own["slurm.args"])
 
-    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """nsys in each task of a step that carries the capture's id."""
         return [*_step(capture), *place.own["slurm.args"], *argv]
 
-    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``srun`` before the rest."""
         return ["srun", *place.own["slurm.args"], *super().typed(place, argv, env, cwd)]
 
@@ -270,20 +269,20 @@ class Sbatch(Srun):
     about = "a Slurm job, submitted and waited for"
     tools = ("sbatch", "squeue", "scancel")
 
-    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """A step of the job, which has the arguments already."""
         return [*_step(capture), *argv]
 
-    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """The command inside the job script."""
         return Launcher.typed(self, place, argv, env, cwd)
 
-    def batch_script(self, place: Place, body: str, *, once: bool) -> tuple[str, list[str]]:
+    def batch_script(self, place: Target, body: str, *, once: bool) -> tuple[str, list[str]]:
         """The job script; arguments that no ``#SBATCH`` line can carry stay beside it."""
         text, args = batch_script(place.own["slurm.args"], body)
         return text, [*args, *(["--no-requeue"] if once else [])]
 
-    def faults(self, place: Place, needed_s: float) -> list[str]:
+    def faults(self, place: Target, needed_s: float) -> list[str]:
         """What Slurm passes over in silence in the arguments and the preamble."""
         args = " ".join(place.own["slurm.args"])
         directives = lint(f"#SBATCH {args}\n", needed_s) if args else []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import HOST_NAME, PlaceField, Way
+from nsys_tui.capture.launchers import HOST_NAME, PlaceField, Way, register
 
 if TYPE_CHECKING:
     from nsys_tui.capture.askpass import PromptHandler
     from nsys_tui.capture.channel import Connector
-    from nsys_tui.capture.launchers.base import Place
+    from nsys_tui.capture.launchers import Target
     from nsys_tui.config import CaptureConfig
 
 
@@ -28,20 +27,20 @@ class Ssh(Way):
         ),
     )
 
-    def takes(self, place: Place) -> bool:
+    def takes(self, place: Target) -> bool:
         """Whether the target names a host."""
         return bool(place.settings.host)
 
-    def machine(self, place: Place) -> str:
+    def machine(self, place: Target) -> str:
         """The host."""
         return place.settings.host
 
-    def typed(self, place: Place, line: str) -> list[str]:
+    def typed(self, place: Target, line: str) -> list[str]:
         """``ssh HOST LINE``."""
         return ["ssh", place.settings.host, line]
 
     def connector(
-        self, place: Place, settings: CaptureConfig, on_prompt: PromptHandler | None
+        self, place: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
     ) -> Connector:
         """See :class:`Way`."""
         from nsys_tui.capture.ssh import SshConnector

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from paths import REPORTS, needs_reports
 
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.profile_again import (
     plan_again,
@@ -19,7 +20,6 @@ from nsys_tui.capture.profile_again import (
     suggested_target,
 )
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
-from nsys_tui.capture.targets import Target
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import NoDataError, UsageError
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND = """
 from nsys_tui.capture.launchers import register
-from nsys_tui.capture.launchers.base import SHELL, Launcher, name_field
+from nsys_tui.capture.launchers import SHELL, Launcher, name_field
 
 class Toy(Launcher):
     name = "toy"

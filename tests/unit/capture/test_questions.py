@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.plan import make_plan
-from nsys_tui.capture.questions import added, changed, fitted, questions
+from nsys_tui.capture.presets import added, changed, fitted, questions
 from nsys_tui.capture.target_facts import Facts, OwnOption
-from nsys_tui.capture.targets import Target
 
 if TYPE_CHECKING:
     from nsys_tui.capture.presets import Preset

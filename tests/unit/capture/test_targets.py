@@ -4,16 +4,10 @@ from typing import Any
 
 import pytest
 
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.scripts import typed_command
-from nsys_tui.capture.targets import (
-    Target,
-    all_targets,
-    check_host,
-    checked,
-    find_target,
-    from_snapshot,
-)
+from nsys_tui.capture.targets import all_targets, check_host, checked, find_target, from_snapshot
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
 from nsys_tui.redaction import looks_secret

@@ -15,7 +15,7 @@ from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.config import load_config
 from nsys_tui.errors import USAGE, ConfigError
 from nsys_tui.model.categories import Category
-from nsys_tui.reader.settings import open_configured
+from nsys_tui.reader import open_configured
 from nsys_tui.ui.loader import unexpected
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from loglines import body, info, init, nemo, read
 
 from nsys_tui.logs.advice import advise
-from nsys_tui.model.nvtx_text import parse_patched_text, parse_payload
+from nsys_tui.model.collective_sizes import parse_patched_text, parse_payload
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from loglines import body, info, init, read
 from nsys_tui.errors import UsageError
 from nsys_tui.logs import statistics
 from nsys_tui.logs.result import restrict
-from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes, wire_factor
+from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes, wire_factor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.presets import Preset, built_in, presets
-from nsys_tui.capture.questions import added, changed, fitted, questions
+from nsys_tui.capture.presets import (
+    Preset,
+    added,
+    built_in,
+    changed,
+    fitted,
+    presets,
+    questions,
+)
 from nsys_tui.config_edit import remove_table, reread, save_table
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import NsysTuiError, UsageError

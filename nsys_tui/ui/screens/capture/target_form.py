@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.capture.launchers import all_fields, launchers
+from nsys_tui.capture.launchers import Target, all_fields, launchers, plain_settings
 from nsys_tui.capture.plan import Plan, make_plan, split_words
-from nsys_tui.capture.targets import LOCAL, Target, checked, plain_settings
+from nsys_tui.capture.targets import LOCAL, checked
 from nsys_tui.config import EXPORTS, Config, TargetConfig, parse_config
 from nsys_tui.errors import NsysTuiError, UsageError
 

@@ -10,8 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from nsys_tui.capture.capture import preflight
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.preflight import checks
-from nsys_tui.capture.targets import LOCAL, Target, find_target, usable_targets
+from nsys_tui.capture.targets import LOCAL, find_target, usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
 from nsys_tui.errors import NsysTuiError
