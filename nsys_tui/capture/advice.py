@@ -134,6 +134,11 @@ def costs(draft: Draft) -> Iterator[Check]:
             WARNING, "duration", "NVIDIA does not support captures over 5 minutes",
             "use --delay and a shorter --duration, or fewer traces",
         )  # fmt: skip
+    elif _NUMBER.fullmatch(duration) and 0 < float(duration) < 2 and not draft.given("delay"):
+        yield Check(
+            WARNING, "duration", "nsys counts the second or more that the program's start takes",
+            "a longer --duration",
+        )  # fmt: skip
     if draft.wants("force-overwrite"):
         yield Check(WARNING, "force-overwrite", "an existing report of that name is lost")
 

@@ -66,11 +66,17 @@ class Checked:
 
 @dataclass(frozen=True)
 class Reconnecting:
-    """The connection is gone and the job goes on; the next try comes in ``wait_s`` seconds."""
+    """The connection is gone; the next try comes in ``wait_s`` seconds."""
 
     attempt: int
     wait_s: float
     reason: str
+    meanwhile: str
+
+    def line(self) -> str:
+        """In words."""
+        again = f"try {self.attempt} in {self.wait_s:.0f} s"
+        return f"reconnecting ({again}): {self.reason}; {self.meanwhile}"
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,10 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
         job.remark("warning", "the job vanished without an exit status")
     if not reports:
         raise _nothing(job, outcome, parser, lacks, importer)
+    asked = output_pattern(job.plan.output)[1]
+    for path in (file.path for file in reports if asked):
+        if not fnmatchcase(posixpath.basename(path), asked + ".*"):
+            job.remark("warning", f"not where it was asked for: {printable(path)}")
     _missing_ranks(job, [file.path for file in reports])
 
 

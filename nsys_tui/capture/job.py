@@ -102,4 +102,4 @@ class Job:
         }
 
     def _retrying(self, attempt: int, wait_s: float, reason: str) -> None:
-        self.emit(Reconnecting(attempt, wait_s, reason))
+        self.emit(Reconnecting(attempt, wait_s, reason, self.record.state.meanwhile))

@@ -51,8 +51,10 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          "kernel.perf_event_paranoid 1 adds the kernel"),
         (r"ERR_NVGPUCTRPERM|insufficient privilege", "warning", "no GPU metrics: they need rights",
          "NVreg_RestrictProfilingToAdminUsers=0, or run as root"),
-        (r"(?:Failed to create '([^']*)': )?No space left on device", "error",
-         r"the disk there is full \1", "make room, or set TMPDIR to a larger disk"),
+        (r"Failed to create '([^']*)': No space left on device", "error",
+         r"the disk there is full: \1", "make room, or name another --output"),
+        (r"(?<!': )No space left on device", "error", "the disk there is full",
+         "make room, or set TMPDIR to a larger disk"),
         (r"Failed to create '.*': File exists|Failed to create \".*\": File exists", "warning",
          "a report of that name exists, so nsys kept the new one under another name", ""),
         (r"Failed to create '([^']*)': (?!File exists|No space)(.*?)\.?$", "warning",
@@ -62,7 +64,7 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          "error", "the program was not found there", "give its path, or set PATH in the preamble"),
         (r"^Not executable", "error", "the program there is no executable file",
          "make it executable, or put what runs it in front of it, such as python"),
-        (r"^(?:Failed to probe the process|Invalid truncate size|Agent launcher failed)"
+        (r"^(?:Failed to probe the process|Agent launcher failed)|Invalid truncate size"
          r"|temp_directory_path: ",
          "error", "nsys could not prepare the program there",
          "its temporary folder may be full or missing: make room, or set TMPDIR to a larger disk"),

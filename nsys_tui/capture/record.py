@@ -52,6 +52,18 @@ class State(StrEnum):
         return self in (State.DONE, State.FAILED, State.CANCELLED, State.LOST)
 
     @property
+    def at_work(self) -> bool:
+        """Whether the job waits or runs, so that there is something to stop."""
+        return self in (State.SUBMITTING, State.QUEUED, State.RUNNING, State.IMPORTING)
+
+    @property
+    def meanwhile(self) -> str:
+        """What becomes of it while nobody here looks after it."""
+        if self.at_work:
+            return "the job goes on"
+        return "the export goes on" if self is State.EXPORTING else "what has arrived is kept"
+
+    @property
     def started(self) -> bool:
         """Whether the program may be running over there, or has run."""
         return not self.over and self not in (State.PREPARED, State.CONNECTING, State.CHECKING)
@@ -351,7 +363,7 @@ class Store:
                 file.seek(0)
                 raise LockedError(
                     f"capture {capture} is being followed by process {file.read().strip() or '?'}",
-                    hint="look there, or end that process; the job itself goes on",
+                    hint="look there, or end that process, which ends no job",
                 ) from error
             file.truncate(0)
             file.write(str(os.getpid()))

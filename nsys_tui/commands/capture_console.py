@@ -50,10 +50,8 @@ class Narrator:
                         self._line(f"{check.severity}: {check.name}: {check.text}")
             case events.Remark(severity, text, remedy):
                 self._line(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))
-            case events.Reconnecting(attempt, wait_s, reason):
-                self._line(
-                    f"reconnecting (try {attempt} in {wait_s:.0f} s): {reason}; the job goes on"
-                )
+            case events.Reconnecting():
+                self._line(event.line())
             case events.StopStuck(waited_s):
                 self._line(
                     f"still running {waited_s:.0f} s after INT and TERM; "
@@ -183,10 +181,10 @@ class _Interrupts:
         if self._count > 1 or not self._capture.record.state.started:
             self.leave()
             return
-        print(
-            "\nstopping, keeping what was collected; Ctrl-C again leaves it running",
-            file=sys.stderr,
-        )
+        said = "stopping, keeping what was collected; Ctrl-C again leaves it running"
+        if not self._capture.record.state.at_work:
+            said = "it has ended, and its reports come home; Ctrl-C again leaves them there"
+        print(f"\n{said}", file=sys.stderr)
         self._stopping = asyncio.create_task(self._capture.stop(keep=True))
 
     def leave(self) -> None:
@@ -208,9 +206,8 @@ def finish(record: Record, arguments: Any) -> int:
     from nsys_tui.capture.quoting import printable
 
     if not record.state.over:
-        print(
-            f"left running; follow it with: nsys-tui captures attach {record.id}", file=sys.stderr
-        )
+        now = "it was asked to stop" if record.stop else record.state.meanwhile
+        print(f"left: {now}; follow it with: nsys-tui captures attach {record.id}", file=sys.stderr)
         if not arguments.json:
             print(record.id)
         return 0 if getattr(arguments, "detach", False) else INTERRUPTED

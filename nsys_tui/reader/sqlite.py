@@ -306,7 +306,7 @@ class Database:
             return values
         pairs = list(zip(values, typed, strict=True))
         lost = (v for v, t in pairs if t is None and (v is not None or column.filled))
-        read = (v for v, t in pairs if t is not None and isinstance(v, bytes))
+        read = (v for v, t in pairs if isinstance(t, str) and not isinstance(v, str))
         for strange, then in ((lost, ": taken as missing"), (read, ": read as text")):
             kinds = Counter(KINDS[type(value)] for value in strange)
             note_strange(self.notes, table, column.name, kinds, then)

@@ -42,6 +42,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
         "nvtx-capture",
         "step * is no pattern",
     ),
+    ({"duration": "1"}, {}, "warning", "duration", "nsys counts the second or more"),
     ({"capture-range-end": "stop"}, {}, "error", "capture-range-end", "add --capture-range"),
     ({"capture-range-end": "stop:2"}, {}, "error", "capture-range-end", "not understood"),
     ({"capture-range": "cudaProfilerApi"}, {}, "note", "capture-range-end", "program is ended"),

@@ -332,6 +332,7 @@ async def test_name_taken_meanwhile_follows_generated(place: Place, heard: Recor
     [report] = record.reports
     assert report.path.startswith(f"{place.folder}/tmp/nsys-report-")
     assert "under another name" in heard.remarks
+    assert f"not where it was asked for: {report.path}" in heard.remarks
     assert (place.cwd / "late.nsys-rep").read_bytes() == b""
 
 

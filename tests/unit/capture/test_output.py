@@ -127,7 +127,15 @@ def test_a_line_without_end_stays_bounded() -> None:
         ("Program not found: a.out", "the program was not found there"),
         ("No such file or directory: /no/such/a.out", "the program was not found there"),
         ("Not executable", "the program there is no executable file"),
-        ("Invalid truncate size.", "nsys could not prepare the program there"),
+        (
+            "[QuadDCommon::tag_message*] = Invalid truncate size.",
+            "nsys could not prepare the program there",
+        ),
+        (
+            "Failed to create '/r.qdstrm': No space left on device.",
+            "the disk there is full: /r.qdstrm",
+        ),
+        ("write: No space left on device", "the disk there is full"),
         ("Failed to probe the process (sync)", "nsys could not prepare the program there"),
         ("Agent launcher failed.", "nsys could not prepare the program there"),
         ('temp_directory_path: Not a directory: "/x"', "nsys could not prepare the program there"),

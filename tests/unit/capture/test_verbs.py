@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -18,8 +19,9 @@ from capture_support import stand_in
 from jsonschema import Draft202012Validator
 
 from nsys_tui.capture.failures import NoReportError
-from nsys_tui.capture.record import Store
+from nsys_tui.capture.record import Record, State, Store, new_id
 from nsys_tui.cli import main
+from nsys_tui.commands.capture_console import finish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -404,6 +406,23 @@ def test_ctrl_c_stops_and_keeps(place: Path) -> None:
     assert app.returncode == 0, err
     assert Path(out.strip()).is_file()
     assert "stopping, keeping what was collected" in err
+
+
+@pytest.mark.parametrize(
+    ("state", "stop", "now"),
+    [
+        (State.RUNNING, "", "the job goes on"),
+        (State.RUNNING, "keep", "it was asked to stop"),
+        (State.EXPORTING, "", "the export goes on"),
+        (State.FETCHING, "", "what has arrived is kept"),
+    ],
+)
+def test_what_becomes_of_what_is_left(
+    state: State, stop: str, now: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = Record(id=new_id(), plan={}, state=state, stop=stop)
+    assert finish(record, argparse.Namespace(json=True)) == 130
+    assert capsys.readouterr().err.startswith(f"left: {now}; follow it with: nsys-tui captures at")
 
 
 @pytest.mark.parametrize("how", ["keep", "discard"])

@@ -104,3 +104,16 @@ def test_what_every_export_fills_is_missed_where_it_is_null(tmp_path: Path) -> N
         "1 row with a blob in `name` of TARGET_INFO_GPU: read as text",
         "2 rows with NULL in `globalTid` of SCHED_EVENTS left out",
     }
+
+
+def test_a_name_that_is_a_number_is_told(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").launch("k", (0, 1), (2, 5))
+    made.sql(
+        "CREATE TABLE loose AS SELECT id, value + 0.5 AS value FROM StringIds WHERE value = 'k'"
+    )
+    made.sql("CREATE TABLE names (id INTEGER PRIMARY KEY, value)")
+    made.sql("INSERT INTO names SELECT * FROM loose").sql("DROP TABLE StringIds")
+    made.sql("ALTER TABLE names RENAME TO StringIds")
+    report = open_report(made.write())
+    assert names(report.operations) == ["0.5"]
+    assert "1 row with a fraction in `value` of StringIds: read as text" in report.notes.texts

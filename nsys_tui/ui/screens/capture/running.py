@@ -85,9 +85,8 @@ class Live:
                         self.say(f"{check.severity}: {check.name}: {check.text}")
             case events.Remark(severity, text, remedy):
                 self.say(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))
-            case events.Reconnecting(attempt, wait_s, reason):
-                wait = f"try {attempt} in {wait_s:.0f} s"
-                self.state = f"reconnecting ({wait}; the job goes on): {visible(reason)}"
+            case events.Reconnecting():
+                self.state = visible(event.line())
             case events.Finished(record):
                 self.state, self.began = str(record.state), None
 
@@ -168,7 +167,7 @@ class Running(PastCaptures):
                     if line:
                         self.say(line)
             except asyncio.CancelledError:
-                self.say("left: the job goes on; A attaches to it again")
+                self.say(f"left: {capture.record.state.meanwhile}; A attaches to it again")
                 raise
             finally:
                 self.capture, self.live.began = None, None
