@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands import options
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.sections import LogAnswer
 
 EPILOG = """\
 What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV
@@ -155,6 +157,7 @@ def _once(arguments: argparse.Namespace) -> int:
     from nsys_tui.logs import read_logs
     from nsys_tui.logs.hangs import find_hangs
     from nsys_tui.logs.result import restrict
+    from nsys_tui.logs.sections import LogAnswer
     from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
     from nsys_tui.logs.trainer_table import own_trainer
 
@@ -182,10 +185,8 @@ def _once(arguments: argparse.Namespace) -> int:
         )
     if arguments.report:
         _print_joined(arguments, result)
-    elif arguments.format == "json":
-        _print_json(arguments, result, hangs, bounds)
     else:
-        _print_tables(arguments, result, hangs, bounds)
+        _print(arguments, LogAnswer(result, hangs, bounds))
     return GATE_HIT if _gate(arguments.fail_on, result, hangs) else 0
 
 
@@ -249,36 +250,28 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
         print(f"nsys-tui: {text}", file=sys.stderr)
 
 
-def _print_json(
-    arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
-) -> None:
-    from nsys_tui.logs.answer import DOCUMENT, keys_of
-    from nsys_tui.logs.sections import LogAnswer
-
-    sections = arguments.section or ()
-    asked = {name.replace("-", "_") for name in ("calls", "api-calls") if name in sections}
-    lists = {"calls", "api_calls"} if arguments.calls else asked
-    answer = LogAnswer(result, hangs, bounds, lists=frozenset(lists))
-    print_document(DOCUMENT, answer, result, only=keys_of(sections))
-
-
-def _print_tables(
-    arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
-) -> None:
+def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
+    """Prints tables, or everything as JSON."""
     from nsys_tui.logs import tables
-    from nsys_tui.logs.sections import LogAnswer
 
-    fmt = arguments.format
-    top = options.rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
-    answer = LogAnswer(result, hangs, bounds, top)
-    if fmt in DATA_FORMATS:
-        name = options.csv_section(arguments.section, "per-op")
-        print_tables([tables.SECTIONS[name].table(answer)], fmt)
+    fmt, sections = arguments.format, arguments.section
+    if fmt == "json":
+        from nsys_tui.logs.answer import DOCUMENT, keys_of
+
+        named = {name.replace("-", "_") for name in sections or ()}
+        every = {"calls", "api_calls"}
+        lists = every if arguments.calls else every & named
+        answer = replace(answer, lists=frozenset(lists))
+        print_document(DOCUMENT, answer, answer.result, only=keys_of(sections or ()))
         return
+    top = options.rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
+    answer = replace(answer, top=top)
+    if fmt in DATA_FORMATS:
+        sections = [options.csv_section(sections, "per-op")]
     # That all ranks agree is worth a line too.
-    said = {"hangs"} if len(result.calls) else set()
+    said = {"hangs"} if len(answer.result.calls) else set()
     some = [name for name in SUMMARY if name in said or tables.SECTIONS[name].has_rows(answer)]
-    print_tables([tables.SECTIONS[name].table(answer) for name in arguments.section or some], fmt)
+    print_tables([tables.SECTIONS[name].table(answer) for name in sections or some], fmt)
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:

@@ -13,7 +13,7 @@ from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STAT
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.plugins import measured_rows
 from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
-from nsys_tui.logs.result import InitTiming, LogFile, TuningRow, job_ranks
+from nsys_tui.logs.result import LogFile, TuningRow, job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
     file_path,
@@ -319,8 +319,9 @@ DOCUMENT: Final = Document(
         records(
             "init_timings",
             (
-                *(one for one in columns_of(InitTiming) if one.name != "parts"),
-                data("parts", lambda one, _: dict(one.parts), form=Form.MAP),
+                number("process", lambda one, _: one.place.process),
+                *whole_numbers("rank nranks"),
+                column("parts", form=Form.MAP),
             ),
             _of_result("timings"),
         ),

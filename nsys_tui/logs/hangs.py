@@ -62,8 +62,8 @@ def find_hangs(result: LogResult) -> HangReport:
         more,
         (*drifts, *peers.drifts),
         unchecked,
-        peers.unchecked,
-        peers.partly,
+        peers.unchecked_peers,
+        peers.partly_checked_peers,
     )
 
 

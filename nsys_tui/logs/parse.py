@@ -24,7 +24,7 @@ from nsys_tui.logs.line_prefixes import Processes
 from nsys_tui.logs.messages import CommEvent, GraphLine, KernelSpans, Timing
 from nsys_tui.logs.mpi import joined_mpi
 from nsys_tui.logs.participants import Communicator, Group, LogProcess
-from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, LogResult, TuningRow
+from nsys_tui.logs.result import KernelRow, LogFile, LogResult, TuningRow
 from nsys_tui.logs.scan import KIND, Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology
@@ -157,9 +157,7 @@ def _assemble(
         tuning=_tuning(scans),
         api=join_api([scan.api for scan in scans], real),
         kernels=_kernels(scans),
-        timings=tuple(
-            InitTiming(t.place.process, t.rank, t.nranks, tuple(t.parts.items())) for t in timings
-        ),
+        timings=tuple(timings),
         environment=tuple((*key, n) for key, n in sorted(_sum(scans, "environment").items())),
         warnings=tuple(_sum(scans, "warnings").most_common()),
         step_lines=step_lines,

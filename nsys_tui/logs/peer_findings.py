@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress, describe
+from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.peers import Peers
 
 if TYPE_CHECKING:
@@ -17,24 +17,16 @@ if TYPE_CHECKING:
     from nsys_tui.logs.result import LogResult
 
 
-class PeerFaults(NamedTuple):
-    """All faults found."""
-
-    mismatches: tuple[Mismatch, ...]
-    drifts: tuple[Drift, ...]
-    """Calls whose other end was not made when the log ended: its rank may only be behind."""
-    unchecked: int
-    """Groups that make sends and receives and cannot be compared."""
-    partly: int
-    """Groups of which only counts, types and lone ends were compared."""
-
-
-def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> PeerFaults:
+def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
     """Compares the sends and receives of each communicator.
 
     Args:
         result: the logs.
         late: communicators whose first calls are not in them.
+
+    Returns:
+        A part of the report; a call whose other end was not made when the log ended is a drift: its
+        rank may only be behind.
     """
     kinds = result.every_call.by_kind
     codes = [i for i, op in enumerate(kinds.ops) if op in ("Send", "Recv")]
@@ -53,7 +45,7 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> PeerFaults:
         mismatches += found.mismatches
         drifts += found.drifts
         partly += not found.played
-    return PeerFaults(tuple(mismatches), tuple(drifts), unchecked, partly)
+    return HangReport((), tuple(mismatches), 0, tuple(drifts), 0, unchecked, partly)
 
 
 def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:

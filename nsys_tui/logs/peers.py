@@ -189,11 +189,10 @@ class Peers:
         meetings: list[list[tuple[int, int]]] = []
         for rank, mine in launches.items():
             met = 0
-            names = dict(zip(self.rows_of[rank].tolist(), self._codes(rank), strict=True))
             for i, launch in enumerate(mine):
                 collective = False
                 for row in launch.rows:
-                    name = ops[names[row]]
+                    name = ops[int(self.calls.op[row])]
                     collective |= name not in POINT_TO_POINT
                     if row in other:
                         launch.partners.append(place[other[row]])
@@ -205,10 +204,6 @@ class Peers:
                     meetings[met].append((rank, i))
                     launch.meeting = meetings[met]
                     met += 1
-
-    def _codes(self, rank: int) -> list[int]:
-        codes: list[int] = self.calls.op[self.rows_of[rank]].tolist()
-        return codes
 
     @staticmethod
     def _only_behind(held: dict[int, _Launch], reached: dict[int, int]) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nsys_tui.logs.api import ApiLog
     from nsys_tui.logs.benchmark_tables import Series
     from nsys_tui.logs.calls import CallLog, Calls
+    from nsys_tui.logs.messages import Timing
     from nsys_tui.logs.mpi import MpiLog, MpipReport
     from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
     from nsys_tui.logs.plugins import Measured
@@ -76,16 +77,6 @@ class KernelRow:
 
 
 @dataclass(frozen=True)
-class InitTiming:
-    """Seconds that a rank took to set a communicator up, as printed."""
-
-    process: int
-    rank: int
-    nranks: int
-    parts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
 class Window:
     """A window over steps, both ends included."""
 
@@ -118,7 +109,7 @@ class LogResult:
     api: ApiLog
     """CALL lines: the same calls as the program made them, and functions that are no collective."""
     kernels: tuple[KernelRow, ...]
-    timings: tuple[InitTiming, ...]
+    timings: tuple[Timing, ...]
     environment: tuple[tuple[str, str, int], ...]
     """(variable, value, lines)."""
     warnings: tuple[tuple[str, int], ...]

@@ -9,13 +9,26 @@ import numpy as np
 from nsys_tui.analysis.compare.side import Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
-from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION: Final = 2
 """Counted up when a side holds something else, or the same is measured otherwise."""
+_PLAIN: Final[dict[str, type]] = {
+    "label": str,
+    "identity": str,
+    "facts": dict,
+    "options": dict,
+    "device_count": int,
+    "base_ns": int,
+    "steps_found": int,
+    "lacks": dict,
+    "style": str,
+    "run": str,
+    "run_count": int,
+}
+"""What is written as it is."""
 
 
 def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:
@@ -29,33 +42,23 @@ def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:
     times = {"start": steps.start.tolist(), "end": steps.end.tolist()}
     return {
         "version": VERSION,
-        "label": side.label,
-        "identity": side.identity,
-        "facts": dict(side.facts),
-        "options": dict(side.options),
+        **{key: kind(getattr(side, key)) for key, kind in _PLAIN.items()},
         "kinds": list(side.kinds),
-        "device_count": side.device_count,
-        "base_ns": side.base_ns,
         "steps": {
             "rule": str(steps.rule),
             "name": steps.name,
             **(times if whole else {"count": len(steps)}),
         },
-        "steps_found": side.steps_found,
         "metrics": {key: _sample_data(sample) for key, sample in side.metrics.items()},
         "groups": {
             key: {name: _named_data(named) for name, named in names.items()}
             for key, names in side.groups.items()
         },
-        "lacks": dict(side.lacks),
         "findings": None
         if side.findings is None
         else [[f.rule, f.severity, f.title, f.saved_ns, f.window] for f in side.findings],
         "notes": list(side.notes),
         "unknown": sorted(side.unknown),
-        "style": str(side.style),
-        "run": side.run,
-        "run_count": side.run_count,
     }
 
 
@@ -69,27 +72,17 @@ def from_data(data: Mapping[str, Any]) -> Side:
         raise ValueError(f"written in version {data['version']}, this reads {VERSION}")
     steps, findings = data["steps"], data["findings"]
     return Side(
-        label=str(data["label"]),
-        identity=str(data["identity"]),
-        facts=dict(data["facts"]),
-        options=dict(data["options"]),
+        **{key: kind(data[key]) for key, kind in _PLAIN.items() if key in data},
         kinds=tuple(data["kinds"]),
-        device_count=int(data["device_count"]),
-        base_ns=int(data["base_ns"]),
         steps=_steps(steps),
-        steps_found=int(data["steps_found"]),
         metrics={key: _sample(values) for key, values in data["metrics"].items()},
         groups={
             key: {name: _named(values) for name, values in names.items()}
             for key, names in data["groups"].items()
         },
-        lacks=dict(data["lacks"]),
         findings=None if findings is None else tuple(_found(*values) for values in findings),
         notes=tuple(data["notes"]),
         unknown=frozenset(data.get("unknown", ())),
-        style=str(data.get("style", NameStyle.NORMALISED)),
-        run=str(data.get("run", "")),
-        run_count=int(data.get("run_count", 1)),
     )
 
 

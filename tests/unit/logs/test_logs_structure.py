@@ -72,7 +72,7 @@ def test_init_timings_give_a_rank_where_nothing_else_does(tmp_path: Path) -> Non
     result = read(tmp_path, lines)
     assert result.calls.select().rank.tolist() == [5]
     assert result.processes[0].rank == 5
-    assert dict(result.timings[0].parts)["kernels"] == "0.26"
+    assert result.timings[0].parts["kernels"] == "0.26"
 
 
 def test_old_init_line_and_nodes_line(tmp_path: Path) -> None:
