@@ -20,6 +20,8 @@ FEWEST_RUNS: Final = 10
 _SHORTEST: Final = 3
 """Runs on either side of a jump."""
 _SHUFFLES: Final = 999
+_TELLING: Final = 2.0
+"""Difference of the criterion from which the one or the other is told."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class Shift:
     """A figure that changed in the course of the runs."""
 
     name: str
-    drifts: bool
-    """It grew or shrank steadily; else it jumped."""
+    kind: str
+    """``jump``; ``drift``, which grew or shrank steadily; ``either``, which cannot be told."""
     at: int
-    """The first run after the jump, from 0; the last run of a drift."""
+    """The first run after the jump, from 0."""
     size: float
-    """Relative change: of the jump, or from the first run to the last."""
+    """Relative change: of the jump, or of a drift from the first run to the last."""
 
 
 def shifts(sides: Sequence[Side]) -> list[Shift]:
@@ -83,16 +85,22 @@ def _step_gains(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shift(name: str, values: NDArray[np.float64]) -> Shift:
-    """The jump or the drift, whichever explains more."""
-    count = len(values)
+    """The jump or the drift, whichever explains more by the Bayesian information criterion.
+
+    A jump has one number more to choose, its place. Below a difference of ``_TELLING`` neither is
+    told (Kass and Raftery 1995).
+    """
+    count, away = len(values), values - values.mean()
     gains = _step_gains(values[None, :])[0]
     at = int(np.argmax(gains)) + _SHORTEST
     times = np.arange(count) - (count - 1) / 2
     slope = float(times @ values / (times @ times))
-    if slope**2 * float(times @ times) > gains.max():
-        return Shift(name, True, count - 1, float(np.expm1(slope * (count - 1))))
-    size = float(np.expm1(values[at:].mean() - values[:at].mean()))
-    return Shift(name, False, at, size)
+    left = np.array([gains.max(), slope**2 * float(times @ times)])
+    left = np.maximum(float(away @ away) - left, 1e-18)
+    better = count * float(np.log(left[0] / left[1])) + float(np.log(count))
+    kind = "either" if abs(better) < _TELLING else "drift" if better > 0 else "jump"
+    size = slope * (count - 1) if kind == "drift" else values[at:].mean() - values[:at].mean()
+    return Shift(name, kind, at, float(np.expm1(size)))
 
 
 def sentences(found: Sequence[Shift], labels: Sequence[str]) -> list[str]:
@@ -100,14 +108,17 @@ def sentences(found: Sequence[Shift], labels: Sequence[str]) -> list[str]:
     told = []
     for shift in found:
         what = "mean wall per step" if shift.name == "wall" else shift.name
-        if shift.drifts:
-            told.append(f"{what} drifts: {100 * shift.size:+.1f}% over {len(labels)} runs")
-        else:
-            place = f"run {shift.at + 1} of {len(labels)} ({labels[shift.at]})"
-            told.append(f"{what} jumped by {100 * shift.size:+.1f}% at {place}")
+        size = f"{100 * shift.size:+.1f}%"
+        place = f"run {shift.at + 1} of {len(labels)} ({labels[shift.at]})"
+        said = {
+            "jump": f"jumped by {size} at {place}",
+            "drift": f"drifts: {size} over {len(labels)} runs",
+            "either": f"drifts, or jumped by {size} at {place}: these runs cannot tell which",
+        }
+        told.append(f"{what} {said[shift.kind]}")
     return told
 
 
 def since_jump(found: Sequence[Shift]) -> int:
     """The first run after the last jump of the time of a step; 0 without one."""
-    return max((s.at for s in found if s.name == "wall" and not s.drifts), default=0)
+    return max((s.at for s in found if s.name == "wall" and s.kind == "jump"), default=0)
