@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from nsys_tui.commands.compare_sides import Part
 
 FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
-SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
+SECTIONS: Final = (
+    *("summary", "kernels", "copies", "ranges", "api", "mpi_calls", "os_calls", "stalls"),
+    "findings",
+)
 
 EPILOG = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are

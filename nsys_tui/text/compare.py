@@ -158,10 +158,11 @@ def _differences_table(found: Comparison) -> Table:
 def tables(found: Comparison, sections: Iterable[str] = SECTIONS, top: int = TOP) -> list[Table]:
     """The sections as tables of text, in their order."""
     makers = {"summary": _summary_table, "findings": _findings_table}
+    every = set(GROUPS).issubset(sections)
     return [
         makers[section](found) if section in makers else _group_table(found, section, top)
         for section in SECTIONS
-        if section in sections
+        if section in sections and (section in makers or found.has(section) or not every)
     ]
 
 
@@ -202,7 +203,8 @@ def _rows_table(
 
 def _summary_table(found: Comparison) -> Table:
     rows = [row for row in found.summary if row.a_total or row.b_total or row.key == "wall"]
-    title = f"Time per GPU of {'a step, means' if found.by_step else 'the whole'}"
+    per_gpu = " per GPU" * ("busy" in found.a.metrics or "busy" in found.b.metrics)
+    title = f"Time{per_gpu} of {'a step, means' if found.by_step else 'the whole'}"
     return _rows_table("summary", title, ("Figure", "A", "B", "Delta", "Change", "Verdict"), rows)
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.compare.side import GROUPS, OF_HOST
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.target import counted_names
@@ -150,6 +151,8 @@ def _wall(side: Side) -> float:
 def different_work(a: Side, b: Side) -> str:
     """Why two sides are different programs, by their kernels and copies; empty where not."""
     mine, theirs = a.names("kernels"), b.names("kernels")
+    if not (mine or theirs):
+        return _other_calls(a, b)
     if not mine or not theirs or a.unknown & {"kernels"} or b.unknown & {"kernels"}:
         return ""
     shared = {*mine} & {*theirs}
@@ -172,6 +175,26 @@ def _other_counts(a: Side, b: Side, shared: Collection[str]) -> str:
         if _common(names[place], parts) < _AS_OFTEN:
             first, second = (sum(counts.values()) for counts in often)
             return f"{first:,.0f} kernels per step in A and {second:,.0f} in B"
+    return ""
+
+
+def _other_calls(a: Side, b: Side) -> str:
+    """Host calls that are all that can be compared, and that each side makes more or less often."""
+    if any({*a.names(key)} & {*b.names(key)} for key in ("ranges", "api")):
+        return ""
+    for key in OF_HOST:
+        names = a.names(key), b.names(key)
+        if all(names):
+            often = [_often(side, each) for side, each in zip((a, b), names, strict=True)]
+            pairs = ((0, 1), (1, 0))
+            parts = [
+                {n: min(1.0, often[j].get(n, 0) / often[i][n]) for n in often[i]} for i, j in pairs
+            ]
+            alike = min(map(_common, names, parts))
+            if alike < _ALIKE:
+                calls = f"{100 * alike:.0f}% of the time in {GROUPS[key]}"
+                return f"{calls} is in those that both sides make as often"
+            return ""
     return ""
 
 

@@ -15,7 +15,7 @@ from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
-from nsys_tui.analysis.compare.side import GROUPS, Found, Side
+from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, Found, Side
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
     RUN_NOISE,
@@ -125,10 +125,16 @@ class Comparison:
 
     @property
     def largest(self) -> list[Row]:
-        """The three largest changes that are told: of kernels, copies and idle time."""
+        """The three largest changes that are told: of GPU work and idle time, else of calls."""
         rows = [row for key in ("kernels", "copies", "stalls") for row in self.groups[key]]
+        rows = rows or [row for key in OF_HOST for row in self.groups[key]]
         told = [row for row in rows if row.verdict.told and row.delta]
         return sorted(told, key=lambda row: -abs(row.delta))[:3]
+
+    def has(self, group: str) -> bool:
+        """Whether a group has rows, or lacks them for a reason that has to be told."""
+        names = self.a.names(group) or self.b.names(group)
+        return bool(names) or group not in OF_HOST
 
     def why_empty(self, group: str) -> str:
         """What stands in place of the rows of a group that has none."""
@@ -254,7 +260,8 @@ def _notes(a: Side, b: Side) -> list[str]:
     if a.by_step != b.by_step:
         notes.append("totals of A and B cover different numbers of steps")
     for key, title in GROUPS.items():
-        lacking = [side for side in (a, b) if key in side.lacks and key not in side.unknown]
+        wanted = key not in OF_HOST or a.names(key) or b.names(key)
+        lacking = [s for s in (a, b) if wanted and key in s.lacks and key not in s.unknown]
         notes += [f"{title}: {why}" for why in dict.fromkeys(side.lacks[key] for side in lacking)]
     sides = (("A", a), ("B", b))
     return notes + [f"{letter}: {note}" for letter, side in sides for note in side.notes]

@@ -75,5 +75,8 @@ def _events(plan: Plan, group: str) -> tuple[EventSet, list[str]]:
         return report.ranges, [*map(normalise_nvtx, report.ranges.names)]
     if group == "api":
         return report.api, [*map(api_name, report.api.names)]
+    if group in ("mpi_calls", "os_calls"):
+        calls = report.host_events if group == "mpi_calls" else report.osrt
+        return calls, [*calls.names]
     ops = report.operations
     return ops, ops.texts(across(plan.style))

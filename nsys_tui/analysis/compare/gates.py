@@ -25,6 +25,8 @@ _GROUPS: Final = {
     "range": "ranges",
     "phase": "ranges",
     "api": "api",
+    "mpi": "mpi_calls",
+    "os": "os_calls",
     "stall": "stalls",
 }
 _FIGURES: Final = {key: key for key in METRICS} | {
@@ -32,8 +34,9 @@ _FIGURES: Final = {key: key for key in METRICS} | {
     "exposed": "exposed_comm",
 }
 KINDS: Final = (*_FIGURES, *_GROUPS)
-_ORDER: Final = (Verdict.UNKNOWN, Verdict.WORSE, Verdict.INCONCLUSIVE, Verdict.SAME, Verdict.BETTER)
-"""The verdict of several rows is the first of these that one of them has."""
+_ORDER: Final = (Verdict.WORSE, Verdict.INCONCLUSIVE, Verdict.SAME, Verdict.BETTER, Verdict.UNKNOWN)
+"""The verdict of several rows is the first of these that one of them has: what occurs too rarely to
+be judged decides only where it is all there is."""
 
 
 def parse_gate(text: str) -> Gate:
@@ -87,7 +90,10 @@ def _outcome(found: Comparison, gate: Gate) -> Outcome:
     verdicts = [_row_verdict(row, rows, gate) for row in rows]
     verdict = next(each for each in _ORDER if each in verdicts)
     shown = tuple(row for row, each in zip(rows, verdicts, strict=True) if each is verdict)
-    return Outcome(gate, verdict, _reason(shown, len(rows)), shown)
+    reason, rare = _reason(shown, len(rows)), verdicts.count(Verdict.UNKNOWN)
+    if rare and verdict is not Verdict.UNKNOWN:
+        reason = f"{reason}, {rare} of them too rare to be judged"
+    return Outcome(gate, verdict, reason, shown)
 
 
 def _row_verdict(row: Row, rows: Sequence[Row], gate: Gate) -> Verdict:

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.rows import Row
     from nsys_tui.analysis.compare.side import Named, Side
 
-_WORDS: Final = {"kernels": "kernel", "ranges": "NVTX range", "api": "CUDA call"}
+_WORDS: Final = {
+    "kernels": "kernel",
+    "ranges": "NVTX range",
+    "api": "CUDA call",
+    "mpi_calls": "MPI call",
+    "os_calls": "OS runtime call",
+}
 """Groups whose instances stand for steps where there are too few, in order: the first that both
 sides have."""
 _BEHIND: Final = {
@@ -120,9 +126,9 @@ def nothing_in_common(a: Side, b: Side) -> str:
         if any({*a.names(key)} & {*b.names(key)} for key in ("kernels", "ranges")):
             return ""
         return "no kernel and no NVTX range of A occurs in B, so there is nothing to compare"
-    if {*a.names("api")} & {*b.names("api")}:
+    if any({*a.names(key)} & {*b.names(key)} for key in ("api", "mpi_calls", "os_calls")):
         return ""
-    return "the sides have neither GPU work nor NVTX ranges nor CUDA calls in common"
+    return "the sides have neither GPU work nor NVTX ranges nor calls in common"
 
 
 def _with_doubt(a: Side, b: Side, found: Judgement, rules: Rules) -> Judgement:

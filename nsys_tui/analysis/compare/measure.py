@@ -15,6 +15,7 @@ from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample
 from nsys_tui.analysis.compare.tails import tails
+from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gap_columns import Edge
@@ -26,7 +27,7 @@ from nsys_tui.model.groups import regroup
 from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.side import Bounds
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.stalls.gap_columns import Gaps
+    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 
@@ -188,6 +190,8 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         "copies": (_copies, Capability.COPIES),
         "ranges": (_ranges, Capability.NVTX),
         "api": (_api, Capability.API),
+        "mpi_calls": (_mpi_calls, Capability.MPI),
+        "os_calls": (_os_calls, Capability.OSRT),
         "stalls": (_stalls, Capability.KERNELS),
     }
     for key, (make, capability) in makers.items():
@@ -294,20 +298,35 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
 def _ranges(plan: Plan) -> dict[str, Named]:
     ranges = plan.report.ranges
     names = [normalise_nvtx(name) for name in ranges.names]
-    return _on_threads(plan, ranges, ~ranges.open, names)
+    return _on_threads(plan, ranges, _rows(plan, ranges, ~ranges.open), names)
 
 
 def _api(plan: Plan) -> dict[str, Named]:
     api = plan.report.api
-    return _on_threads(plan, api, api.real, [*map(api_name, api.names)])
+    return _on_threads(plan, api, _rows(plan, api, api.real), [*map(api_name, api.names)])
 
 
-def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) -> dict[str, Named]:
+def _mpi_calls(plan: Plan) -> dict[str, Named]:
+    calls = plan.report.host_events
+    return _on_threads(plan, calls, mpi_calls(plan.report, plan.searched), calls.names)
+
+
+def _os_calls(plan: Plan) -> dict[str, Named]:
+    calls = plan.report.osrt
+    return _on_threads(plan, calls, osrt_calls(plan.report, plan.searched), calls.names)
+
+
+def _rows(plan: Plan, events: ThreadEvents, kept: Bool) -> Rows:
+    found = plan.searched.threads(events)
+    return masked(found, kept[found])
+
+
+def _on_threads(
+    plan: Plan, events: ThreadEvents, rows: Rows, names: Sequence[str]
+) -> dict[str, Named]:
     """Host events by name; they belong to the step in which they start."""
     if not len(events):
         return {}
-    found = plan.searched.threads(events)
-    rows = masked(found, kept[found])
     group, distinct = regroup(events.name[rows], names)
     if not plan.by_step:
         return by_name(distinct, aggregate(events, rows, group, len(distinct), plan.window))

@@ -37,9 +37,13 @@ GROUPS: Final = {
     "copies": "Copies and memsets",
     "ranges": "NVTX ranges (host time)",
     "api": "CUDA API calls",
+    "mpi_calls": "MPI calls",
+    "os_calls": "OS runtime calls",
     "stalls": "Idle time by cause",
 }
 """What is compared by name, with its title."""
+OF_HOST: Final = ("mpi_calls", "os_calls")
+"""Groups that few reports have: not a word of them where neither side has any."""
 
 METRICS: Final = {
     "wall": "wall",

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.compare.side import Found, Named, Side, Steps
+from nsys_tui.analysis.compare.side import GROUPS, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Counted up when a side holds something else, or the same is measured otherwise."""
+_READ: Final = (2, VERSION)
+"""Versions that are read; of groups that one did not have nothing is known."""
 _PLAIN: Final[dict[str, type]] = {
     "label": str,
     "identity": str,
@@ -68,7 +70,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
     Raises:
         KeyError, TypeError, ValueError: it is something else, or of another version.
     """
-    if data["version"] != VERSION:
+    if data["version"] not in _READ:
         raise ValueError(f"written in version {data['version']}, this reads {VERSION}")
     steps, findings = data["steps"], data["findings"]
     return Side(
@@ -82,7 +84,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
         },
         findings=None if findings is None else tuple(_found(*values) for values in findings),
         notes=tuple(data["notes"]),
-        unknown=frozenset(data.get("unknown", ())),
+        unknown=frozenset(data.get("unknown", ())).union(GROUPS.keys() - data["groups"].keys()),
     )
 
 

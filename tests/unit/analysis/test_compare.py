@@ -17,13 +17,16 @@ from nsys_tui.analysis.compare.comparison import (
     paired,
     with_findings,
 )
+from nsys_tui.analysis.compare.gates import outcomes, parse_gate
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found
+from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
+from nsys_tui.text.compare import as_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -379,3 +382,72 @@ def test_work_of_a_report_adds_up_whatever_the_basis() -> None:
     ops = report.operations
     total = sum(n.total for g in ("kernels", "copies") for n in side.names(g).values())
     assert total == int(np.sum(ops.end - ops.start))
+
+
+def host_only(path: Path, wait: int) -> Path:
+    """Forty reductions of MPI between as many reads, which last 30 us; every fifth read nests."""
+    synth = Synth(path).process(1000, "solver")
+    for n in range(40):
+        at = n * 1_000_000
+        synth.mpi("MPI_Allreduce", at, at + wait + n % 3 * 100)
+        synth.osrt("read", at + 600_000, at + 630_000 + n % 3 * 100)
+        if n % 5 == 0:
+            synth.osrt("read", at + 610_000, at + 620_000, nesting=1)
+    return synth.write()
+
+
+def test_calls_are_compared_where_there_is_no_gpu_work(tmp_path: Path) -> None:
+    slow, fast = (
+        host_only(tmp_path / "a.sqlite", 200_000),
+        host_only(tmp_path / "b.sqlite", 100_000),
+    )
+    found = compared(slow, fast)
+    (reduced,), (read,) = found.groups["mpi_calls"], found.groups["os_calls"]
+    assert (reduced.name, reduced.a_count, reduced.b_count) == ("MPI_Allreduce", 40, 40)
+    assert (reduced.a_total, reduced.b_total) == (40 * 200_000 + 3_900, 40 * 100_000 + 3_900)
+    assert (str(reduced.verdict), reduced.kind) == ("better", "faster")
+    assert (read.a_count, read.a_total) == (40, 40 * 30_000 + 3_900), "a nested call counts once"
+    assert read.verdict is Verdict.SAME
+    assert found.verdict is Verdict.BETTER
+    assert found.judgement.reason.startswith("mean durations of 1 MPI call name")
+    text = as_text(found)
+    assert "Time of the whole" in text
+    assert "MPI_Allreduce is faster (-50.0%)" in text
+
+
+def test_calls_belong_to_the_step_in_which_they_start(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "a.sqlite").process(1000, "solver")
+    for n in range(11):
+        synth.nvtx(f"train step {n}", n * 10_000, n * 10_000 + 9_000)
+        synth.osrt("read", n * 10_000 + 100, n * 10_000 + 1_100)
+    side = measure(plan(opened(synth.write())))
+    (read,) = side.groups["os_calls"].values()
+    assert read.per_step is not None
+    assert (read.per_step.count, read.per_step.mean, read.calls) == (side.step_count, 1_000, 1)
+
+
+def test_a_baseline_of_before_calls_were_compared_says_nothing_of_them(tmp_path: Path) -> None:
+    side = measure(plan(opened(host_only(tmp_path / "a.sqlite", 200_000))))
+    old = to_data(side)
+    old["version"] = 2
+    del old["groups"]["os_calls"]
+    found = compare(from_data(old), side)
+    assert found.groups["os_calls"] == ()
+    assert found.why_empty("os_calls") == "not known in A"
+    assert len(found.groups["mpi_calls"]) == 1
+
+
+def test_another_host_program_is_not_comparable(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "b.sqlite").process(1000, "other")
+    for n in range(200):
+        synth.osrt("read", n * 1_000_000, n * 1_000_000 + 100_000)
+    mine = Synth(tmp_path / "a.sqlite").process(1000, "mine")
+    for n in range(20):
+        mine.osrt("read", n * 1_000_000, n * 1_000_000 + 1_000)
+        mine.osrt("nanosleep", n * 1_000_000 + 2_000, n * 1_000_000 + 900_000)
+    found = compared(mine.write(), synth.write())
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.judgement.reason.startswith("0% of the time in OS runtime calls is in those")
+    (gate,) = outcomes(replace(found, judgement=compare(found.a, found.b, force=True).judgement),
+                       [parse_gate("os:.*:5%")])  # fmt: skip
+    assert gate.verdict is Verdict.WORSE

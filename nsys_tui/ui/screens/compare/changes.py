@@ -27,6 +27,8 @@ GROUPS: Final = {
     "copies": ("Copies and memsets", ("copies",)),
     "ranges": ("NVTX ranges", ("ranges",)),
     "api": ("CUDA API", ("api",)),
+    "mpi_calls": ("MPI calls", ("mpi_calls",)),
+    "os_calls": ("OS runtime calls", ("os_calls",)),
     "stalls": ("Idle time by cause", ("stalls",)),
     "findings": ("Findings", ()),
 }
@@ -204,8 +206,10 @@ class ChangesTable(VirtualTable):
 
     def turn(self) -> None:
         """The next group."""
-        order = [*GROUPS]
-        self.group = order[(order.index(self.group) + 1) % len(order)]
+        found, here = self.found, self.group
+        held = [g for g, (_, keys) in GROUPS.items() if not found or all(map(found.has, keys))]
+        order = [g for g in GROUPS if g in held or g == here]
+        self.group = order[(order.index(here) + 1) % len(order)]
         self.fill()
 
     def open_on_rows(self) -> None:
