@@ -110,5 +110,8 @@ select :name
 """.strip().splitlines()
 
 HOSTILE = [*_WRITES, *_READS]
-UNSTOPPABLE = "select instr(hex(zeroblob(4000000)) || 1, hex(zeroblob(2000000)) || 2)"
-"""One call that takes an hour and heeds nothing."""
+UNSTOPPABLE = (
+    "with recursive a(x) as (select 1 union all select x + 1 from a limit 9000)"
+    " select sum(instr(hex(zeroblob(100000)) || x, hex(zeroblob(50000)) || 'x')) from a"
+)
+"""Calls that heed nothing, each as long as it may be: an hour of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nsys_tui.reader.views import VIEWS
 from nsys_tui.sql.console import MOST_BYTES, TIMEOUT_S
 from nsys_tui.sql.filled import DOCUMENTS, record_columns
-from nsys_tui.sql.guard import DISK, LONGEST_VALUE, MEMORY, PRAGMAS
+from nsys_tui.sql.guard import DISK, LONGEST_VALUE, MEMORY, PRAGMAS, SLOW
 from nsys_tui.sql.snippets import SNIPPETS
 
 HEAD = """# Questions of your own, in SQL
@@ -43,7 +43,7 @@ refused before they run (pragmas: {pragmas} only). printf is refused too: use ro
 | size of an answer | {answer} MiB |
 | memory of SQLite | {memory} MiB |
 | temporary files, for sorting | {disk} MiB; they have no names |
-| one value or row | {value} MiB |
+| one value or row | {value} MiB; {slow} |
 
 Exit codes: 0 an answer, even an empty one; 64 not understood or not allowed; 66 the report has
 nothing of what was asked (it says which option of nsys records it); 130 time was up.
@@ -55,7 +55,8 @@ are unique only inside a process: join on `global_pid` and `correlation`, or use
 over one table of nsys cost what SQLite takes for that table. `launches`, `stalls`, `steps` and
 `collectives` are temporary tables in memory, made by the analyses when a query first asks for
 them: their figures are those of `nsys-tui stalls`, `iterations` and `collectives`. So are names
-of threads, processes, ranks, domains and calls, and `category`: nsys has no index for them.
+of threads, processes, ranks, domains, calls and kernels (`short_name`), and `category`: nsys has
+no index for them.
 """
 
 
@@ -69,6 +70,10 @@ def sql_page() -> str:
             memory=MEMORY >> 20,
             disk=DISK >> 20,
             value=LONGEST_VALUE >> 20,
+            slow="; ".join(
+                f"{most} KiB in queries with {', '.join(n for n in SLOW if SLOW[n] == most)}"
+                for most in dict.fromkeys(SLOW.values())
+            ),
         )
     ]
     for view in VIEWS:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, is_communication
+from nsys_tui.model.kernel_names import short_names
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
 from nsys_tui.reader.encode import Strings
@@ -56,6 +57,7 @@ TEMPORARY: Final = {
     "_strings": "id INTEGER PRIMARY KEY, value",
     "_communication": "id INTEGER PRIMARY KEY",
     "_calls": "id INTEGER PRIMARY KEY, name",
+    "_kernels": "id INTEGER PRIMARY KEY, name",
     "_threads": "id INTEGER PRIMARY KEY, name",
     "_processes": "id INTEGER PRIMARY KEY, name, rank",
     "_domains": "process INTEGER, id INTEGER, name, PRIMARY KEY (process, id)",
@@ -134,8 +136,12 @@ VIEWS: Final = (
         Capability.KERNELS,
         (
             *_WORK[:5],
-            _column("name", "nsys's short name; full_name tells templates apart",
+            _column("name", "nsys's short name, which kernels of other types share",
                     _string("shortName")),
+            _column("short_name", "as screens list it: no other kernel of the report has it",
+                    "coalesce((SELECT name FROM _kernels WHERE"
+                    f" id = coalesce({{demangledName}}, {{shortName}})), {_string('shortName')})",
+                    "_kernels"),
             *_WORK[5:],
             _CORRELATION,
             _column("full_name", "demangled name with its arguments", _string("demangledName")),
@@ -322,6 +328,8 @@ def name_rows(table: str, db: Database, patterns: tuple[str, ...] = ()) -> Itera
             calls = ((number, text, api_name(text)) for number, text in strings)
             return [(number, name) for number, text, name in calls if name != text]
         return [(number,) for number, text in strings if is_communication((text,), patterns)]
+    if table == "_kernels":
+        return _kernels(db)
     if table == "_threads":
         return read_thread_names(db, Strings(db)).items()
     if table == "_processes":
@@ -330,6 +338,21 @@ def name_rows(table: str, db: Database, patterns: tuple[str, ...] = ()) -> Itera
     if table == "_devices":
         return Devices(db).numbers()
     return _domains(db)
+
+
+def _kernels(db: Database) -> Iterable[Sequence[Any]]:
+    """(number of the full name, short name) of the kernels."""
+    table = "CUPTI_ACTIVITY_KIND_KERNEL"
+    known = db.schema.names(table, ("demangledName", "shortName"))
+    if not known:
+        return ()
+    columns = [quoted(column) for column in known.values()]
+    full, short = columns[0], columns[-1]
+    pairs = db.query(f"SELECT DISTINCT coalesce({full}, {short}), {short} FROM {table}")
+    pairs = [pair for pair in pairs if all(isinstance(number, int) for number in pair)]
+    strings = Strings(db)
+    recorded = [(strings.get(short), strings.get(full)) for full, short in pairs]
+    return [(full, name) for (full, _), name in zip(pairs, short_names(recorded), strict=True)]
 
 
 def _domains(db: Database) -> Iterable[Sequence[Any]]:

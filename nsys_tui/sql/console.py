@@ -78,6 +78,8 @@ class Console:
     def __init__(self, report: Report, patterns: tuple[str, ...] = ()) -> None:
         self._report, self._patterns = report, patterns
         self._lock = threading.Lock()
+        self._asking = False
+        """Whether SQLite is at a query, and at nothing of ours: then it may be interrupted."""
         self.stuck = False
         """Whether a query could not be stopped: nothing can be asked here any more."""
         self._db = Database.open(report.path)
@@ -208,7 +210,7 @@ class Console:
             UsageError: the answer, or what it takes to find it, is too large.
         """
         answer: Future[Answer] = Future()
-        ended = threading.Event()
+        ended, self._asking = threading.Event(), False
 
         def work() -> None:
             try:
@@ -222,12 +224,14 @@ class Console:
                 return self._awaited(answer, timeout_s, progress)
             finally:
                 ended.set()
+                if self._asking:
+                    self._db.connection.interrupt()
                 self.stuck = not _ends(answer, _GRACE_S)
 
     def _awaited(self, answer: Future[Answer], timeout_s: float, progress: Progress) -> Answer:
-        """The answer of another thread, which one call of SQLite may hold for hours.
+        """The answer of another thread, which one call of SQLite may hold for a second or two.
 
-        Such a call (``instr`` of two texts of 4 MiB) heeds neither progress handler nor interrupt.
+        Such a call (``instr`` of two long texts) heeds neither progress handler nor interrupt.
         """
         end = time.monotonic() + timeout_s
         while not _ends(answer, _LOOK_S):
@@ -247,12 +251,14 @@ class Console:
             self._guard.begin(timeout_s, check)
             self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
             notes = self._ready()
+            self._asking = True
             cursor = self._db.connection.execute(sql)
             try:
                 rows, more = _fetched(cursor, limit)
                 headers = [name for name, *_ in cursor.description or ()]
             finally:
                 cursor.close()
+                self._asking = False
         return Answer(_table(headers, rows), more, notes)
 
     def _ready(self) -> tuple[str, ...]:
@@ -298,7 +304,7 @@ class Console:
             if stopped is not None:
                 raise stopped from error
             raise explained(
-                sql, error, self._guard.denied, self.tables, self._why_missing, self._compiles
+                sql, error, self._guard, self.tables, self._why_missing, self._compiles
             ) from error
 
     def _why_missing(self, table: str) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import NoDataError, NsysTuiError, UnreadableReportError, UsageError
 from nsys_tui.names import visible
-from nsys_tui.sql.guard import LONGEST_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from nsys_tui.sql.guard import Guard
 
 _NEAR: Final = re.compile(r'near "(.*)": syntax error', re.DOTALL)
 _MISSING: Final = re.compile(r"no such (table|column|function): (\S+)")
@@ -30,7 +31,7 @@ class QueryError(UsageError):
 def explained(
     sql: str,
     error: Exception,
-    denied: str,
+    guard: Guard,
     tables: Mapping[str, tuple[str, ...]],
     why_missing: Callable[[str], str],
     compiles: Callable[[str], str],
@@ -40,13 +41,13 @@ def explained(
     Args:
         sql: the query.
         error: what was raised.
-        denied: what the query was refused; empty for nothing.
+        guard: what looked at the query.
         tables: what may be read, with the columns.
         why_missing: what would have recorded a table that the report lacks.
         compiles: what SQLite says about a beginning of the query.
     """
     said = visible(str(error))
-    if denied:
+    if denied := guard.denied:
         word = denied.rpartition(" ")[2]
         return QueryError(
             f"not allowed: {visible(denied)}", hint="a query may only read the views and tables of"
@@ -55,7 +56,11 @@ def explained(
     if any(word in said for word in _DAMAGED):
         return UnreadableReportError(f"SQLite says: {said}", hint="export the report again")
     if "too big" in said:
-        return UsageError(f"a value is larger than {LONGEST_VALUE >> 20} MiB")
+        if guard.slow:
+            slow = ", ".join(sorted(set(guard.slow)))
+            hint = f"{slow} cannot be stopped: shorten it by substr, or leave longer ones out"
+            return UsageError(f"a value is larger than {guard.longest >> 10} KiB", hint=hint)
+        return UsageError(f"a value is larger than {guard.longest >> 20} MiB")
     if "one statement" in said:
         return QueryError("one statement at a time", hint="ask the second one by itself")
     if "bindings" in said:

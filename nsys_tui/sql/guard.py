@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 import time
 from functools import cache
+from math import isqrt
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nsys_tui.errors import CancelledError, UsageError
@@ -30,6 +31,12 @@ They have no names, so what is watched is the room that is left where they lie.
 """
 LONGEST_VALUE: Final = 8 << 20
 """Bytes of one text, blob or row."""
+SLOW: Final = {"instr": 512, "replace": 512, "trim": 128, "ltrim": 128, "rtrim": 128,
+               "json_patch": 128, "unhex": 32}  # fmt: skip
+"""Functions that compare all of one value with all of another, and KiB of a value in their queries.
+
+Nothing stops a call of them before its end: of values so long it takes a second or two.
+"""
 LONGEST_QUERY: Final = 100_000
 """Bytes of a query."""
 _STEPS: Final = 20_000
@@ -116,6 +123,7 @@ class Guard:
 
     Attributes:
         read: (table, column) pairs of the query and of what is behind its views.
+        slow: those of ``SLOW`` that the query calls, as often as it does.
         denied: what the query was refused; empty for nothing.
     """
 
@@ -128,6 +136,7 @@ class Guard:
         self._check: Callable[[], None] = lambda: None
         self.stopped: BaseException | None = None
         self.read: set[tuple[str, str]] = set()
+        self.slow: list[str] = []
         self.denied = ""
         for limit, most in _LIMITS.items():
             connection.setlimit(limit, most)
@@ -141,11 +150,19 @@ class Guard:
         self._connection.execute("PRAGMA query_only = ON").close()
         self._connection.set_authorizer(self._authorise)
         self._connection.set_progress_handler(self._go_on, _STEPS)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.longest)
+
+    @property
+    def longest(self) -> int:
+        """Bytes of one value of the query."""
+        most = min((SLOW[name] << 10 for name in self.slow), default=LONGEST_VALUE)
+        return most // isqrt(max(len(self.slow), 1))
 
     def step_aside(self) -> None:
         """Lets our own statements fill temporary tables."""
         self._connection.set_authorizer(None)
         self._connection.set_progress_handler(None, 0)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         self._connection.execute("PRAGMA query_only = OFF").close()
 
     def begin(self, seconds: float, check: Callable[[], None]) -> None:
@@ -158,7 +175,7 @@ class Guard:
         self._deadline = time.monotonic() + seconds
         self._least_room = _room() - DISK
         self._check, self.stopped = check, None
-        self.read, self.denied = set(), ""
+        self.read, self.slow, self.denied = set(), [], ""
 
     def checked(self, parts: Iterator[_Part]) -> Iterator[_Part]:
         """Rows of ours for a query, some at a time; raises what stops it."""
@@ -193,6 +210,7 @@ class Guard:
             return self._reading((first or "").lower(), (second or "").lower())
         if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
+            self.slow += [name] if name in SLOW else []
             return self._ruled(name in FUNCTIONS, f"the function {name}")
         if action == sqlite3.SQLITE_PRAGMA:
             name = (first or "").lower()

@@ -16,36 +16,36 @@ class Snippet:
 
 SNIPPETS: Final = (
     Snippet("kernels that take most time", """\
-SELECT name, count(*) AS calls, sum(duration_ns) AS total_ns, avg(duration_ns) AS mean_ns,
+SELECT short_name, count(*) AS calls, sum(duration_ns) AS total_ns, avg(duration_ns) AS mean_ns,
        max(duration_ns) AS longest_ns
-FROM kernels GROUP BY name ORDER BY total_ns DESC LIMIT 20"""),
+FROM kernels GROUP BY short_name ORDER BY total_ns DESC LIMIT 20"""),
     Snippet("the longest kernels, each", """\
-SELECT start_ns, duration_ns, device, stream, name
+SELECT start_ns, duration_ns, device, stream, short_name
 FROM kernels ORDER BY duration_ns DESC LIMIT 20"""),
     Snippet("kernels whose time varies most", """\
-SELECT name, count(*) AS calls, avg(duration_ns) AS mean_ns,
+SELECT short_name, count(*) AS calls, avg(duration_ns) AS mean_ns,
        max(duration_ns) * 1.0 / avg(duration_ns) AS longest_of_mean
-FROM kernels GROUP BY name HAVING calls >= 10 ORDER BY longest_of_mean DESC LIMIT 20"""),
+FROM kernels GROUP BY short_name HAVING calls >= 10 ORDER BY longest_of_mean DESC LIMIT 20"""),
     Snippet("tiny kernels: candidates for fusion or CUDA graphs", """\
-SELECT name, count(*) AS calls, avg(duration_ns) AS mean_ns
-FROM kernels WHERE duration_ns < 5000 GROUP BY name ORDER BY calls DESC LIMIT 20"""),
+SELECT short_name, count(*) AS calls, avg(duration_ns) AS mean_ns
+FROM kernels WHERE duration_ns < 5000 GROUP BY short_name ORDER BY calls DESC LIMIT 20"""),
     Snippet("compute and communication per GPU", """\
 SELECT device, category, count(*) AS calls, sum(duration_ns) AS total_ns
 FROM kernels GROUP BY device, category ORDER BY device, category"""),
     Snippet("the same kernel on each GPU: who is slower", """\
-SELECT name, device, count(*) AS calls, avg(duration_ns) AS mean_ns
-FROM kernels WHERE category = 'compute' GROUP BY name, device
-ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY name) DESC, name, device LIMIT 40"""),
+SELECT short_name, device, count(*) AS calls, avg(duration_ns) AS mean_ns
+FROM kernels WHERE category = 'compute' GROUP BY short_name, device
+ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY short_name) DESC, short_name, device LIMIT 40"""),
     Snippet("kernels with few blocks: GPUs have some 100 SMs", """\
-SELECT name, grid_x * grid_y * grid_z AS blocks, block_x * block_y * block_z AS threads,
+SELECT short_name, grid_x * grid_y * grid_z AS blocks, block_x * block_y * block_z AS threads,
        count(*) AS calls, sum(duration_ns) AS total_ns
 FROM kernels WHERE grid_x * grid_y * grid_z < 100
-GROUP BY name, blocks, threads ORDER BY total_ns DESC LIMIT 20"""),
+GROUP BY short_name, blocks, threads ORDER BY total_ns DESC LIMIT 20"""),
     Snippet("kernels with many registers or much shared memory", """\
-SELECT name, registers, static_shared_bytes + dynamic_shared_bytes AS shared_bytes,
+SELECT short_name, registers, static_shared_bytes + dynamic_shared_bytes AS shared_bytes,
        count(*) AS calls, sum(duration_ns) AS total_ns
 FROM kernels WHERE registers > 128 OR shared_bytes > 48 * 1024
-GROUP BY name, registers, shared_bytes ORDER BY total_ns DESC LIMIT 20"""),
+GROUP BY short_name, registers, shared_bytes ORDER BY total_ns DESC LIMIT 20"""),
     Snippet("work per stream", """\
 SELECT device, pid, stream, count(*) AS kernels, sum(duration_ns) AS total_ns,
        min(start_ns) AS start_ns, max(end_ns) AS end_ns
@@ -75,9 +75,9 @@ FROM api WHERE return_value <> 0 ORDER BY start_ns LIMIT 100"""),
 SELECT start_ns, duration_ns, name, thread
 FROM api WHERE name LIKE '%Synchronize%' ORDER BY duration_ns DESC LIMIT 20"""),
     Snippet("launch latency by kernel", """\
-SELECT k.name, count(*) AS calls, avg(l.latency_ns) AS latency_ns, avg(l.queue_ns) AS queue_ns
+SELECT k.short_name, count(*) AS calls, avg(l.latency_ns) AS latency_ns, avg(l.queue_ns) AS queue_ns
 FROM launches l JOIN kernels k ON k.id = l.id WHERE l.kind = 'kernel' AND l.api_id IS NOT NULL
-GROUP BY k.name ORDER BY sum(l.latency_ns) DESC LIMIT 20"""),
+GROUP BY k.short_name ORDER BY sum(l.latency_ns) DESC LIMIT 20"""),
     Snippet("NVTX ranges that take most time", """\
 SELECT name, domain, count(*) AS ranges, sum(duration_ns) AS total_ns,
        max(duration_ns) AS longest_ns

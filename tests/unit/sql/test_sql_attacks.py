@@ -131,6 +131,30 @@ def test_one_call_that_sqlite_cannot_leave_ends_the_verb(path: Path) -> None:
     assert not done.stdout
 
 
+def test_calls_that_cannot_be_stopped_are_left_between_two_of_them(path: Path) -> None:
+    console = Console(open_report(path, use_cache=False))
+    with pytest.raises(TimeLimitError):
+        console.run(UNSTOPPABLE, timeout_s=0.1)
+    assert not console.stuck
+    assert console.run("select 1").table.data == ([1],)
+    console.close()
+
+
+@pytest.mark.parametrize(("query", "most"), [
+    ("instr(hex(zeroblob(300000)), 'x')", "512 KiB"),
+    ("replace(hex(zeroblob(300000)), 'x', '')", "512 KiB"),
+    ("rtrim(hex(zeroblob(70000)), '0')", "128 KiB"),
+    ("instr(hex(zeroblob(200000)), 'a') + instr('b', 'b') + instr('c', 'c') + instr('d', 'd')",
+     "256 KiB"),
+])  # fmt: skip
+def test_calls_that_cannot_be_stopped_get_short_values(
+    console: Console, query: str, most: str
+) -> None:
+    with pytest.raises(UsageError, match=f"larger than {most}"):
+        console.run(f"select {query}")
+    assert console.run("select length(hex(zeroblob(3000000)))").table.data == ([6_000_000],)
+
+
 def test_filling_a_view_counts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = FIGURES["launches"]
 
@@ -169,7 +193,7 @@ def test_a_query_that_only_compiles_forever_is_stopped(console: Console) -> None
     "with recursive a(s) as (select 'x' union all select s || s from a) select length(s) from a",
 ])  # fmt: skip
 def test_a_huge_value_is_refused(console: Console, query: str) -> None:
-    with pytest.raises(UsageError, match=r"larger than 8 MiB|more than 2048 MiB"):
+    with pytest.raises(UsageError, match=r"larger than (8 M|512 K)iB|more than 2048 MiB"):
         console.run(query)
 
 

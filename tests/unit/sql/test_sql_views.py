@@ -15,6 +15,8 @@ from nsys_tui import cli
 from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.events import called
+from nsys_tui.names import NameStyle
 from nsys_tui.reader import open_report
 from nsys_tui.sql.console import Console
 
@@ -152,6 +154,19 @@ def test_devices_threads_domains_and_ranks_have_the_names_that_the_app_shows(
     ]
     assert ranges == [("send", "NCCL", "worker", 7, "push/pop")]
     assert calls == [("cudaLaunchKernel",)]
+
+
+def test_kernels_have_the_short_names_of_the_screens(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite")
+    for place, name in enumerate(
+        ("void k<int>(int)", "void k<float>(float)", "other()", "other()")
+    ):
+        made.launch(name, (place, place + 1), (100 * place + 10, 100 * place + 20))
+    path = made.write()
+    shown = [*called(open_report(path, use_cache=False).operations.names, NameStyle.SHORT)]
+    (found,) = asked(path, "select short_name, count(*) from kernels group by 1 order by min(id)")
+    assert [name for name, _ in found or ()] == shown
+    assert [count for _, count in found or ()] == [1, 1, 2]
 
 
 def test_users_patterns_make_kernels_communication(tmp_path: Path) -> None:
