@@ -35,6 +35,10 @@ MOSTLY: Final = 0.75
 SAME: Final = 0.9
 """Share of the launches of repeats that come from one thread, by the calls of the one before."""
 STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
+JOINED_STEP_NAME: Final = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|iter(ation)?|batch)(?![a-z]|(?i:_?norm))"
+)
+"""The same inside a word: ``training_step``, ``ProfilerStep#3``; not ``batch_norm``."""
 FEWEST: Final = 3
 COVERED: Final = 0.5
 EQUALITY: Final = 0.9
@@ -220,6 +224,9 @@ def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
         return None
     needed = COVERED * (span[1] - span[0])
     found = _candidates(report.ranges, scope)
+    fit = (found.count >= FEWEST) & found.apart & (found.covered >= needed)
+    if named := found.best(fit & found.named(JOINED_STEP_NAME), Rule.NAME):
+        return named
     top = found.outermost(found.count >= FEWEST)
     kept = (top.count >= FEWEST) & top.apart & (top.covered >= needed)
     return top.best(kept, Rule.OUTERMOST)

@@ -45,6 +45,20 @@ def test_outermost_repeated_range_serves_when_no_name_tells(synth: Synth) -> Non
     assert (found.rule, found.name) == (Rule.OUTERMOST, "block #")
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("training_step", True), ("ProfilerStep#{}", True), ("batch_norm", False), ("walk", False)],
+)
+def test_steps_are_found_inside_epochs_that_come_again(
+    synth: Synth, name: str, wanted: bool
+) -> None:
+    for epoch in range(3):
+        synth.nvtx(f"epoch {epoch}", epoch * 400, epoch * 400 + 395)
+    found = find_iterations(open_report(steps(synth, name, count=12).write()))
+    assert (found.name, len(found)) == ((name.format("#"), 12) if wanted else ("epoch #", 3))
+    assert found.rule is (Rule.NAME if wanted else Rule.OUTERMOST)
+
+
 def test_two_instances_are_too_few(synth: Synth) -> None:
     assert find_iterations(open_report(steps(synth, count=2).write())).rule is Rule.NONE
 
