@@ -225,8 +225,8 @@ def _print(plan: Plan, config: Config) -> int:
     from nsys_tui.capture.quoting import printable
 
     script, args = scripts.readable_batch_script(plan)
-    text = script or scripts.typed_command(plan) + "\n"
-    print(printable(text, 100_000) if sys.stdout.isatty() and not script else text, end="")
+    line = scripts.typed_command(plan)
+    print(script.rstrip("\n") or (printable(line, 100_000) if sys.stdout.isatty() else line))
     for fault in plan.launcher_faults(config.capture.grace / 1e9):
         print(f"warning: {printable(fault)}", file=sys.stderr)
     if args:
@@ -239,11 +239,15 @@ def _print(plan: Plan, config: Config) -> int:
 
 def _list_presets(config: Config) -> int:
     from nsys_tui.capture.presets import presets
+    from nsys_tui.commands.printing import room
+    from nsys_tui.text.folding import indented
 
+    wide = room(sys.stdout)
     for preset in presets(config.capture).values():
         words = [f"--{name}={option_text(value)}" for name, value in preset.options.items()]
         env = [f"{name}={value}" for name, value in preset.env.items()]
-        print(f"{preset.name}: {preset.about}\n    {' '.join([*env, *words])}")
+        print(indented(f"{preset.name}: {preset.about}", wide, ""))
+        print(indented(" ".join([*env, *words]), wide, "    "))
     return 0
 
 

@@ -8,9 +8,13 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.capture.quoting import printable
 from nsys_tui.commands.open import add_opening
 from nsys_tui.commands.options import add_json
+from nsys_tui.commands.printing import room
 from nsys_tui.errors import OK, UsageError
+from nsys_tui.names import cell_len
+from nsys_tui.text.folding import indented, pad
 
 if TYPE_CHECKING:
     import argparse
@@ -69,28 +73,36 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.quoting import printable
     from nsys_tui.capture.record import Store
 
     records = Store().all()
     if arguments.format == "json":
         print(json.dumps([record.to_json() for record in records], indent=1))
         return OK
-    for record in records:
-        commit = record.git_commit[:9] + ("+" if record.git_dirty else "")
-        where = record.target_name + (f" ({record.where})" if record.where else "")
-        command = printable(shlex.join(record.program), 80)
-        print(f"{record.id}  {record.state:<10} {printable(where):<24} {commit:<10} {command}")
-        print(f"    {printable(result(record))}")
     if not records:
         print("no captures yet", file=sys.stderr)
+        return OK
+    rows = list(map(_cells, records))
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for record, row in zip(records, rows, strict=True):
+        cells = [pad(cell, width) for cell, width in zip(row, widths, strict=True) if width]
+        print(indented("  ".join(cells).rstrip(), room(sys.stdout), ""))
+        print(indented(printable(result(record)), room(sys.stdout), "    "))
     return OK
+
+
+def _cells(record: Record) -> tuple[str, ...]:
+    commit = record.git_commit[:9] + ("+" if record.git_dirty else "")
+    where = record.target_name + (f" ({record.where})" if record.where else "")
+    command = printable(shlex.join(record.program), 80)
+    return record.id, record.state.value, printable(where), commit, command
 
 
 def result(record: Record) -> str:
     """How a capture ended, in one line."""
     if record.failure is not None:
-        return record.failure.title
+        why = "; ".join(record.failure.message.splitlines())
+        return record.failure.title + (f" ({why})" if why else "")
     if not record.state.over:
         return "not finished: nsys-tui captures attach " + record.id
     home = [report.local for report in record.reports if report.local]
@@ -187,7 +199,6 @@ def _open(arguments: argparse.Namespace) -> Capture:
 
 
 def _attach(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.quoting import printable
     from nsys_tui.commands import capture_console as console
 
     def follow() -> Capture:
@@ -270,7 +281,6 @@ def _remove_parts(arguments: argparse.Namespace, *, remote: bool, local: bool) -
 
 async def _remove_listed(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
     """Shows every file that would go, asks, and only then removes."""
-    from nsys_tui.capture.quoting import printable
     from nsys_tui.capture.record import Store
     from nsys_tui.units import format_bytes
 

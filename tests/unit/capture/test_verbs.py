@@ -324,6 +324,28 @@ def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NSYS_NVTX_PROFILER_REGISTER_ONLY=0" in out
 
 
+def test_a_terminal_shows_no_escaped_end_of_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["capture", "--print", "--trace=cuda", "--", "a\x1bb"]) == 0
+    assert capsys.readouterr().out == "nsys profile --trace=cuda --output=./a_b 'a\\x1bb'\n"
+
+
+def test_captures_are_listed_in_columns_with_why_there_is_no_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["capture", "--", "no-such-program"]) == 77
+    assert main(["capture", "--", "true"]) == 0
+    capsys.readouterr()
+    assert main(["captures", "list"]) == 0
+    first, _, second, why = capsys.readouterr().out.splitlines()
+    assert first.rpartition("  ")[2] == "true"
+    assert len(first.rpartition("  ")[0]) == len(second.rpartition("  ")[0])
+    assert why.startswith("    this machine: no report (nsys ended with status ")
+    assert why.endswith("a command was not found)")
+
+
 def test_leave_list_attach_log_and_remove(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--detach", "--", "sh", "-c", "sleep 0.3; echo late"]) == 0
     capture = capsys.readouterr().out.strip()
