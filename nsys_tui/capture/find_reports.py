@@ -55,7 +55,7 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     """
     job.update(program_exit=outcome.status)
     if outcome.queue is not None and outcome.queue.failed:
-        job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words()}")
+        job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words}")
     found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
     lacks = importer = ""

@@ -201,7 +201,9 @@ class Follower:
 
     def _show(self, updates: list[LogUpdate]) -> None:
         if self._name:
-            self.last_words = next((u.text for u in reversed(updates) if u.text), self.last_words)
+            self.last_words = next(
+                (u.text.strip() for u in reversed(updates) if u.text), self.last_words
+            )
         elif updates:
             self._job.emit(LogChanged(tuple(updates)))
 
@@ -219,7 +221,7 @@ class Follower:
         for note in self.parser.notes:
             self._job.remark(note.severity, note.text, note.remedy)
         if self._queue is not None and self._queue.queued:
-            self._job.reach(State.QUEUED, self._queue.words())
+            self._job.reach(State.QUEUED, self._queue.words)
         elif self.parser.importing:
             if self._job.plan.target.remote:
                 self._job.link.expect_files()

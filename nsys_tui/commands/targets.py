@@ -124,6 +124,8 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_
     from nsys_tui.capture.capture import preflight
     from nsys_tui.capture.preflight import checks, exit_code, option_lines
     from nsys_tui.commands.capture_console import prompt_handler
+    from nsys_tui.commands.printing import room
+    from nsys_tui.text.folding import fitted
 
     found = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
     lines = checks(found, plan.target, plan)
@@ -134,7 +136,8 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_
     else:
         for line in lines:
             remedy = f"\n{'':>10}{line.remedy}" if line.remedy else ""
-            print(f"{line.severity:<8}  {line.name}: {line.text}{remedy}")
+            said = f"{line.severity:<8}  {line.name}: {line.text}{remedy}"
+            sys.stdout.write(fitted(said, room(sys.stdout)))
     return exit_code(lines) if any(line.severity == "error" for line in lines) else OK
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui import config_values as values
 from nsys_tui.config import TargetConfig, unknown_key
@@ -77,31 +77,22 @@ def words_field(key: str, label: str, hint: str) -> PlaceField:
     return PlaceField(key, label, hint, parse=values.words, default=())
 
 
-class QueueState(Protocol):
+@dataclass(frozen=True)
+class QueueState:
     """What a scheduler says about a job."""
 
-    @property
-    def job(self) -> str:
-        """Its id there."""
-
-    @property
-    def nodes(self) -> str:
-        """Where it runs; empty = nowhere yet."""
-
-    @property
-    def queued(self) -> bool:
-        """Whether it waits, or waits again."""
-
-    @property
-    def running(self) -> bool:
-        """Whether its program runs."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether it is over and did not end by itself."""
-
-    def words(self) -> str:
-        """The state and its reason for a reader."""
+    job: str
+    """Its id there."""
+    words: str
+    """The state and its reason for a reader."""
+    queued: bool
+    """Whether it waits, or waits again."""
+    running: bool
+    """Whether its program runs."""
+    failed: bool
+    """Whether it is over and did not end by itself."""
+    nodes: str = ""
+    """Where it runs; empty = nowhere yet."""
 
 
 class Launcher:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import Launcher, register, words_field
+from nsys_tui.capture.launchers import Launcher, QueueState, register, words_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -81,51 +80,21 @@ SBATCH_OPTIONS: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class JobState:
-    """One answer of the queue about our job."""
-
-    job: str
-    state: str
-    reason: str = ""
-    nodes: str = ""
-
-    @property
-    def queued(self) -> bool:
-        """Whether the job still waits (or waits again, after a requeue)."""
-        return self.state in QUEUED
-
-    @property
-    def over(self) -> bool:
-        """Whether the job has left the queue."""
-        return self.state not in QUEUED and self.state not in RUNNING
-
-    @property
-    def running(self) -> bool:
-        """Whether its program runs, as far as Slurm knows."""
-        return self.state == "RUNNING"
-
-    @property
-    def failed(self) -> bool:
-        """Whether the job has left the queue and Slurm ended it, or it failed."""
-        return self.over and self.state != "COMPLETED"
-
-    def words(self) -> str:
-        """The state and its reason for a reader."""
-        reason = self.reason.strip("()")
-        told = _REASONS.get(reason, "" if reason in ("", "None") else reason)
-        if self.queued:
-            return told or self.state.lower()
-        return _STATES.get(self.state, self.state.lower()) + (
-            f" ({told})" if told and self.over else ""
-        )
-
-
-def parse_job(line: str) -> JobState:
+def parse_job(line: str) -> QueueState:
     """Reads ``id|state|reason|nodes`` as the supervisor sends it."""
-    parts = [*line.split("|"), "", "", ""]
-    return JobState(
-        parts[0].strip(), parts[1].split()[0] if parts[1].split() else "", parts[2], parts[3]
+    job, said, reason, nodes, *_ = [*line.split("|"), "", "", ""]
+    state = (said.split() or [""])[0]
+    reason = reason.strip("()")
+    told = _REASONS.get(reason, "" if reason in ("", "None") else reason)
+    queued, over = state in QUEUED, state not in QUEUED | RUNNING
+    words = _STATES.get(state, state.lower()) + (f" ({told})" if told and over else "")
+    return QueueState(
+        job.strip(),
+        told or state.lower() if queued else words,
+        queued,
+        state == "RUNNING",
+        over and state != "COMPLETED",
+        nodes,
     )
 
 
@@ -245,7 +214,7 @@ class Srun(Launcher):
     shell = "slurm.sh"
     rank_mark = "%q{SLURM_PROCID}"
 
-    def read_queue(self, line: str) -> JobState:
+    def read_queue(self, line: str) -> QueueState:
         """Reads ``id|state|reason|nodes``."""
         return parse_job(line)
 

@@ -99,4 +99,4 @@ def test_unknown_options_and_short_limits_are_flagged() -> None:
 )
 def test_queue_answers(line: str, queued: bool, over: bool, words: str) -> None:
     state = parse_job(line)
-    assert (state.job, state.queued, state.over, state.words()) == ("7", queued, over, words)
+    assert (state.job, state.queued, state.failed, state.words) == ("7", queued, over, words)
