@@ -15,7 +15,7 @@ from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
-from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, Found, Side
+from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, Found, Side, of_the_same_run
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
     RUN_NOISE,
@@ -206,7 +206,7 @@ def compare(
         noise: standard deviation from run to run where the runs do not show it, relative.
         force: judge also what does different work, or ran on different GPUs.
     """
-    rules = Rules(threshold, 0.0 if a.run and a.run == b.run else noise)
+    rules = Rules(threshold, 0.0 if of_the_same_run(a, b) else noise)
     rows = RowJudge(a, b, rules)
     summary = rows.summary()
     rows.has_common = not nothing_in_common(a, b)

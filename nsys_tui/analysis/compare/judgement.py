@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.comparability import different_work, explained
-from nsys_tui.analysis.compare.side import TAIL, WHOLE
+from nsys_tui.analysis.compare.side import TAIL, WHOLE, of_the_same_run
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
     FEWEST,
@@ -137,7 +137,7 @@ def _with_doubt(a: Side, b: Side, found: Judgement, rules: Rules) -> Judgement:
     if change is None or change.ratio == 0 == change.spread:
         return found
     runs, counts = max(a.run_count, b.run_count), f"{a.run_count} against {b.run_count} runs"
-    if a.run and a.run == b.run:
+    if of_the_same_run(a, b):
         text = "within one run"
     elif runs >= ENOUGH_RUNS:
         text = f"{counts}, which differ by {_share(change.spread)}"
@@ -153,7 +153,7 @@ def _with_doubt(a: Side, b: Side, found: Judgement, rules: Rules) -> Judgement:
 def _settled_by(a: Side, b: Side, change: Change) -> str:
     """``3 more runs a side, or 400 steps``."""
     ways = []
-    if not (a.run and a.run == b.run):
+    if not of_the_same_run(a, b):
         have = min(a.run_count, b.run_count)
         more = f"{change.needed - have}" if change.needed else "more than 100"
         ways.append(f"{more} more run{'s' * (more != '1')} a side")

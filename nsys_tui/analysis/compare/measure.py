@@ -222,7 +222,13 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         unknown=frozenset(unknown),
         style=plan.style,
         run=identity.partition(" ")[0],
+        recorded=_recorded(report),
     )
+
+
+def _recorded(report: Report) -> tuple[int, int]:
+    utc, (start, end) = report.metadata.session_start_utc_ns, report.extent
+    return (0, 0) if utc is None else (utc + start, utc + end)
 
 
 def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Sample]:

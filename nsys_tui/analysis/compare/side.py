@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.compare.blocks import block_length
-from nsys_tui.analysis.compare.stats import FEWEST, Sample, pooled
+from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import is_sorted
@@ -227,6 +227,8 @@ class Side:
     """Equal for parts of the same report: they share what runs differ by."""
     run_count: int = 1
     """Runs of which this is made."""
+    recorded: tuple[int, int] = (0, 0)
+    """UTC, ns: the first and the last event; zeros where it is not known."""
 
     @property
     def step_count(self) -> int:
@@ -244,13 +246,63 @@ class Side:
 
 
 def pooled_side(sides: Sequence[Side]) -> Side:
-    """Runs as one side: each has its own estimate of every figure.
+    """Reports as one side: each run has its own estimate of every figure.
+
+    What was recorded at the same time are ranks of one run.
 
     Args:
-        sides: runs that are all measured by step, or none of them.
+        sides: reports that are all measured by step, or none of them.
     """
-    if len(sides) == 1:
-        return sides[0]
+    runs: list[list[Side]] = []
+    for side in sides:
+        beside = (run for run in runs if any(_at_once(side, other) for other in run))
+        if (run := next(beside, None)) is None:
+            runs.append([side])
+        else:
+            run.append(side)
+    pooled_runs = [run[0] if len(run) == 1 else _one_run(run) for run in runs]
+    if len(pooled_runs) == 1:
+        return pooled_runs[0]
+    return _together(pooled_runs, f"{sides[0].label} and {len(sides) - 1} more")
+
+
+def of_the_same_run(side: Side, other: Side) -> bool:
+    """Whether two sides are parts of a report, or ranks of a run: its noise is in both."""
+    return (bool(side.run) and side.run == other.run) or _at_once(side, other)
+
+
+def _at_once(side: Side, other: Side) -> bool:
+    """Whether two reports of one command share most of their time; copies start together."""
+    (start, end), (begun, ended) = side.recorded, other.recorded
+    if start == begun or side.facts.get("command") != other.facts.get("command"):
+        return False
+    return 2 * (min(end, ended) - max(start, begun)) > min(end - start, ended - begun)
+
+
+def _one_run(ranks: Sequence[Side]) -> Side:
+    found = _together(ranks, f"{ranks[0].label} and {len(ranks) - 1} more")
+    note = (
+        f"{ranks[0].label} and {ranks[1].label} were recorded at the same time: {len(ranks)}"
+        " reports count as the ranks of one run"
+    )
+    return replace(
+        found,
+        run_count=1,
+        notes=(*found.notes, note),
+        metrics={key: of_one_run(sample) for key, sample in found.metrics.items()},
+        groups={
+            key: {name: _known_once(named) for name, named in names.items()}
+            for key, names in found.groups.items()
+        },
+    )
+
+
+def _known_once(named: Named) -> Named:
+    per_step = None if named.per_step is None else of_one_run(named.per_step)
+    return replace(named, instances=of_one_run(named.instances), per_step=per_step)
+
+
+def _together(sides: Sequence[Side], label: str) -> Side:
     first = sides[0]
     stepped = [side.steps for side in sides if side.by_step]
     nothing = [np.empty(0, np.int64)]
@@ -261,7 +313,7 @@ def pooled_side(sides: Sequence[Side]) -> Side:
     )
     identities = {side.identity for side in sides}
     return Side(
-        label=f"{first.label} and {len(sides) - 1} more",
+        label=label,
         identity=" ".join(sorted(identities)) if "" not in identities else "",
         facts=_facts([side.facts for side in sides]),
         options=_facts([side.options for side in sides]),
@@ -280,7 +332,7 @@ def pooled_side(sides: Sequence[Side]) -> Side:
         notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
         unknown=frozenset().union(*(side.unknown for side in sides)),
         style=first.style,
-        run_count=len(sides),
+        run_count=sum(side.run_count for side in sides),
     )
 
 

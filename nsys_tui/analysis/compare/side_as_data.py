@@ -13,9 +13,9 @@ from nsys_tui.analysis.iterations.detection import Rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Counted up when a side holds something else, or the same is measured otherwise."""
-_READ: Final = (2, VERSION)
+_READ: Final = (2, 3, VERSION)
 """Versions that are read; of groups that one did not have nothing is known."""
 _PLAIN: Final[dict[str, type]] = {
     "label": str,
@@ -29,6 +29,7 @@ _PLAIN: Final[dict[str, type]] = {
     "style": str,
     "run": str,
     "run_count": int,
+    "recorded": tuple,
 }
 """What is written as it is."""
 

@@ -142,6 +142,14 @@ def pooled(several: Sequence[Sample | None]) -> Sample:
     )
 
 
+def of_one_run(sample: Sample) -> Sample:
+    """A sample of ranks of one run: they have its noise in common, so it is known but once."""
+    errors = [run.error for run in sample.runs if run.error is not None]
+    error = float(np.mean(errors)) if errors else None
+    freedom = min((run.freedom for run in sample.runs), default=0.0)
+    return replace(sample, runs=(Estimate(sample.mean, error, freedom),))
+
+
 @dataclass(frozen=True)
 class Rules:
     """How changes are judged."""

@@ -19,7 +19,7 @@ from nsys_tui.analysis.compare.comparison import (
 )
 from nsys_tui.analysis.compare.gates import outcomes, parse_gate
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
-from nsys_tui.analysis.compare.side import Found
+from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
@@ -49,6 +49,31 @@ def compared(
 
 def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:
     return compared(a.write(folder / "a.sqlite"), b.write(folder / "b.sqlite"), threshold=threshold)
+
+
+def test_ranks_of_one_run_are_no_runs_of_their_own(tmp_path: Path) -> None:
+    def pooled(apart: int) -> Side:
+        sides = []
+        for rank in range(4):
+            made = plan(opened(Run(jitter=0.05, seed=rank).write(tmp_path / f"{rank}.sqlite")))
+            begun = 10**18 + rank * apart
+            sides.append(replace(measure(made), recorded=(begun, begun + 10**9)))
+        return pooled_side(sides)
+
+    ranks, runs = pooled(10**6), pooled(10**10)
+    assert (ranks.run_count, runs.run_count) == (1, 4)
+    assert ranks.label == runs.label == "0.sqlite and 3 more"
+    assert "4 reports count as the ranks of one run" in ranks.notes[-1]
+    assert ranks.metrics["wall"].mean == pytest.approx(runs.metrics["wall"].mean)
+    assert [len(side.metrics["wall"].runs) for side in (ranks, runs)] == [1, 4]
+
+
+def test_two_ranks_of_a_run_share_its_noise(tmp_path: Path) -> None:
+    for rank in range(2):
+        synth = Synth(tmp_path / f"{rank}.sqlite").session(10**9, utc=10**18 + rank)
+        synth.kernel("gemm", 0, 10**9 - rank).write()
+    found = compared(tmp_path / "0.sqlite", tmp_path / "1.sqlite", noise=0.5)
+    assert found.noise == 0.0
 
 
 def assert_all_same(found: Comparison) -> None:
