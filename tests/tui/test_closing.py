@@ -43,7 +43,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    for _ in range(100):
+    for _ in range(1_000):  # a busy machine lets workers wait for long
         if condition():
             return
         gc.collect()

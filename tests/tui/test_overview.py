@@ -89,10 +89,14 @@ async def test_wide_pane_gives_shares_of_kernels(small: Path) -> None:
 
 @needs_reports
 async def test_a_report_without_gpu_work_says_what_would_record_it() -> None:
-    lines = await frame(REPORTS / "nvtx-only-2022.4.sqlite", (80, 24))
+    lines = await frame(REPORTS / "nvtx-only-2022.4.sqlite", (120, 40))
     body = "\n".join(lines)
-    assert "no GPU work in this report" in body
+    assert body.count("no kernels in this report") == 2, "the verdict and the report's facts"
     assert "--trace=cuda" in body
+    assert "Top kernels" not in body
+    assert "Time split" not in body
+    assert re.search(r"\|nvtx +[^ ]", body)
+    assert re.search(r"\|level 2 +[^ ]", body)
 
 
 @needs_reports
@@ -224,6 +228,8 @@ async def test_without_gpu_work_it_tells_of_the_host(tmp_path: Path, size: tuple
     assert "no CUDA call" in body
     assert "Top OS runtime calls" in body
     assert "poll" in body
+    if size[0] == 160:
+        assert re.search(r"\|7 +\S* *poll", body), "the call on the trace"
 
 
 @needs_reports

@@ -285,3 +285,13 @@ async def test_a_report_without_gpu_work_opens_on_what_it_has(tmp_path: Path) ->
         await press(pilot, "6")
         assert "CPU samples  v: [left-heavy]" in text(pilot)
         assert "leaf 100%" in text(pilot)
+
+
+async def test_a_wider_terminal_has_room_for_the_other_orders(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "a", "r", "u")
+        assert "v: [left-heavy] " in text(pilot)
+        assert "sandwich" not in text(pilot)
+        await pilot.resize_terminal(240, 45)
+        await settled(pilot)
+        assert "v: [left-heavy] time sandwich" in text(pilot)

@@ -151,7 +151,7 @@ def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
             replace(
                 track,
                 key=f"{track.key}~{number}",
-                label="",
+                label=f"{track.label}+",
                 words="overlapping",
                 title=f"{track.title} ({number + 1} of {len(lanes)}: overlapping work)",
                 lane=lane,

@@ -122,8 +122,8 @@ class Lineup:
     def outline(self) -> Outline:
         """What stands for the whole trace: the devices, or else the outermost lanes."""
         summaries = tuple(t.summary for t in self.tracks if t.summary is not None)
-        lanes = (t.lane for t in self.tracks if t.lane is not None and t.depth <= 1)
-        return summaries or Crowd.of(lanes)
+        lanes = (t.lane if t.covered is None else t.covered for t in self.tracks if t.depth <= 1)
+        return summaries or Crowd.of(lane for lane in lanes if lane is not None)
 
     def prepare(self) -> Lineup:
         """Makes all that is made at the first use, in the thread where this is called."""

@@ -90,7 +90,7 @@ def test_groups_come_in_order_and_overlapping_work_gets_rows_of_its_own(training
         "    d1",
         "    d2",
         "  str 7",
-        "  ",
+        "  str 7+",
         "  str 13",
         "GPU 1",
         "  nvtx",

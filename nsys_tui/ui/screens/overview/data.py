@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from nsys_tui.analysis.breakdown import device_splits
 from nsys_tui.analysis.estimate import kernel_runs
 from nsys_tui.analysis.memory import recorded_memory
@@ -13,9 +11,10 @@ from nsys_tui.analysis.overview import Headline, Overview, headline, missing, ov
 from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.verdict import judged
+from nsys_tui.analysis.timeline.events import naming
+from nsys_tui.analysis.timeline.tracks import Section
 from nsys_tui.analysis.window import Scope
-from nsys_tui.model.categories import Category
-from nsys_tui.model.lanes import Lane
+from nsys_tui.model.target import tid_of
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
 from nsys_tui.text.documents import document_text
@@ -24,13 +23,13 @@ from nsys_tui.ui.saving import table_writers, text_writer
 from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
     from nsys_tui.analysis.rules.verdict import NotLookedAt
     from nsys_tui.analysis.stalls.gaps import Stalls
-    from nsys_tui.model.events import Operations, Ranges
+    from nsys_tui.model.events import Operations
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 50
 """Kernels and ranges listed."""
+CALLS: Final = ("api", "osrt", "MPI")
+"""Labels of rows of calls on the timeline."""
 
 
 def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
@@ -109,26 +110,38 @@ def estimated_rows(sample: Operations) -> list[TraceRow]:
     return rows
 
 
-def nvtx_rows(ranges: Ranges) -> list[TraceRow]:
-    """The outermost ranges of the thread that has most time in them; nothing without ranges."""
-    best: TraceRow | None = None
-    most = 0
-    nests = ranges.nests
-    for thread in np.unique(ranges.thread):
-        mine = np.flatnonzero((ranges.thread == thread) & nests)
-        if not len(mine):
-            continue
-        start, end = ranges.start[mine], np.maximum(ranges.end[mine], ranges.start[mine])
-        outer = mine[np.append(True, start[1:] >= np.maximum.accumulate(end)[:-1])]
-        lane = Lane.build(ranges.start[outer], ranges.end[outer], outer, Category.NVTX, ranges.name)
-        busy = lane.busy_total
-        if busy > most:
-            most, best = busy, TraceRow("nvtx", LaneView(lane, label=_namer(ranges)))
-    return [best] if best is not None else []
+def host_rows(session: Session, report: Report, part: str) -> list[TraceRow]:
+    """Rows of the host, on the lanes that the timeline draws.
+
+    Args:
+        session: keeps the lanes.
+        report: the part is loaded.
+        part: ``ranges`` of the leading thread by level, or calls of the busiest threads.
+    """
+    from nsys_tui.timeline.parts import part_tracks
+
+    tracks, layers = part_tracks(session.memo, report, part)
+    if part == "ranges":
+        own = sorted((t for t in tracks if t.order[0] == Section.NVTX), key=lambda t: t.order)
+        labels = ["nvtx", *(track.words for track in own[1:])]
+    else:
+        own = [track for track in tracks if track.label in CALLS]
+        own = sorted(own, key=lambda t: t.lane.busy_total if t.lane is not None else 0)[::-1]
+        labels = _names(report, [track.thread or -1 for track in own[:MOST]])
+    return [
+        TraceRow(label, LaneView(t.lane, label=naming(t.events), layers=layers.get(t.lane)))
+        for label, t in zip(labels, own[:MOST], strict=False)
+        if t.lane is not None and t.events is not None and len(t.lane)
+    ]
 
 
-def _namer(ranges: Ranges) -> Callable[[int], str]:
-    return lambda row: ranges.names[ranges.name[row]]
+def _names(report: Report, threads: Sequence[int]) -> list[str]:
+    """Threads in the few cells there are; those of one name by their numbers."""
+    names = [report.thread_name(thread).removeprefix("MPI ") for thread in threads]
+    return [
+        name if names.count(name) == 1 and not name.startswith("tid ") else str(tid_of(thread))
+        for name, thread in zip(names, threads, strict=True)
+    ]
 
 
 def gpu_figures(report: Report, names: NameStyle) -> Overview:

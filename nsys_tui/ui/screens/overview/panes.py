@@ -71,9 +71,8 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
     head = found.headline
     whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
     if not head.device_count:
-        said = "no GPU work in this report" if found.gpu_known else "GPU work is not known"
-        nothing: list[Line] = [[(said, MUTED)], *_why_nothing(found, width)]
-        return _threads(found.host, width, glyphs) or nothing
+        doubt: list[Line] = [[("GPU work is not known", MUTED)]] * (not found.gpu_known)
+        return _threads(found.host, width, glyphs) or doubt
     told = head.compute_ns + head.exposed_comm_ns + head.exposed_memory_ns
     parts = [
         (Category.COMPUTE, "compute", head.compute_ns, head.compute_ns),
@@ -110,12 +109,6 @@ def _in_lines(items: Iterable[Line], width: int) -> list[Line]:
         else:
             lines.append(item)
     return lines
-
-
-def _why_nothing(found: Overview, width: int) -> list[Line]:
-    reasons = [entry.reason for entry in found.missing if entry.kind == "kernels"]
-    whys = [reason.partition(": ")[2] or reason for reason in reasons]
-    return [[(part, MUTED)] for why in whys for part in wrapped(why, width)]
 
 
 def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
@@ -174,7 +167,21 @@ def top_list(
         return top_names(names, kind, what, glyphs, width)
     reasons = [entry.reason for entry in found.missing if entry.kind == lacking]
     text = reasons[0] if reasons else f"no {lacking} in this report"
-    return [[(f" {text}", MUTED)]], [None]
+    lines: list[Line] = [[(f" {part}", MUTED)] for part in wrapped(text, width - 1)]
+    return lines, [None] * len(lines)
+
+
+def listed(found: Overview) -> dict[str, int]:
+    """How many names there are of each kind that there are any of, as ``top_list`` takes them.
+
+    MPI or OS runtime calls count as kernels, in whose place they stand.
+    """
+    names = {
+        "kernel": found.kernels or found.mpi or found.calls,
+        "other": found.other_work,
+        "range": found.ranges,
+    }
+    return {kind: len(some) for kind, some in names.items() if some}
 
 
 def top_names(
@@ -266,11 +273,12 @@ def finding_lines(
 
 
 def unseen_lines(unseen: Sequence[NotLookedAt], width: int, *, chosen: bool) -> list[Line]:
-    """What no rule could look at, in a line; if chosen, why and what would record it, too."""
+    """What no rule could look at; if chosen, why and what would record it, too."""
     if not unseen:
         return []
     what = "not looked at: " + "; ".join(one.what for one in unseen)
-    lines: list[Line] = [[("?  ", BOLD), (cut(what, width - 3), MUTED)]]
+    first, *rest = wrapped(what, width - 3)
+    lines: list[Line] = [[("?  ", BOLD), (first, MUTED)], *([(f"   {p}", MUTED)] for p in rest)]
     texts = [f"{one.what}: {one.reason}" for one in unseen] if chosen else []
     return lines + [[(f"   {part}", 0)] for text in texts for part in wrapped(text, width - 3)]
 

@@ -48,8 +48,8 @@ ACTIONS: tuple[Action, ...] = (
 
 MEDIUM, TALL = 30, 40
 """Rows from which panes are higher, and from which the trace shows ranges and a legend."""
-MOST = (2, 8)
-"""Lines of the split on a narrow screen that is low, or not."""
+LOW, SPLIT = 2, 6
+"""Lines of the split on a narrow screen that is low, and else the part of its rows."""
 FIXED, PART = 16, 4
 """Rows that other panes need at least, and the part of the rest that GPUs of the trace may take."""
 READING: tuple[list[Line], list[panes.Chosen | None]] = ([[(" reading …", MUTED)]], [None])
@@ -57,6 +57,10 @@ WIDE = 120
 """Columns from which the split and the findings, kernels and ranges stand side by side."""
 THREE = 200
 """Columns from which other GPU work stands beside them."""
+FRAME = 2
+"""Rows of a pane's frame."""
+LEVEL = 5
+"""Rows of a tall screen for which the trace has one level of ranges more."""
 
 
 class OverviewScreen(ResultScreen[Overview]):
@@ -79,8 +83,9 @@ class OverviewScreen(ResultScreen[Overview]):
     OverviewScreen #tops LinePane { width: 1fr; }
     OverviewScreen.-narrow #ranges, OverviewScreen #others { display: none; }
     OverviewScreen.-three #others { display: block; }
+    OverviewScreen .-empty { display: none !important; }
     OverviewScreen #trace { height: 5; }
-    OverviewScreen.-narrow.-short #trace, OverviewScreen #trace.-empty { display: none; }
+    OverviewScreen.-narrow.-short #trace { display: none; }
     """
 
     def __init__(self) -> None:
@@ -88,7 +93,7 @@ class OverviewScreen(ResultScreen[Overview]):
         self._asked: Session | None = None
         """The session whose findings are computed or shown."""
         self._gpu_rows: Sequence[AnyRow] = []
-        self._nvtx_rows: list[TraceRow] = []
+        self._host_rows: list[TraceRow] = []
         self._few: FewSteps | None = None
         self._findings = ""
         """Heading of the findings."""
@@ -115,7 +120,7 @@ class OverviewScreen(ResultScreen[Overview]):
         """A new report: nothing is known yet but its metadata."""
         self._asked = None
         self.set_class(False, "-findings")
-        self._gpu_rows, self._nvtx_rows, self._few, self._telling = [], [], None, []
+        self._gpu_rows, self._host_rows, self._few, self._telling = [], [], None, []
         self._draw_trace()
         self.query_one("#findings", LinePane).heading("Report")
         for pane in self.query(LinePane):
@@ -142,7 +147,7 @@ class OverviewScreen(ResultScreen[Overview]):
                     lambda found: self.show_result(report, found),
                 )
         elif part == "ranges":
-            self.compute("nvtx", lambda: data.nvtx_rows(report.ranges), self._show_ranges)
+            self._find_host_rows(report, part)
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """It is of the whole trace; only names change what is in it."""
@@ -172,18 +177,25 @@ class OverviewScreen(ResultScreen[Overview]):
         self._gpu_rows = rows
         self._draw_trace()
 
-    def _show_ranges(self, rows: list[TraceRow]) -> None:
-        self._nvtx_rows = rows
-        self._draw_trace()
+    def _find_host_rows(self, report: Report, part: str) -> None:
+        """What the host did meanwhile: ranges, or calls where there are none."""
+        session = self.session
+
+        def show(rows: list[TraceRow]) -> None:
+            self._host_rows = rows
+            self._draw_trace()
+
+        self.compute("host", lambda: data.host_rows(session, report, part), show)
 
     def _draw_trace(self) -> None:
         """GPUs always, as many as there is room for; ranges where the screen is tall."""
         height, pane = self.size.height, self.query_one(TracePane)
-        ranges = self._nvtx_rows if height >= TALL or not self._gpu_rows else []
         most = max(2, (height - FIXED) // PART)
+        levels = 1 + (height - TALL) // LEVEL if self._gpu_rows else most
         there = range(len(self._gpu_rows))
         telling = dict.fromkeys((*(place for place in self._telling if place in there), *there))
-        rows = [*(self._gpu_rows[place] for place in sorted([*telling][:most])), *ranges]
+        gpus = [self._gpu_rows[place] for place in sorted([*telling][:most])]
+        rows = [*gpus, *self._host_rows[: max(levels, 0)]]
         hidden = len(self._gpu_rows) - most
         rest = f" ({plural(hidden, 'more GPU')}: timeline)" if hidden > 0 else ""
         estimated = self.session.report is not None and not self.session.exact
@@ -216,17 +228,22 @@ class OverviewScreen(ResultScreen[Overview]):
         pane.set_class(wide, "framed")
         pane.can_focus = wide
         has_threads = found.host is not None and found.host.threads
-        pane.heading("Threads by CPU time" if has_threads else "Time split")
-        most = MOST[(self.size.height >= MEDIUM)]
+        has_split = bool(found.headline.device_count or has_threads or not found.gpu_known)
+        told = wide and self.has_class("-findings")
+        pane.set_class(not (has_split or told), "-empty")
+        split = "Time split" if has_split else "Report"
+        pane.heading("Threads by CPU time" if has_threads else split)
+        height = self.size.height
+        most = height // SPLIT if height >= MEDIUM else LOW
 
         def build(width: int) -> list[Line]:
             lines = panes.time_split(found, width, glyphs, sampled=sampled)
             if not wide:
                 pane.styles.height = min(len(lines), most)
                 return lines[:most]
-            told = self.has_class("-findings")
             facts = panes.report_facts(found, width, gpus) if told else []
-            return [*lines, [("", 0)], [("Report", BOLD)], *facts] if facts else lines
+            head: list[Line] = [[("", 0)], [("Report", BOLD)]] if lines and facts else []
+            return [*lines, *head, *facts]
 
         if wide:
             pane.styles.height = "100%"
@@ -249,6 +266,9 @@ class OverviewScreen(ResultScreen[Overview]):
         self._compute_findings(report, found.devices)
         if self.session.finished:
             self.compute("opening", self.session.few_steps, self._show_steps)
+            if not len(report.ranges):
+                calls = "api" if len(report.api) else "osrt"
+                self._find_host_rows(report, "host_events" if result.mpi else calls)
 
     def _show_steps(self, few: FewSteps | None) -> None:
         """A few of many steps stand for the whole trace."""
@@ -326,15 +346,21 @@ class OverviewScreen(ResultScreen[Overview]):
             self._head_findings(pane)
 
     def _show_tops(self) -> None:
-        """Kernels and ranges side by side, or one below the other where there is no room."""
+        """Lists side by side, or one below the other; what has nothing to list gives way."""
         if (found := self.result) is None:
             return
         glyphs = self.app.glyphs
         wide, finished = self.size.width >= WIDE, self.session.finished
-        left = self.query_one("#kernels", LinePane)
         what = f"{found.called} calls" if found.mpi or found.calls else "kernels"
+        titles, counts = {"kernel": what, "range": "NVTX ranges"}, panes.listed(found)
+        kinds = [kind for kind in titles if kind in counts or not finished] or ["kernel"]
+        lists = {"kernels": kinds}
+        if wide:
+            other = ["other"] * ("other" in counts)
+            lists = {f"{kind}s": [kind] for kind in (*kinds, *other)}
+        self.set_class(self.size.width >= THREE or (wide and "range" not in kinds), "-three")
 
-        def show(pane: LinePane, *kinds: str) -> None:
+        def show(pane: LinePane, kinds: Sequence[str]) -> None:
             def build(width: int) -> Built:
                 lines: list[Line] = []
                 choices: list[panes.Chosen | None] = []
@@ -346,14 +372,17 @@ class OverviewScreen(ResultScreen[Overview]):
 
             pane.show_choices(build)
 
-        show(self.query_one("#ranges", LinePane), "range")
-        show(self.query_one("#others", LinePane), "other")
-        left.heading(f"Top {what}{'' if wide else ' and NVTX ranges'}", "enter: details")
-        show(left, *(("kernel",) if wide else ("kernel", "range")))
+        for pane in self.query("#tops LinePane").results(LinePane):
+            own = lists.get(str(pane.id), [])
+            pane.set_class(not own, "-empty")
+            show(pane, own)
+        kernels = " and ".join(titles.get(kind, "") for kind in lists.get("kernels", ()))
+        self.query_one("#kernels", LinePane).heading(f"Top {kernels}", "enter: details")
+        rows = (sum(counts.get(kind, 1) + 1 for kind in own) for own in lists.values())
+        self.query_one("#tops").styles.max_height = max(rows) + FRAME if finished else None
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
         """One list or two, by the width; rows of the trace by the height."""
-        self.set_class(self.size.width >= THREE, "-three")
         self._show_tops()
         self._draw_trace()
         if self.result is not None:

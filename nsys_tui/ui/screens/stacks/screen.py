@@ -46,6 +46,8 @@ from nsys_tui.ui.widgets.tree.tree import VirtualTree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from textual import events
+
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.saving import Writer
@@ -281,6 +283,11 @@ class StacksScreen(Finding):
         zoomed = "zoomed: esc out" if pane.root != ROOT else ""
         room = pane.outer_size.width - SPARE_CELLS
         pane.heading(*heading(self.options, named, room, extra, zoomed))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The heading has room for other orders."""
+        super().on_resize(event)
+        self.call_after_refresh(self._heading)
 
     def _say(self, *lines: str) -> None:
         self._heading()

@@ -134,10 +134,11 @@ class Minimap(Widget):
 
 
 def mean_lane(outline: Outline, window: Viewport) -> Lane:
-    """One event a cell, as long as the lanes are busy in it on average."""
+    """One event a cell, as long as GPUs are busy in it on average, or threads at most."""
     edges = window.edges
     if isinstance(outline, Crowd):
-        busy, count = outline.busy(edges), outline.lanes
+        busy = outline.busy(edges)
+        count = max(1, round(float((busy / np.maximum(window.widths, 1)).max(initial=0))))
     else:
         parts = [summary.busy(edges)[-1] for summary in outline]
         busy, count = np.sum(parts, axis=0), len(parts)
