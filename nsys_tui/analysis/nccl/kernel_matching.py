@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _KERNEL: Final = re.compile(r"(?:nccl|rccl|msccl)", re.IGNORECASE)
 _KINDS: Final = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "SendRecv", "Reduce")
+_TID: Final = 0xFFFFFF
+"""Bits of a thread id; -1, for none, has all of them and so stands last."""
 _PREFIX: Final = 64
 """Launches compared first when a place is looked for: most places fail there."""
 
@@ -42,7 +44,7 @@ class How(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class NcclKernels:
-    """The kernels of collectives, ascending by (process, thread, call)."""
+    """The kernels of collectives, ascending by (process, thread, call); without a thread last."""
 
     row: NDArray[np.intp]
     """Row in ``Report.operations``."""
@@ -95,7 +97,7 @@ def nccl_kernels(report: Report) -> NcclKernels:
     pid = pids[ops.process[rows]]
     kinds = (*_KINDS, ANY_KIND)
     codes = np.array([kinds.index(kernel_kind(name.short)) for name in ops.names], np.int32)
-    order = np.lexsort((rows, call, thread, pid))
+    order = np.lexsort((rows, call, thread & _TID, pid))
     rows = rows[order]
     return NcclKernels(
         rows, ops.device[rows], pid[order], thread[order], call[order], codes[ops.name[rows]], kinds
@@ -107,8 +109,8 @@ def kernels_inside(
 ) -> tuple[Int64, Int64]:
     """Kernels [first, last) launched by each thread between two times, both edges included."""
     begin, until = np.zeros(len(pids), np.int64), np.zeros(len(pids), np.int64)
-    keys = kernels.pid << 24 | (kernels.thread & 0xFFFFFF)
-    for key, places in _by(pids << 24 | (thread & 0xFFFFFF)):
+    keys = kernels.pid << 24 | (kernels.thread & _TID)
+    for key, places in _by(pids << 24 | (thread & _TID)):
         lo, hi = np.searchsorted(keys, [key, key + 1])
         times = kernels.call[lo:hi]
         begin[places] = lo + np.searchsorted(times, start[places], side="left")
@@ -125,7 +127,7 @@ def match_by_call(report: Report, kernels: NcclKernels, calls: Calls, launches: 
     last = first.copy()
     pids = np.array([p.pid for p in calls.processes], np.int64)[launches.process]
     begin, until = kernels_inside(kernels, pids, launches.thread, launches.start, launches.end)
-    for _, places in _by(pids << 24 | (launches.thread & 0xFFFFFF)):
+    for _, places in _by(pids << 24 | (launches.thread & _TID)):
         _take(launches.group[places], places, begin[places], until[places], first, last)
     return _matched(report, kernels, first, last, np.int32(How.BY_CALL))
 
