@@ -103,7 +103,8 @@ def _compared(arguments: argparse.Namespace) -> list[Part]:
     given = _parsed(verb, arguments)
     given.names = "normalised"
     found = compare(*measured_pair(*two_parts(given)))
-    tables = text.all_tables(found, verb.SECTIONS, text.TOP)
+    told = [name for name in verb.SECTIONS if name != "findings"]
+    tables = text.all_tables(found, told, 0)
     return [("What changed from A to B", text.headline(found), tables)]
 
 

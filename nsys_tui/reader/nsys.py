@@ -11,6 +11,7 @@ import contextlib
 import os
 import queue
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -345,7 +346,7 @@ def _nsys_missing(path: Path, explicit: str | None) -> NsysMissingError:
     cause = f"no nsys at {explicit}" if named else "no nsys on PATH or in the install folders"
     hint = (
         "on a machine with Nsight Systems, at least as new as the one that recorded the report:\n"
-        f"  nsys export --type sqlite --output {path.stem}.sqlite {path.name}\n"
+        f"  nsys export --type sqlite --output {shlex.join([f'{path.stem}.sqlite', path.name])}\n"
         "then open the .sqlite, or name an nsys here with --nsys PATH"
     )
     return NsysMissingError(f"{path} must be exported to SQLite first", cause, hint)

@@ -143,7 +143,8 @@ def _tables(report: Report, scope: Scope, case: Case) -> tuple[dict[str, Table],
         try:
             tables[heading] = run_report(report, name, query)
         except NoDataError as error:
-            lacking[heading] = ". ".join(filter(None, (error.title, error.hint)))
+            told = () if error.hint.startswith("no ") else (error.title,)
+            lacking[heading] = ". ".join(filter(None, (*told, error.hint)))
     if len(report.operations):
         tables["Idle gaps"] = StallAnswer(report, case.stalls, GAPS).gaps()
     return tables, lacking

@@ -14,8 +14,11 @@ from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane, cell_edges, split
-from nsys_tui.names import NameStyle, fit
+from nsys_tui.model.target import tid_of
+from nsys_tui.names import NameStyle, both_ends, fit
 from nsys_tui.sharing.words import plain_text, text_of
+from nsys_tui.state import TimeFormat
+from nsys_tui.times import moment_text
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ MARGIN: Final = 130
 ROW: Final = 18
 _TOP: Final = 22
 _CHAR: Final = 6.7
+_LABEL: Final = 18
+"""Letters of a lane's name."""
 _GPUS: Final = 2
 _STREAMS: Final = 3
 _THREADS: Final = 2
@@ -91,17 +96,20 @@ def _rows(report: Report, span: tuple[int, int], place: int | None) -> Iterator[
     places = [place] if place is not None else list(range(len(report.devices)))[:_GPUS]
     rows = row_numbers(ops, Scope(span, frozenset(places)).operations(ops))
     threads = _busiest(report.api, span) or _busiest(report.ranges, span)
+    names = {tid: report.thread_name(tid) for tid in threads}
+    if len({*names.values()}) < len(names):
+        names = {tid: f"{name} {tid_of(tid)}" for tid, name in names.items()}
     for events, label, levels in ((report.ranges, "NVTX", _LEVELS), (report.api, "API", 1)):
         if label == "API":
             for stream in _most(ops.stream[rows], ops.end[rows] - ops.start[rows], _STREAMS):
                 known = ops.streams[stream]
-                who = f"{ops.devices[known.device].label} {known.label}"
+                who = fit(f"{ops.devices[known.device].label} {known.label}", _LABEL)
                 yield from _lanes(ops, rows[ops.stream[rows] == stream], who, 1, ops.category)
         found = row_numbers(events, Scope(span).threads(events))
-        for tid in threads:
+        for tid, name in names.items():
             own = found[events.threads[events.thread[found]] == tid] if len(found) else found
             category = Category.NVTX if label == "NVTX" else Category.API
-            who = f"{label} {report.thread_name(tid)}"
+            who = both_ends(f"{label} {name}", _LABEL)
             yield from _lanes(events, own, who, levels, int(category))
 
 
@@ -159,7 +167,7 @@ def _timeline(
         parts.append(_rect("lost", x_of(start), _TOP - 4, (end - start) * scale, tall))
     for number, row in enumerate(rows):
         y = _TOP + ROW * number
-        parts.append(f'<text class="lane" x="0" y="{y + 12}">{text_of(fit(row.label, 18))}</text>')
+        parts.append(f'<text class="lane" x="0" y="{y + 12}">{text_of(row.label)}</text>')
         parts += _shading(row, span, y)
         parts += _events(row, span, y, x_of)
     return "".join([*parts, "</svg>"])
@@ -184,7 +192,7 @@ def _axis(span: tuple[int, int], x_of: Callable[[float], float], height: int) ->
         yield f'<path class="tick" d="M{x:.1f} {_TOP - 6}V{height}"/>'
         yield (
             f'<text class="axis" x="{x:.1f}" y="11" text-anchor="{anchor}">'
-            f"{format_duration(time)}</text>"
+            f"{moment_text(time, (hi - lo) // 40, TimeFormat.AUTO)}</text>"
         )
 
 

@@ -28,7 +28,7 @@ _PARTS: Final = {
     "unseen": "What was not looked at",
 }
 """Sections by the end of their anchors."""
-_TIMES: Final = ("devices", "memory", "threads", "osrt")
+_TIMES: Final = ("devices", "memory", "threads", "mpi", "osrt")
 """Sections of the overview that say where time went."""
 BOUND: Final = (
     column("name", "Class"),

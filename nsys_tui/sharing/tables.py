@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.table import Column, Table
 
-_NAMES: Final = ("Name", "Operation", "Range", "Phase")
+_NAMES: Final = ("Name", "Operation", "Range", "Phase", "Call")
 """Headers of what a row is about: last in a terminal, first on a page, where it stays in view."""
 _SHORT: Final = 20
 """Characters of a text that stays on one line."""
@@ -39,16 +39,17 @@ def table_html(table: Table, most: int, name: int = 300, heading: str = "") -> s
 
 def _pieces(table: Table, most: int, name: int, heading: str) -> Iterator[str]:
     shown = min(most, len(table))
+    label = text_of(heading or table.title)
+    if not heading and (shown or table.notes):
+        yield f'<p class="caption">{label}</p>\n'
     if shown:
-        label = text_of(heading or table.title)
-        yield "" if heading else f'<p class="caption">{label}</p>\n'
         yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
         yield from _table(_named_first(table, shown), shown, name)
         yield "</div>\n"
     if len(table) > shown:
         count = format_count(len(table) - shown)
         yield f'<p class="note">The first {shown} rows; {count} more are in the report.</p>\n'
-    for note in table.notes[:20]:
+    for note in list(dict.fromkeys(table.notes))[:20]:
         yield f'<p class="note">{text_of(note, 400)}</p>\n'
 
 

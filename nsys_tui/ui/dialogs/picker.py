@@ -113,7 +113,8 @@ class Picker(ListDialog):
         if lines:
             pane.show(lines, found[:SHOWN])
         else:
-            pane.show([[(" nothing fits", MUTED)]])
+            typed_goes = "; enter: take it as it is typed" if self._free else ""
+            pane.show([[(f" nothing fits{typed_goes}", MUTED)]])
         rest = f"{out_of(len(found), len(self.entries))}, " if typed else f"{len(found)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
 

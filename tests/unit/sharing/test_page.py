@@ -56,6 +56,15 @@ async def test_it_opens_without_a_fault_or_a_request_and_fits_a_phone(page: Path
             assert await seen.page.locator("article svg.timeline").count() > 5
 
 
+def test_ticks_and_threads_of_a_picture_are_told_apart(page: Path) -> None:
+    pictures = re.findall(r'<svg class="timeline".*?</svg>', page.read_text("utf-8"))
+    assert len(pictures) > 5
+    for picture in pictures:
+        for kind in ("axis", "lane"):
+            said = [text for text in re.findall(rf'class="{kind}"[^>]*>([^<]*)<', picture) if text]
+            assert len(set(said)) == len(said)
+
+
 async def test_tables_sort_by_click_and_by_key(page: Path) -> None:
     async with browser.opened(page) as seen:
         table = seen.page.locator("table", has=seen.page.get_by_text("Num Calls")).first
