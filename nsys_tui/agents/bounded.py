@@ -74,9 +74,9 @@ class Answers:
         try:
             path, start = json.loads(rest)
             part = _at(known, path)
-            if known is None or not isinstance(part, list) or not 0 <= int(start) <= len(part):
+            if type(start) is not int or not isinstance(part, list) or not 0 <= start <= len(part):
                 raise ValueError(cursor)
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise UsageError(
                 "this cursor is not known any more", hint="ask the first question again"
             ) from error

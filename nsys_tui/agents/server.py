@@ -265,12 +265,15 @@ class Verbs:
             QuestionError: it failed, took too long or printed too much.
         """
         async with self._places:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "nsys_tui", *words),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "nsys_tui", *words),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                )
+            except (OSError, ValueError) as error:  # too long for a command line, or a NUL in it
+                raise QuestionError("this cannot be asked", str(error)) from error
             try:
                 async with asyncio.timeout(PATIENCE):
                     out, told = await _output(process)

@@ -52,6 +52,15 @@ def test_a_list_inside_a_row_of_a_later_page_has_a_cursor_too() -> None:
     assert later["data"][1]["inner"] + rest["data"] == data[4]["inner"]
 
 
+@pytest.mark.parametrize("start", ["1.5", "true", '"1"', "null", "-1", "4", "[" * 100_000])
+def test_a_cursor_that_was_changed_is_refused(start: str) -> None:
+    answers = Answers()
+    cursor = json.loads(answers.first([1, 2, 3], 2, {}))["more"]["data"]["cursor"]
+    assert json.loads(answers.more(cursor, 2))["data"] == [3]
+    with pytest.raises(UsageError, match="not known any more"):
+        answers.more(f"{cursor.partition(':')[0]}:[[], {start}]", 2)
+
+
 @pytest.mark.parametrize("cursor", ["", "x", "x:", "x:[]", "x:[[0],1]", "x:{}", 'x:[["a"],-1]'])
 def test_a_cursor_that_was_never_given_out_is_refused(cursor: str) -> None:
     with pytest.raises(UsageError, match="not known"):

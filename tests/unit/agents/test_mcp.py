@@ -83,6 +83,9 @@ async def test_every_tool_answers_within_its_bounds(folder: Path) -> None:
         }
         for query in HOSTILE_QUERIES[::16]:
             assert "exit code 64" in await refused(client, "sql", report="run.sqlite", query=query)
+        for query in ("select " * 50_000, "select '\0'"):
+            said = await refused(client, "sql", report="run.sqlite", query=query)
+            assert "this cannot be asked" in said
         tables = await asked(client, "sql", report="run.sqlite", rows=3)
         assert tables["data"][0]["name"] == "kernels"
         assert "iteration" in await refused(client, "steps", report="run.sqlite")
