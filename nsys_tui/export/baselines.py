@@ -241,6 +241,7 @@ def add_run(path: Path, run: Run) -> RunFile:
     runs[run.id] = run
     lines = [f"{_text(runs[key])},\n" for key in sorted(runs)]
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, "".join((_HEAD, *lines, _END)), 0o644)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -121,7 +121,7 @@ def test_gates_as_json_junit_and_step_summary(
 def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     folder: Path, tmp_path: Path, capsys: Out
 ) -> None:
-    file = tmp_path / "base.json"
+    file = tmp_path / "perf" / "base.json"
     assert run(folder, capsys, "baseline", "add", "--file", str(file), *A)[0] == 0
     wrong = ("baseline", "add", "--file", str(file), "--label", "x", *A)
     assert run(folder, capsys, *wrong)[0] == 64
