@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands import options
-from nsys_tui.commands.printing import DATA_FORMATS
+from nsys_tui.commands.printing import DATA_FORMATS, room, say, speaks_unicode, write
 from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Asks, and prints the answer."""
-    from nsys_tui.commands.printing import room, say, speaks_unicode, write
     from nsys_tui.config import load_config
     from nsys_tui.sql.console import Answer, Console
     from nsys_tui.text.formats import Format
