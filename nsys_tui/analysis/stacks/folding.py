@@ -42,6 +42,7 @@ class StackSource(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     OSRT = "osrt"
+    ON = "on"
     OFF = "off"
 
 
@@ -50,6 +51,7 @@ TITLES: Final = {
     StackSource.CPU: "CPU samples",
     StackSource.CUDA: "CUDA API by backtrace",
     StackSource.OSRT: "OS runtime by backtrace",
+    StackSource.ON: "on the CPU by thread",
     StackSource.OFF: "off the CPU by OS call",
 }
 

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
 
 NO_CALL: Final = "[no OS call recorded]"
 """Frame of the time off the CPU that no OS runtime call covers."""
+OWN_CODE: Final = "[outside OS calls]"
+"""Frame of the time on a CPU that none covers."""
 
 
-def off_cpu_stacks(
+def switch_stacks(
     report: Report,
     scope: Scope = WHOLE_REPORT,
     *,
+    on: bool = False,
     rules: FrameRules = NO_RULES,
     thread: int | None = None,
 ) -> Stacks:
@@ -50,6 +53,7 @@ def off_cpu_stacks(
     Args:
         report: the report.
         scope: restricts time and processes; calls that straddle the window are clipped.
+        on: folds the time on a CPU instead, to the end of the trace if no switch off it follows.
         rules: changes frames of backtraces.
         thread: globalTid of the only thread to fold.
 
@@ -69,13 +73,15 @@ def off_cpu_stacks(
     rows, nodes, weights = [np.empty(0, np.intp)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     rest: list[tuple[int, int]] = []
     for tid in tids.tolist() if thread is None else [thread]:
-        off = intervals.clip(*states.thread(tid).off, *(scope.window or report.extent))
-        if not len(off[0]):
+        both = states.thread(tid)
+        times = both.running if on else both.off
+        times = intervals.clip(*times, *(scope.window or report.extent))
+        if not len(times[0]):
             continue
         top = builder.add((report.thread_name(tid),))
         mine = of_thread(osrt, calls, tid)
         base = above[np.searchsorted(calls, mine)]
-        took = _inside(off, *clipped(osrt, mine, scope.window))
+        took = _inside(times, *clipped(osrt, mine, scope.window))
         kept = (took > 0) & (base != DROPPED)
         for code in np.unique(osrt.name[mine[kept]]).tolist():
             leaf = builder.label(api_name(osrt.names[code]))
@@ -84,18 +90,18 @@ def off_cpu_stacks(
             nodes.append(np.array([builder.child(below[n], leaf) for n in base[of_name].tolist()]))
             rows.append(mine[of_name])
             weights.append(took[of_name])
-        if alone := intervals.total(*off) - int(took.sum()):
-            rest.append((builder.add((NO_CALL,), top), alone))
+        if alone := intervals.total(*times) - int(took.sum()):
+            rest.append((builder.add((OWN_CODE if on else NO_CALL,), top), alone))
     node = np.concatenate(nodes)
     every = np.append(node, [where for where, _ in rest]).astype(np.int64)
     amounts = np.append(np.concatenate(weights), [alone for _, alone in rest]).astype(np.int64)
     return Stacks(weighted(builder, every, amounts, "ns"), np.concatenate(rows), node, rules.labels)
 
 
-def _inside(off: intervals.Intervals, start: Int64, end: Int64) -> Int64:
+def _inside(times: intervals.Intervals, start: Int64, end: Int64) -> Int64:
     """Time of each call that lies in a set of disjoint intervals, int64 [n]."""
-    sums = intervals.prefix(*off)
-    before, after = (intervals.busy_before(off, sums, times) for times in (start, end))
+    sums = intervals.prefix(*times)
+    before, after = (intervals.busy_before(times, sums, edges) for edges in (start, end))
     return np.asarray(after - before, np.int64)
 
 
@@ -103,9 +109,10 @@ NEEDED: Final = {
     StackSource.CPU: Capability.SAMPLES,
     StackSource.CUDA: Capability.CUDA_BACKTRACES,
     StackSource.OSRT: Capability.OSRT_BACKTRACES,
+    StackSource.ON: Capability.SCHED,
     StackSource.OFF: Capability.SCHED,
 }
-OF_THREADS: Final = (StackSource.CPU, StackSource.OFF)
+OF_THREADS: Final = (StackSource.CPU, StackSource.ON, StackSource.OFF)
 """Sources that can be folded of one thread."""
 
 
@@ -130,8 +137,9 @@ def host_stacks(
     """
     if source not in OF_THREADS:
         return call_stacks(report, source, scope, rules=rules)
-    fold = cpu_stacks if source is StackSource.CPU else off_cpu_stacks
-    return fold(report, scope, rules=rules, thread=thread)
+    if source is StackSource.CPU:
+        return cpu_stacks(report, scope, rules=rules, thread=thread)
+    return switch_stacks(report, scope, on=source is StackSource.ON, rules=rules, thread=thread)
 
 
 def first_source(report: Report) -> StackSource:

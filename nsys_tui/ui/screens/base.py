@@ -84,8 +84,8 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
 
     @property
     def report(self) -> Report | None:
-        """The open report; None until its metadata are read."""
-        return self.session.report
+        """The open report; None until its metadata are read, and the screen has heard of it."""
+        return self._seen_report if self._seen_session is self.session else None
 
     @property
     def state(self) -> ViewState:

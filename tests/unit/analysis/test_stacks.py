@@ -10,7 +10,7 @@ from synth import Synth
 
 from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
 from nsys_tui.analysis.stacks.frames import FrameRules
-from nsys_tui.analysis.stacks.sources import NO_CALL, off_cpu_stacks
+from nsys_tui.analysis.stacks.sources import NO_CALL, OWN_CODE, switch_stacks
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_lines
@@ -212,13 +212,18 @@ def test_time_off_the_cpu_is_that_between_the_switches(name: str) -> None:
     pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[0] == b[0] and b[2] and not a[2]]
     report = open_report(path, use_cache=False)
     lo, hi = report.extent
-    stacks = off_cpu_stacks(report)
+    stacks = switch_stacks(report)
     assert stacks.tree.weight[0] == sum(min(b[1], hi) - max(a[1], lo) for a, b in pairs)
     of_calls = {frames[-1]: 0 for frames, _ in stacks.tree.folded()}
     for frames, weight in stacks.tree.folded():
         of_calls[frames[-1]] += weight
     assert of_calls["poll"] > 0
     assert NO_CALL in of_calls
+    on = [(a, b) for a, b in itertools.pairwise(rows) if a[0] == b[0] and a[2] and not b[2]]
+    on += [(a, (0, hi)) for a, b in itertools.pairwise([*rows, (-1,)]) if a[0] != b[0] and a[2]]
+    running = switch_stacks(report, on=True)
+    assert running.tree.weight[0] == sum(min(b[1], hi) - max(a[1], lo) for a, b in on)
+    assert OWN_CODE in {frames[-1] for frames, _ in running.tree.folded()}
 
 
 def test_addresses_without_a_symbol_are_named_by_their_library(synth: Synth) -> None:

@@ -87,7 +87,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
 )
 
-KINDS = {StackSource.GPU: "path", StackSource.CPU: "on-cpu", StackSource.OFF: "off-cpu"}
+KINDS = dict.fromkeys((StackSource.CPU, StackSource.ON), "on-cpu") | {
+    StackSource.GPU: "path",
+    StackSource.OFF: "off-cpu",
+}
 """Word for what is folded."""
 NARROW = 76
 SPARE_CELLS = 11
@@ -363,7 +366,8 @@ class StacksScreen(Finding):
             return
         found, now = sources(report) or [StackSource.GPU], self.options.source
         place = found.index(now) + 1 if now in found else 0
-        lacks = [report.lacks(kind) for source, kind in NEEDED.items() if source not in found]
+        needs = dict.fromkeys(kind for source, kind in NEEDED.items() if source not in found)
+        lacks = [report.lacks(kind) for kind in needs]
         options = " ".join(filter(None, (why.partition("nsys profile ")[2] for why in lacks)))
         if place == len(found) and options:
             self.app.say(f"no more sources here: record with nsys profile {options}")

@@ -49,6 +49,7 @@ NO_REASON: Final = {
     Cause.PEER.key: "launched before the GPU fell idle: it waited for the other ranks",
 }
 SHORT_KINDS: Final = {"OS runtime": "osrt", "API": "API", "NVTX": "NVTX"}
+"""What other threads' lanes begin with; the launching one's bare kind says whose they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +87,12 @@ def look(report: Report, row: StallRow) -> Drawn:
         row=row,
         window=window,
         gpu=TraceRow(report.devices[row.place].label, _device_view(report, row, window)),
-        host=tuple(_rows(calls)),
-        others=(*_rows(nvtx), *_rows(found.others, FEW_LEVELS), *_rows(streams, FEW_LEVELS)),
+        host=tuple(_rows(calls, own=True)),
+        others=(
+            *_rows(nvtx, own=True),
+            *_rows(found.others, FEW_LEVELS),
+            *_rows(streams, FEW_LEVELS),
+        ),
         why=tuple(_words(row, found)),
         notes=(*lacking, *found.notes),
     )
@@ -111,11 +116,14 @@ def _device_view(report: Report, row: StallRow, window: tuple[int, int]) -> Lane
     return LaneView(lane, label=label, idle=0, explained=explained)
 
 
-def _rows(lanes: Iterable[SceneLane], most: int = MOST_LEVELS) -> Iterator[TraceRow]:
-    """Lanes by nested level; only the first level carries the label."""
+def _rows(
+    lanes: Iterable[SceneLane], most: int = MOST_LEVELS, *, own: bool = False
+) -> Iterator[TraceRow]:
+    """Lanes by nested level; the first carries the label, ``own`` ones without the thread."""
     for found in lanes:
         who, _, kind = found.label.rpartition(": ")
         label = f"{SHORT_KINDS[kind]} {who}" if kind in SHORT_KINDS else found.label
+        label = kind if own else label
         hidden = f" (+{format_count(found.hidden)})" if found.hidden else ""
         whole = Lane.build(found.starts, found.ends, category=found.categories)
         levels = split(whole)
@@ -182,8 +190,9 @@ def scene_lines(
 
 
 def _labelled(label: str, runs: list[tuple[str, int]], room: int, glyphs: Glyphs) -> Line:
-    text = pad(cut(visible(label, glyphs.ascii_only), room - 1), room)
-    return [(text, 0), *runs]
+    label = visible(label, glyphs.ascii_only)
+    label = label if cell_len(label) < room else label.partition(" (")[0]
+    return [(pad(cut(label, room - 1), room), 0), *runs]
 
 
 def _write_idle(row: Row, stall: StallRow, view: Viewport, glyphs: Glyphs) -> None:

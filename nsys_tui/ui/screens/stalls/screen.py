@@ -90,7 +90,8 @@ class StallsScreen(TableScreen[Found]):
     StallsScreen.-medium #scene { height: 12; }
     StallsScreen.-tall #scene { height: 18; }
     StallsScreen.-xwide #causes { display: block; }
-    StallsScreen.-xwide #sums, StallsScreen.-workless.-workless #causes { display: none; }
+    StallsScreen.-xwide #sums, StallsScreen.-workless #sums { display: none; }
+    StallsScreen.-workless.-workless #causes { display: none; }
     """
 
     def __init__(self) -> None:
@@ -167,6 +168,7 @@ class StallsScreen(TableScreen[Found]):
         table.empty = self._why_empty(report)
         threshold = plain_duration(found.wish.threshold)
         between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
+        between = between if sums.device_count else ""
         if found.grouped:
             title = found.wish.title
             table.title, table.note = f"Idle by {title}", between
