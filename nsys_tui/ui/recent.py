@@ -67,10 +67,10 @@ def remember(path: Path, folder: Path | None = None, verdict: str = "") -> None:
 
 
 def nearby(folder: Path) -> list[Path]:
-    """Reports in a folder, newest first."""
+    """Reports in a folder, newest first; those of one moment by their names."""
     try:
         found = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
-        return sorted(found, key=lambda path: -path.stat().st_mtime)
+        return sorted(found, key=lambda path: (-path.stat().st_mtime, path))
     except OSError:
         return []
 

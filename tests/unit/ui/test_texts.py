@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,3 +112,10 @@ def test_nearby_lists_reports_only(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert {path.name for path in nearby(tmp_path)} == {"a.sqlite", "b.nsys-rep"}
     assert nearby(tmp_path / "nowhere") == []
+
+
+def test_nearby_has_reports_of_one_moment_by_their_names(tmp_path: Path) -> None:
+    for rank in (3, 1, 2, 0):
+        (tmp_path / f"rank{rank}.sqlite").write_bytes(b"")
+        os.utime(tmp_path / f"rank{rank}.sqlite", (9, 9 + (rank == 2)))
+    assert [path.stem for path in nearby(tmp_path)] == ["rank2", "rank0", "rank1", "rank3"]
