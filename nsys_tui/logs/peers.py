@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.calls import Calls
 
+Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.intp]]"
+"""Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
 MOST_CALLS: Final = 300_000
 """Calls of one communicator that are played through; of more only counts and types are compared."""
@@ -74,14 +77,15 @@ class Peers:
     def odd(self) -> list[Odd]:
         """What does not fit."""
         sends, receives = self._ends()
-        other: dict[int, int] = {}
+        other = np.full(len(self.calls), UNKNOWN)
         found = []
-        for pair in sorted(sends.keys() | receives.keys()):
+        for pair in sorted(sends.keys() & receives.keys()):
             if not all(rank in self.rows_of for rank in pair):
                 continue  # The other end is in no log.
-            there = list(zip(sends[pair], receives[pair], strict=False))
-            other |= dict(there) | {receive: send for send, receive in there}
-            found += self._unlike(there)
+            met = min(len(sends[pair]), len(receives[pair]))
+            sent, received = sends[pair][:met], receives[pair][:met]
+            other[sent], other[received] = received, sent
+            found += self._unlike(sent, received)
         return found + (self._play(other) if self.played else self._one_sided(other))
 
     @property
@@ -89,58 +93,53 @@ class Peers:
         """Whether order and waiting are looked at, not only counts, types and lone ends."""
         return not self.stuck_counter and sum(map(len, self.rows_of.values())) <= MOST_CALLS
 
-    def _ends(self) -> tuple[dict[tuple[int, int], list[int]], dict[tuple[int, int], list[int]]]:
+    def _ends(self) -> tuple[Ends, Ends]:
         """Sends and receives by (from, to)."""
-        sends: dict[tuple[int, int], list[int]] = defaultdict(list)
-        receives: dict[tuple[int, int], list[int]] = defaultdict(list)
+        sends: Ends = {}
+        receives: Ends = {}
         for rank, rows in self.rows_of.items():
-            for row in rows[self._is(rows, ("Send", "Recv"))].tolist():
-                peer = int(self.calls.root[row])
-                if self.calls.ops[int(self.calls.op[row])] == "Send":
-                    sends[rank, peer].append(row)
-                else:
-                    receives[peer, rank].append(row)
+            for peer, at in rows_by(self.calls.root[rows]):
+                mine = rows[at]
+                sends[rank, peer] = mine[self._is(mine, ("Send",))]
+                receives[peer, rank] = mine[self._is(mine, ("Recv",))]
         return sends, receives
 
     def _is(self, rows: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.bool_]:
         codes = [i for i, op in enumerate(self.calls.ops) if op in names]
         return np.isin(self.calls.op[rows], codes)
 
-    def _unlike(self, pairs: Sequence[tuple[int, int]]) -> list[Odd]:
+    def _unlike(self, sent: NDArray[np.intp], received: NDArray[np.intp]) -> list[Odd]:
         """The first pair of calls that differ: those behind it may only be shifted by it."""
-        told = [(self._said(send), self._said(receive)) for send, receive in pairs]
-        at = next((i for i, (one, other) in enumerate(told) if one != other), None)
-        if at is None:
+        count, kind = self.calls.count, self.calls.datatype
+        unlike = (count[sent] != count[received]) | (kind[sent] != kind[received])
+        if not unlike.any():
             return []
-        sent, received = told[at]
-        if at + 1 < len(told) and (received, sent) == told[at + 1]:
-            return [Odd("order", (*pairs[at], *pairs[at + 1]))]
-        return [Odd("size" if sent[0] != received[0] else "type", pairs[at])]
+        at = int(np.argmax(unlike))
+        pairs = [(int(sent[i]), int(received[i])) for i in range(at, min(at + 2, len(sent)))]
+        told = [(self._said(one), self._said(other)) for one, other in pairs]
+        if told[0][::-1] in told[1:]:
+            return [Odd("order", (*pairs[0], *pairs[1]))]
+        return [Odd("size" if told[0][0][0] != told[0][1][0] else "type", pairs[0])]
 
     def _said(self, row: int) -> tuple[int, int]:
         return int(self.calls.count[row]), int(self.calls.datatype[row])
 
-    def _one_sided(self, other: dict[int, int]) -> list[Odd]:
+    def _one_sided(self, other: NDArray[np.int64]) -> list[Odd]:
         """Without knowing which calls start together: the first lone call of each rank."""
-        alone = [
-            next((row for row in rows.tolist() if self._lacks(row, other)), None)
-            for rows in self.rows_of.values()
-        ]
-        lone = [row for row in alone if row is not None]
-        return _together(self.calls, {row: self._met_behind(row, other) for row in lone}, ())
+        alone = [self._lacking(rows, other)[:1].tolist() for rows in self.rows_of.values()]
+        met = {row: self._met_behind(row, other) for rows in alone for row in rows}
+        return _together(self.calls, met, ())
 
-    def _met_behind(self, row: int, other: dict[int, int]) -> bool:
+    def _met_behind(self, row: int, other: NDArray[np.int64]) -> bool:
         """Whether the other rank took part in what this one sent or received later."""
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
-        later = self.rows_of[rank][self.rows_of[rank] > row].tolist()
-        met = (other[one] for one in later if one in other)
-        return rank == peer or any(int(self.calls.rank[one]) == peer for one in met)
+        met = other[self.rows_of[rank][self.rows_of[rank] > row]]
+        return rank == peer or bool((self.calls.rank[met[met >= 0]] == peer).any())
 
-    def _lacks(self, row: int, other: dict[int, int]) -> bool:
-        """Whether a call's other end should be in the logs and is not."""
-        name = self.calls.ops[int(self.calls.op[row])]
-        peer_here = int(self.calls.root[row]) in self.rows_of
-        return name in ("Send", "Recv") and peer_here and row not in other
+    def _lacking(self, rows: NDArray[np.intp], other: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Calls whose other end should be in the logs and is not."""
+        alone = rows[self._is(rows, ("Send", "Recv")) & (other[rows] == UNKNOWN)]
+        return alone[np.isin(self.calls.root[alone], [*self.rows_of])]
 
     def _launches(self, rank: int) -> list[_Launch]:
         rows = self.rows_of[rank]
@@ -148,7 +147,7 @@ class Peers:
         starts = np.flatnonzero(np.diff(counts, prepend=counts[:1] - 1))
         return [_Launch(part.tolist()) for part in np.split(rows, starts[1:].tolist())]
 
-    def _play(self, other: dict[int, int]) -> list[Odd]:
+    def _play(self, other: NDArray[np.int64]) -> list[Odd]:
         """Plays the launches through, and looks where ranks are held."""
         launches = {rank: self._launches(rank) for rank in self.rows_of}
         place = {
@@ -182,21 +181,22 @@ class Peers:
         self,
         launches: dict[int, list[_Launch]],
         place: dict[int, tuple[int, int]],
-        other: dict[int, int],
+        other: NDArray[np.int64],
     ) -> None:
         """Tells each launch which others it needs."""
         ops = self.calls.ops
         meetings: list[list[tuple[int, int]]] = []
         for rank, mine in launches.items():
             met = 0
+            missing = set(self._lacking(self.rows_of[rank], other).tolist())
             for i, launch in enumerate(mine):
                 collective = False
                 for row in launch.rows:
                     name = ops[int(self.calls.op[row])]
                     collective |= name not in POINT_TO_POINT
-                    if row in other:
-                        launch.partners.append(place[other[row]])
-                    elif name in ("Send", "Recv") and self._lacks(row, other):
+                    if other[row] != UNKNOWN:
+                        launch.partners.append(place[int(other[row])])
+                    elif row in missing:
                         launch.missing.append(row)
                 if collective:
                     if met == len(meetings):
