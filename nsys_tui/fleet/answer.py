@@ -26,7 +26,7 @@ from nsys_tui.model.table import (
     record,
     records,
 )
-from nsys_tui.units import format_duration, format_share, out_of
+from nsys_tui.units import format_duration, format_share, named_ranks, out_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,9 +54,30 @@ def _late(fleet: Fleet) -> str:
     told = late_rank(fleet)
     cost = int(blame(fleet.collectives).cost.max(initial=0))
     bases = [member.lasted for member in fleet.members]
-    if told and cost < WORTH * (sum(bases) - max(bases)):
+    if not told or cost >= WORTH * (sum(bases) - max(bases)):
+        return told
+    off = [member.rank for member in fleet.members if not member.clock.aligned]
+    if not off:
         return f"no rank holds the others up: waiting for one costs {format_duration(cost)} at most"
-    return told
+    return (
+        f"{_most_compute(fleet)}who holds the others up is not known: {named_ranks(off)} cannot be"
+        f" aligned with the rest, among whom waiting for one costs {format_duration(cost)} at most"
+    )
+
+
+def _most_compute(fleet: Fleet) -> str:
+    """The rank that computes longer in a step than the others, by clocks of their own."""
+    found = fleet_steps(fleet)
+    if found is None or np.isnan(medians := found.median("compute")).all():
+        return ""
+    worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
+    more = float(medians[worst]) - usual
+    if not more > APART * float(np.nanmedian(found.time)):
+        return ""
+    return (
+        f"rank {found.ranks[worst]} computes {format_duration(round(more))} a step longer than the"
+        " usual one; "
+    )
 
 
 def _slow_steps(fleet: Fleet) -> str:

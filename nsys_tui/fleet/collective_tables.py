@@ -53,6 +53,7 @@ def purpose(group: Group, members: Sequence[Member]) -> str:
     return "≈ tensor parallel" if len(hosts) == 1 else ""
 
 
+_FAIR: Final = 0.25
 _SHORT: Final = 3
 """Groups of ranks with fewer calls that are named."""
 
@@ -191,8 +192,13 @@ def late_rank(fleet: Fleet) -> str:
 
 
 def _cause(shares: NDArray[np.float64]) -> str | None:
-    """The largest cause of a rank's lateness with its share; None where it cost nothing."""
+    """The main cause of a rank's lateness with its share; None where it cost nothing.
+
+    That it was late before only passes a lateness on: a fair part with a cause of its own is it.
+    """
     place = int(np.argmax(shares))
+    own = np.where(np.array(CAUSES) == "late before", 0, shares)
+    place = int(np.argmax(own)) if own.max() >= _FAIR else place
     return f"{CAUSES[place]} {shares[place]:.0%}" if shares[place] > 0 else None
 
 

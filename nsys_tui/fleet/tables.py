@@ -44,7 +44,10 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Rank from"), [m.source for m in members]),
         (Column("Host"), [m.report.host or None for m in members]),
         (Column("Node", Unit.NONE), [m.report.node for m in members]),
-        _pids(members, ask),
+        (
+            Column("Pid", Unit.NONE),
+            [m.process.pid if m.process.pid >= 0 else None for m in members],
+        ),
         (Column("GPU"), [m.gpus or None for m in members]),
         (time_column("Clock"), [m.offset for m in members]),
         *_clock_columns(members),
@@ -73,13 +76,6 @@ def _clock_columns(members: Sequence[Member]) -> Columns:
         (time_column("Residual"), [c.residual for c in clocks]),
         (Column("Aligned"), ["yes" if c.aligned else "no" for c in clocks]),
     ]
-
-
-def _pids(members: Sequence[Member], ask: Ask) -> tuple[Column, Values]:
-    pids = [m.process.pid if m.process.pid >= 0 else None for m in members]
-    if ask.human:  # numbers would get thousands separators
-        return Column("Pid"), [None if pid is None else str(pid) for pid in pids]
-    return Column("Pid", Unit.NONE), pids
 
 
 def skipped_table(fleet: Fleet, ask: Ask) -> Table:

@@ -5,6 +5,7 @@ Facts and findings are lines that people read, in place of a ruled table.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,8 @@ READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.PERCENT: lambda value: f"{value:.1f}%",
 }
 """How people read a number of each unit."""
+_NAMING: Final = re.compile(r"(?i)\b(rank|pid|node)$")
+"""Headers of numbers that are names: they have no thousands separators."""
 
 
 BARS: Final[dict[str, float | None]] = {
@@ -58,6 +61,8 @@ def readable(table: Table, *, bars: bool = False) -> Table:
 
 def _readable(column: Column, values: Values, *, bars: bool) -> tuple[Column, Values]:
     show = READABLE.get(column.unit)
+    if show is None and not column.is_text and _NAMING.search(column.header):
+        show = str
     if show is None:
         return column, values
     texts = ["-" if value is None or value != value else show(value) for value in plain(values)]
