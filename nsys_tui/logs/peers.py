@@ -44,16 +44,16 @@ class Odd(NamedTuple):
     """Whether its ranks met again behind it: else the other end may only not have come to it."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Launch:
     """Calls of one rank that start together."""
 
     rows: list[int]
     partners: list[tuple[int, int]] = field(default_factory=list)
     """(rank, launch) of the other end of each call."""
-    missing: list[int] = field(default_factory=list)
+    missing: Sequence[int] = ()
     """Calls whose other end nobody makes."""
-    meeting: list[tuple[int, int]] = field(default_factory=list)
+    meeting: Sequence[tuple[int, int]] = ()
     """(rank, launch) of all who make its collective, itself too; one list for all of them."""
     left: int = 0
     """Ends that it still waits for."""
@@ -139,7 +139,8 @@ class Peers:
     def _lacking(self, rows: NDArray[np.intp], other: NDArray[np.int64]) -> NDArray[np.intp]:
         """Calls whose other end should be in the logs and is not."""
         alone = rows[self._is(rows, ("Send", "Recv")) & (other[rows] == UNKNOWN)]
-        return alone[np.isin(self.calls.root[alone], [*self.rows_of])]
+        here: NDArray[np.bool_] = np.isin(self.calls.root[alone], [*self.rows_of])
+        return np.asarray(alone[here], np.intp)
 
     def _launches(self, rank: int) -> list[_Launch]:
         rows = self.rows_of[rank]
@@ -150,13 +151,11 @@ class Peers:
     def _play(self, other: NDArray[np.int64]) -> list[Odd]:
         """Plays the launches through, and looks where ranks are held."""
         launches = {rank: self._launches(rank) for rank in self.rows_of}
-        place = {
-            row: (rank, i)
-            for rank, mine in launches.items()
-            for i, launch in enumerate(mine)
-            for row in launch.rows
-        }
-        self._link(launches, place, other)
+        number = np.zeros(len(self.calls), np.int64)
+        for mine in launches.values():
+            for i, launch in enumerate(mine):
+                number[launch.rows] = i
+        self._link(launches, number, other)
         reached = _run(launches)
         held = {
             rank: launches[rank][at] for rank, at in reached.items() if at < len(launches[rank])
@@ -180,7 +179,7 @@ class Peers:
     def _link(
         self,
         launches: dict[int, list[_Launch]],
-        place: dict[int, tuple[int, int]],
+        number: NDArray[np.int64],
         other: NDArray[np.int64],
     ) -> None:
         """Tells each launch which others it needs."""
@@ -195,9 +194,10 @@ class Peers:
                     name = ops[int(self.calls.op[row])]
                     collective |= name not in POINT_TO_POINT
                     if other[row] != UNKNOWN:
-                        launch.partners.append(place[int(other[row])])
+                        end = int(other[row])
+                        launch.partners.append((int(self.calls.rank[end]), int(number[end])))
                     elif row in missing:
-                        launch.missing.append(row)
+                        launch.missing = (*launch.missing, row)
                 if collective:
                     if met == len(meetings):
                         meetings.append([])
