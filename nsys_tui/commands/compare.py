@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
 SECTIONS: Final = (
-    *("summary", "kernels", "copies", "ranges", "api", "mpi_calls", "os_calls", "stalls"),
-    "findings",
+    *("summary", "kernels", "copies", "ranges", "api", "mpi_calls", "os_calls", "ranks"),
+    *("stalls", "findings"),
 )
 
 EPILOG = """\

@@ -15,7 +15,14 @@ from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
-from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, Found, Side, of_the_same_run
+from nsys_tui.analysis.compare.side import (
+    GROUPS,
+    OF_HOST,
+    OPTIONAL,
+    Found,
+    Side,
+    of_the_same_run,
+)
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
     RUN_NOISE,
@@ -134,7 +141,7 @@ class Comparison:
     def has(self, group: str) -> bool:
         """Whether a group has rows, or lacks them for a reason that has to be told."""
         names = self.a.names(group) or self.b.names(group)
-        return bool(names) or group not in OF_HOST
+        return bool(names) or group not in OPTIONAL
 
     def why_empty(self, group: str) -> str:
         """What stands in place of the rows of a group that has none."""
@@ -260,7 +267,7 @@ def _notes(a: Side, b: Side) -> list[str]:
     if a.by_step != b.by_step:
         notes.append("totals of A and B cover different numbers of steps")
     for key, title in GROUPS.items():
-        wanted = key not in OF_HOST or a.names(key) or b.names(key)
+        wanted = key not in OPTIONAL or a.names(key) or b.names(key)
         lacking = [s for s in (a, b) if wanted and key in s.lacks and key not in s.unknown]
         notes += [f"{title}: {why}" for why in dict.fromkeys(side.lacks[key] for side in lacking)]
     sides = (("A", a), ("B", b))

@@ -27,6 +27,7 @@ _GROUPS: Final = {
     "api": "api",
     "mpi": "mpi_calls",
     "os": "os_calls",
+    "rank": "ranks",
     "stall": "stalls",
 }
 _FIGURES: Final = {key: key for key in METRICS} | {

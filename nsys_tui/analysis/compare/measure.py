@@ -13,7 +13,7 @@ from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
-from nsys_tui.analysis.compare.stats import SEED, Sample
+from nsys_tui.analysis.compare.stats import SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.detection import find_iterations
@@ -184,7 +184,9 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         identity: equal for the same part of the same report.
     """
     report, part = plan.report, plan.part
-    groups, lacks, unknown = {}, {}, set()
+    base = part.base(report) if plan.by_step or report.span or part.window else report.extent
+    metrics, groups = _metrics(plan, base)
+    lacks, unknown = {}, set()
     makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
         "kernels": (_kernels, Capability.KERNELS),
         "copies": (_copies, Capability.COPIES),
@@ -200,11 +202,12 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
             lacks[key] = reason
         if report.doubt(capability):
             unknown.add(key)
+    if report.doubt(Capability.KERNELS):
+        unknown.add("ranks")
     if report.doubt(Capability.LAUNCH_CALLS):
         unknown.add("stalls")
     if report.gpu_doubt and not (plan.by_step or part.window):
         unknown.add("wall")  # it is the span of GPU work
-    base = part.base(report) if plan.by_step or report.span or part.window else report.extent
     return Side(
         label=label or report.name,
         identity=identity,
@@ -215,7 +218,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         base_ns=base[1] - base[0],
         steps=plan.steps,
         steps_found=len(plan.steps) if plan.found is None else plan.found,
-        metrics=_metrics(plan, base),
+        metrics=metrics,
         groups=groups,
         lacks=lacks,
         notes=(*report.metadata.notes, *report.notes.texts),
@@ -231,8 +234,10 @@ def _recorded(report: Report) -> tuple[int, int]:
     return (0, 0) if utc is None else (utc + start, utc + end)
 
 
-def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Sample]:
-    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs."""
+def _metrics(
+    plan: Plan, base: tuple[int, int]
+) -> tuple[dict[str, Sample], dict[str, dict[str, Named]]]:
+    """Wall time and where the GPUs' time went, per step or as a whole: means, and by rank."""
     report = plan.report
     if plan.by_step:
         starts, ends = plan.steps.start, plan.steps.end
@@ -241,11 +246,13 @@ def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Sample]:
     wall = ends - starts
     values: dict[str, Int64] = {"wall": wall}
     sums: dict[str, Int64] = {}
+    ranks: dict[str, Int64] = {}
     count = 0
     for coverage in coverages(report, plan.searched):
         count += 1
         parts = coverage.within(starts, ends)
         parts["kernel_time"] = _kernel_time(report, coverage, starts, ends)
+        ranks[_rank(report, coverage)] = parts["kernel_time"]
         for name, ns in parts.items():
             sums[name] = sums[name] + ns if name in sums else ns
     if count and len(report.operations):
@@ -255,7 +262,26 @@ def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Sample]:
         values |= {name: sums[name] // count for name in _BREAKDOWN if sums[name].any()}
         values["idle"] = wall - values["busy"]
     found = {name: Sample.of(each) for name, each in values.items()}
-    return found | tails(wall, plan.seed) if plan.by_step else found
+    if plan.by_step:
+        found |= tails(wall, plan.seed)
+    return found, {"ranks": _by_rank(plan, ranks) if len(ranks) > 1 else {}}
+
+
+def _rank(report: Report, coverage: Coverage) -> str:
+    """A GPU, and its rank where one process with a known one works on it."""
+    ops, label = report.operations, report.devices[coverage.place].label
+    working = np.unique(ops.process[coverage.rows])
+    process = int(ops.processes[working[0]]) if len(working) == 1 else -1
+    return f"rank {report.ranks[process]}, {label}" if process in report.ranks else label
+
+
+def _by_rank(plan: Plan, times: dict[str, Int64]) -> dict[str, Named]:
+    """Time of compute kernels, which no rank spends on waiting for others."""
+    found = zip(times, samples(np.stack([*times.values()]), plan.steps.block), strict=True)
+    return {
+        name: Named(each, each.total, each if plan.by_step else None, 1.0 if plan.by_step else None)
+        for name, each in found
+    }
 
 
 def _kernel_time(report: Report, coverage: Coverage, starts: Int64, ends: Int64) -> Int64:

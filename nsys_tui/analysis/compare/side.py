@@ -39,10 +39,12 @@ GROUPS: Final = {
     "api": "CUDA API calls",
     "mpi_calls": "MPI calls",
     "os_calls": "OS runtime calls",
+    "ranks": "Compute kernels by rank",
     "stalls": "Idle time by cause",
 }
 """What is compared by name, with its title."""
 OF_HOST: Final = ("mpi_calls", "os_calls")
+OPTIONAL: Final = (*OF_HOST, "ranks")
 """Groups that few reports have: not a word of them where neither side has any."""
 
 METRICS: Final = {

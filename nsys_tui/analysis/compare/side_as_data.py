@@ -13,9 +13,9 @@ from nsys_tui.analysis.iterations.detection import Rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Counted up when a side holds something else, or the same is measured otherwise."""
-_READ: Final = (2, 3, VERSION)
+_READ: Final = (2, 3, 4, VERSION)
 """Versions that are read; of groups that one did not have nothing is known."""
 _PLAIN: Final[dict[str, type]] = {
     "label": str,

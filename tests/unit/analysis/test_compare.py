@@ -476,3 +476,44 @@ def test_another_host_program_is_not_comparable(tmp_path: Path) -> None:
     (gate,) = outcomes(replace(found, judgement=compare(found.a, found.b, force=True).judgement),
                        [parse_gate("os:.*:5%")])  # fmt: skip
     assert gate.verdict is Verdict.WORSE
+
+
+def ranks(path: Path, seed: int, slow: int = -1) -> Path:
+    """Eight processes with a GPU each, 21 steps; one may compute a tenth longer."""
+    random = np.random.default_rng(seed)
+    synth = Synth(path)
+    for rank in range(8):
+        synth.process(1000 + rank, "train").gpu(rank, "Test GPU", cu_device=rank)
+        synth.cuda_device(1000 + rank, rank, rank).mpi_rank(rank)
+        for step in range(21):
+            at = step * 1000 * US
+            length = round(500 * US * (1.1 if rank == slow else 1) * random.normal(1, 0.01))
+            synth.nvtx(f"train step {step}", at, at + 900 * US)
+            synth.launch("gemm", (at + 5, at + 50), (at + US, at + US + length), device=rank)
+    return synth.write()
+
+
+def test_ranks_are_rows_corrected_as_a_family(tmp_path: Path) -> None:
+    before = ranks(tmp_path / "a.sqlite", 1)
+    found = compared(before, ranks(tmp_path / "b.sqlite", 2, slow=5))
+    rows = {row.name: row for row in found.groups["ranks"]}
+    assert len(rows) == 8
+    assert [name for name, row in rows.items() if row.verdict.told] == ["rank 5, GPU 5"]
+    row = rows["rank 5, GPU 5"]
+    assert row.verdict is Verdict.WORSE
+    assert row.change.ratio == pytest.approx(0.1, abs=0.02)
+    assert row.statistic == "mean per step"
+    told = 0
+    for seed in range(3, 13):  # one of eight is outside of its own 95 % interval in a third of them
+        same = compared(before, ranks(tmp_path / f"{seed}.sqlite", seed), threshold=0.0)
+        told += any(row.verdict.told for row in same.groups["ranks"])
+    assert told <= 2
+    outcome, = outcomes(found, [parse_gate("rank:rank 5:5%")])  # fmt: skip
+    assert outcome.verdict is Verdict.WORSE
+
+
+def test_one_gpu_has_no_rows_of_ranks(tmp_path: Path) -> None:
+    run = Run(jitter=0.005, seed=4)
+    found = pair(tmp_path, run, run)
+    assert found.groups["ranks"] == ()
+    assert "by rank" not in as_text(found)

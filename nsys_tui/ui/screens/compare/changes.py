@@ -29,6 +29,7 @@ GROUPS: Final = {
     "api": ("CUDA API", ("api",)),
     "mpi_calls": ("MPI calls", ("mpi_calls",)),
     "os_calls": ("OS runtime calls", ("os_calls",)),
+    "ranks": ("Compute kernels by rank", ("ranks",)),
     "stalls": ("Idle time by cause", ("stalls",)),
     "findings": ("Findings", ()),
 }
