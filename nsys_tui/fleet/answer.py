@@ -46,7 +46,7 @@ def verdict(fleet: Fleet) -> str:
     """One line; a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
         return "one rank alone: open the reports of the others beside it to see who is late"
-    return _late(fleet) or _slow_steps(fleet) or _busy(fleet)
+    return _late(fleet) or _slow_steps(fleet) or _not_aligned(fleet) or _busy(fleet)
 
 
 def _late(fleet: Fleet) -> str:
@@ -56,13 +56,16 @@ def _late(fleet: Fleet) -> str:
     bases = [member.lasted for member in fleet.members]
     if not told or cost >= WORTH * (sum(bases) - max(bases)):
         return told
+    most = f"waiting for one costs {format_duration(cost)} at most"
+    doubt = _not_aligned(fleet)
+    return f"{doubt}; among the rest {most}" if doubt else f"no rank holds the others up: {most}"
+
+
+def _not_aligned(fleet: Fleet) -> str:
+    """Who may hold the others up unseen, and what tells it without clocks; empty for nobody."""
     off = [member.rank for member in fleet.members if not member.clock.aligned]
-    if not off:
-        return f"no rank holds the others up: waiting for one costs {format_duration(cost)} at most"
-    return (
-        f"{_most_compute(fleet)}who holds the others up is not known: {named_ranks(off)} cannot be"
-        f" aligned with the rest, among whom waiting for one costs {format_duration(cost)} at most"
-    )
+    text = f"who holds the others up is not known: {named_ranks(off)} cannot be aligned"
+    return f"{_most_compute(fleet)}{text}" if off else ""
 
 
 def _most_compute(fleet: Fleet) -> str:

@@ -194,11 +194,13 @@ def late_rank(fleet: Fleet) -> str:
 def _cause(shares: NDArray[np.float64]) -> str | None:
     """The main cause of a rank's lateness with its share; None where it cost nothing.
 
-    That it was late before only passes a lateness on: a fair part with a cause of its own is it.
+    That it was late before only passes a lateness on: a fair part of another cause comes first.
     """
-    place = int(np.argmax(shares))
-    own = np.where(np.array(CAUSES) == "late before", 0, shares)
-    place = int(np.argmax(own)) if own.max() >= _FAIR else place
+    order = sorted(range(len(CAUSES)), key=lambda place: -shares[place])
+    if CAUSES[order[0]] == "late before" and shares[order[1]] >= _FAIR:
+        first, second = order[1], order[0]
+        return f"{CAUSES[first]} {shares[first]:.0%}, {CAUSES[second]} {shares[second]:.0%}"
+    place = order[0]
     return f"{CAUSES[place]} {shares[place]:.0%}" if shares[place] > 0 else None
 
 

@@ -88,3 +88,27 @@ def test_ranks_without_gpu_work_are_told_by_their_mpi_calls(tmp_path: Path) -> N
     table = SECTIONS["mpi"](fleet, Ask())
     assert "mpi" in summary_sections(fleet)
     assert (list(table["Name"]), list(table["Total"])) == (["MPI_Barrier"], [120 * US])
+
+
+def test_ranks_that_cannot_be_aligned_are_not_cleared(tmp_path: Path) -> None:
+    """Groups without names: the one with the slow rank ends apart from the others."""
+
+    @dataclass
+    class Grouped(Run):
+        def compute(self, rank: int, step: int) -> tuple[int, int]:
+            start = step * STEP + 5 * US
+            return start, start + (500 if rank == 3 else 300) * US + step % 5 * 40 * US * (
+                rank == 3
+            )
+
+        def arrivals(self, step: int) -> list[int]:
+            return [self.compute(rank, step)[1] + 2 * US for rank in range(self.ranks)]
+
+        def collective(self, rank: int, step: int) -> tuple[int, int]:
+            arrived = self.arrivals(step)
+            own = arrived[2:4] if rank in (2, 3) else arrived[:2] + arrived[4:]
+            return arrived[rank], max(own) + 50 * US
+
+    said = verdict(run_fleet(Grouped(ranks=6, steps=20).write(tmp_path)))
+    assert said.startswith("rank 3 computes 280.0 us a step longer than the usual one; who holds")
+    assert said.endswith("ranks 2, 3 cannot be aligned")
