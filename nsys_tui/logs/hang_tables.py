@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.peers import MOST_CALLS
 from nsys_tui.logs.sections import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit
-from nsys_tui.units import ranks_text
+from nsys_tui.units import named_ranks, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +33,9 @@ def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
             _grouped(result, [(p.last, _reached(p, drift.by_order)) for p in side])
             for side in (drift.behind, drift.ahead)
         )
-        did = f"{behind}; ahead: {ahead}; not called: {', '.join(drift.next_calls)}"
+        calls = [(call, len([*same])) for call, same in groupby(drift.next_calls)]
+        left = ", ".join(call + f" ({times} times)" * (times > 1) for call, times in calls)
+        did = f"{behind}; ahead: {ahead}; not called: {left}"
         at = "by order" if drift.by_order else "-"
         yield "behind", result.group_label(drift.group), at, did
 
@@ -90,8 +93,19 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         )
     if not rows and not notes:
         agreed = "none: all ranks in these logs called the same and came equally far"
-        return [agreed if len(answer.calls) else "no collectives"]
-    return notes
+        notes = [agreed if len(answer.calls) else "no collectives"]
+    return notes + _absent(answer.result)
+
+
+def _absent(result: LogResult) -> list[str]:
+    """Which ranks of the largest communicator have no line in the logs, if others have."""
+    sure = [group for group in result.groups if group.certain]
+    largest = max(sure, key=lambda group: group.nranks, default=None)
+    known = [] if largest is None else [result.communicators[m].rank for m in largest.members]
+    missing = set(range(largest.nranks if largest else 0)) - set(known)
+    if not missing or min(known) < 0 or len(missing) * 2 > len(known):
+        return []
+    return [f"no line of {named_ranks(missing)} in these logs: a rank that is behind may be there"]
 
 
 def _reached(one: Progress, by_order: bool) -> str:

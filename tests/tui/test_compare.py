@@ -453,3 +453,24 @@ async def test_reports_without_kernels_are_compared_by_what_they_have(tmp_path: 
         assert "worse" in line_of(pilot, " load ")
         await press(pilot, *"gggg")
         assert "> Kernels" in text(pilot)
+
+
+async def test_enter_on_a_call_shows_its_lane(tmp_path: Path) -> None:
+    paths = []
+    for name, length in (("a", 1_000_000), ("b", 2_000_000)):
+        synth = Synth(tmp_path / f"{name}.sqlite").process(1000)
+        for number in range(12):
+            begin = number * 10_000_000
+            synth.osrt("read", begin, begin + length + 1000 * number)
+            synth.mpi("MPI_Bcast", begin + 5_000_000, begin + 6_000_000)
+        paths.append(synth.write())
+    async with running(*paths) as pilot:
+        await press(pilot, "7")
+        assert "> MPI calls" in text(pilot)
+        await press(pilot, "enter")
+        assert all("MPI" in half for half in text(pilot).split("B: b.sqlite  around")[-2:])
+        await press(pilot, "escape", "g")
+        assert "> OS runtime calls" in text(pilot)
+        assert "worse" in line_of(pilot, " read ")
+        await press(pilot, "enter")
+        assert sum(" osrt " in line for line in rows(pilot)) == 2

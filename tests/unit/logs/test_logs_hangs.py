@@ -232,3 +232,14 @@ def test_what_a_window_cuts_off_is_no_drift() -> None:
     found = find_hangs(read_logs([LOGS / "nemo-8rank-synthetic.log"], steps=(45, 47)))
     assert found.mismatches == ()
     assert found.drifts == ()
+
+
+def test_repeated_calls_are_counted_and_ranks_without_a_log_are_named(tmp_path: Path) -> None:
+    """Rank 1 stops early, rank 3 has no log at all: either may be to blame."""
+    same = [body("AllReduce", n) for n in range(6)]
+    result = read(tmp_path, *[rank_log(r, same[: 2 if r == 1 else 6]) for r in range(3)])
+    section = next(one for one in SECTIONS if one.name == "hangs")
+    table = section.table(LogAnswer(result, find_hangs(result)))
+    (did,) = table.data[3]
+    assert did.endswith("not called: AllReduce sum fp32 × 1024 (4 times)")
+    assert table.notes == ("no line of rank 3 in these logs: a rank that is behind may be there",)

@@ -76,7 +76,7 @@ def with_lane_of(half: Half | None, picked: Picked | None) -> Half | None:
     report = None if half is None else half.session.report
     if half is None or picked is None or report is None:
         return half
-    for part in ("ranges", "api"):
+    for part in ("ranges", "api", "host_events", "osrt"):
         tracks, _ = part_tracks(half.session.memo, report, part)
         own = [track for track in tracks if _holds(track, picked)]
         if own:
