@@ -1,4 +1,4 @@
-"""What a waiting thread waits for: requests, its next tick, or another thread that computes."""
+"""What a waiting thread waits for: requests, its next tick, another thread, a pool of workers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.rules.idle_causes import SERVES
+from nsys_tui.analysis.rules.idle_causes import ANSWERS, SERVES, SIGNALS, WAITS
 from nsys_tui.analysis.sampled import sampled
-from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import beside
 from nsys_tui.model import intervals
+from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.model.events import Bool
     from nsys_tui.model.intervals import Intervals
 
 _SOON_NS: Final = 1_000_000
 """Within this time a request reaches the thread that works on it."""
 _WAKES: Final = 4
 """Wakes for each request, from which on one falls near a request by chance."""
+_WOKEN_NS: Final = 100_000
+"""A thread goes on so soon after the call of another one that wakes it."""
 _FEWEST_TICKS: Final = 10
 _REGULAR: Final = 0.02
 """Deviation of the time between ticks, as a part of it, up to which a program keeps a rate."""
@@ -31,9 +35,7 @@ def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
 
     A server takes a request in one thread (``epoll_wait``, ``accept``) and hands it to another.
     """
-    calls = case.report.osrt
-    serves = np.array([SERVES.match(name) is not None for name in calls.names], bool)
-    rows = np.flatnonzero(serves[calls.name]) if serves.any() else np.empty(0, np.intp)
+    calls, rows = case.report.osrt, np.flatnonzero(_serving_calls(case))
     ends = np.sort(calls.end[rows[beside(thread, calls.threads)[calls.thread[rows]]]])
     first, last = np.searchsorted(ends, case.base)
     if not 0 < last - first <= _WAKES * len(waits[0]):
@@ -43,11 +45,71 @@ def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
     return bool(2 * lasted[until > after].sum() > lasted.sum())
 
 
-def worker(case: Case, thread: int, waits: Intervals) -> str:
-    """Which other thread of the process computes through most of the waits, and in which function.
+def is_asked(case: Case, thread: int) -> bool:
+    """Whether a thread takes requests itself: it answers whom it waits for."""
+    calls = case.report.osrt
+    return bool((calls.threads[calls.thread[_serving_calls(case)]] == thread).any())
+
+
+def _serving_calls(case: Case) -> Bool:
+    return case.once("serving calls", lambda: _serving(case))
+
+
+def _serving(case: Case) -> Bool:
+    """Which OS runtime calls wait for requests.
+
+    A loop around ``epoll_wait`` or ``accept`` does; one around ``poll`` may read a pipe of its own
+    workers, so its thread must send answers, too. MPI's progress has such loops and is no server.
+    """
+    calls = case.report.osrt
+    if not len(calls) or any(kind.startswith("mpi_") for kind in case.report.host_events.kinds):
+        return np.zeros(len(calls), bool)
+    serves, waits, answers = (
+        np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
+        for pattern in (SERVES, WAITS, ANSWERS)
+    )
+    waited, answered = (
+        np.bincount(calls.thread[which], minlength=len(calls.threads)) for which in (waits, answers)
+    )
+    answering: Bool = serves | (waits & (2 * answered >= waited)[calls.thread])
+    return answering
+
+
+def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str]:
+    """Which other thread of the process ends most of the waits, and the call it is in meanwhile.
 
     Returns:
-        ``loader runs decode``; empty where samples do not tell.
+        its name and the call, each empty where that is not known.
+    """
+    calls = case.report.osrt
+    signals = np.array([SIGNALS.match(name) is not None for name in calls.names], bool)
+    rows = np.flatnonzero(signals[calls.name]) if signals.any() else np.empty(0, np.intp)
+    rows = rows[beside(thread, calls.threads)[calls.thread[rows]]]
+    last = np.searchsorted(calls.start[rows], waits[1]) - 1
+    near = (
+        (last >= 0) & (calls.start[rows[last]] >= waits[1] - _WOKEN_NS) if len(rows) else last > 0
+    )
+    lasted = waits[1] - waits[0]
+    time = np.bincount(calls.thread[rows[last[near]]], lasted[near], len(calls.threads))
+    if not len(time) or 2 * time.max() <= lasted.sum():
+        return "", ""
+    other = int(calls.threads[np.argmax(time)])
+    work = case.stalls.work.thread(other)
+    cause = Cause(int(np.argmax(work.shares(*waits).sum(axis=0))))
+    if cause not in SHARES[: Cause.HOST]:
+        return case.report.thread_name(other), ""
+    codes = work.by_class[cause].longest(*waits, mostly=True)
+    most = np.bincount(codes + 1, lasted)
+    return case.report.thread_name(other), case.stalls.work.name(int(np.argmax(most)) - 1)
+
+
+def workers(case: Case, thread: int, waits: Intervals) -> str:
+    """Which other threads compute through most of the waits, and in which function.
+
+    They are of the same process, or of others of the same program, such as a pool of workers.
+
+    Returns:
+        ``loader runs decode``, ``6 python run decode``; empty where samples do not tell.
     """
     samples = case.report.samples
     if not len(samples) or not len(waits[0]):
@@ -55,13 +117,22 @@ def worker(case: Case, thread: int, waits: Intervals) -> str:
     place = np.searchsorted(waits[0], samples.start, side="right") - 1
     hit = (place >= 0) & (samples.start < waits[1][np.maximum(place, 0)])
     count = np.bincount(samples.thread[hit], minlength=len(samples.threads))
-    count[~beside(thread, samples.threads)] = 0
+    report, owners = case.report, samples.threads & PROCESS_MASK
+    process = thread & PROCESS_MASK
+    # Processes of the program that use the GPU themselves are its ranks.
+    alike = [report.process_name(pid) == report.process_name(process) for pid in owners.tolist()]
+    pool = np.array(alike, bool) & ~np.isin(owners, report.api.thread_process)
+    count[(samples.threads == thread) | ~(pool | (owners == process))] = 0
     other = int(samples.threads[np.argmax(count)])
     seen = sampled(case.report, other, *waits)
     computes = case.stalls.work.thread(other).shares(*waits)[:, Cause.HOST].sum()
-    if seen is None or not seen.name or 2 * computes < intervals.total(*waits):
+    if not count.any() or seen is None or not seen.name or 2 * computes < intervals.total(*waits):
         return ""
-    return f"{fit(case.report.thread_name(other), 14)} runs {fit(seen.name, 20)}"
+    name = report.thread_name(other)
+    alike = [report.thread_name(tid) == name for tid in samples.threads.tolist()]
+    many = int((2 * count[alike] >= count.max()).sum())
+    who = f"{many} {fit(name, 14)} run" if many > 1 else f"{fit(name, 14)} runs"
+    return f"{who} {fit(seen.name, 20)}"
 
 
 def keeps_a_rate(waits: Intervals) -> bool:

@@ -19,7 +19,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import by_witness, when
 from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
-from nsys_tui.analysis.thread_states import Witness
+from nsys_tui.analysis.thread_states import Off, Witness
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Column, Unit
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.intervals import Intervals
 
 
+_IN_SYSTEM: Final = (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT)
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
 _UNPRICED: Final = (*_NOT_KNOWN, *words.QUEUED, Cause.PROFILER)
 """Causes of which nobody can tell what the program could save; without the profiler, nothing."""
@@ -142,7 +143,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     most = case.base_ns
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
-    elif said.hidden_by_work and advice is not words.AWAITED:
+    elif said.hidden_by_work and advice not in words.OTHERS:
         most = case.busy_ns(place)
     label = case.device_labels([place]) + (" and others" if several else "")
     return case.finding(
@@ -177,6 +178,8 @@ def _told(
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
+    if cause is Cause.OFF_CPU and _is_ready(case, gaps, lost):
+        return ", waits for a CPU", Confidence.MEASURED, words.NO_CPU
     if cause is Cause.OFF_CPU and len(case.report.osrt):
         advice = words.NO_CALL
     queued = cause in words.QUEUED
@@ -190,8 +193,16 @@ def _told(
     if _serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
-    if cause is Cause.LOCK and (other := awaited.worker(case, _thread(case, gaps), lost)):
+    if cause in _IN_SYSTEM and (call := _of_mpi(case, gaps, lost)):
+        return f", in {fit(call, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
+    waits = cause is Cause.LOCK or words.WAITS.match(what)
+    if waits and (other := awaited.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
+    if cause is Cause.LOCK and any(found := awaited.waker(case, _thread(case, gaps), lost)):
+        other, call = (fit(name, _PLACE_CELLS) for name in found)
+        advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
+        told = f"while {other} is in {call}" if call else f"until {other} wakes it"
+        return f", {cause.label}: {told}", Confidence.INFERRED, advice
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not _are_long(case, gaps):
@@ -224,10 +235,24 @@ def _host(
     thread = _thread(case, gaps)
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
+    if wait := _emptied_by(case, gaps, thread):
+        advice = f"{words.AHEAD}: {fit(wait, _NAME_CELLS)} before it empties the queue"
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
     return f", {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
+
+
+def _emptied_by(case: Case, gaps: Gaps, thread: int) -> str:
+    """The call in which the host waited right before most of the time in some gaps, else empty."""
+    work, codes = case.stalls.work, np.full(len(gaps), -1, np.int64)
+    for cause in (Cause.COPY, Cause.SYNC):
+        waits = work.thread(thread).by_class.get(cause)
+        if waits is not None:
+            last = np.searchsorted(waits.starts, gaps.start) - 1
+            near = (last >= 0) & (np.abs(waits.ends[last] - gaps.start) <= _SOON_NS)
+            codes[near] = waits.name[last[near]]
+    return _name(case, codes, gaps.idle)
 
 
 def _thread(case: Case, gaps: Gaps) -> int:
@@ -240,7 +265,24 @@ def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) ->
     """Whether the program waits for requests: itself, or behind a thread that takes them."""
     if cause is Cause.LOCK:
         return awaited.by_requests(case, _thread(case, gaps), lost)
-    return cause is Cause.IO and words.SERVES.match(what) is not None
+    waits = cause is Cause.IO and words.WAITS.match(what) is not None
+    return waits and awaited.is_asked(case, _thread(case, gaps))
+
+
+def _of_mpi(case: Case, gaps: Gaps, lost: Intervals) -> str:
+    """The MPI call in which the thread sits through most of some calls of the system."""
+    calls = case.stalls.work.thread(_thread(case, gaps)).by_class.get(Cause.API)
+    if calls is None:
+        return ""
+    name = _name(case, calls.longest(*lost, mostly=True), lost[1] - lost[0])
+    return name if name.startswith("MPI_") else ""
+
+
+def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether the thread could go on for most of some time, had it a CPU."""
+    off = case.stalls.work.scheduling.off_by_why(_thread(case, gaps))
+    ready = off.get(Off.RUNNABLE, intervals.empty())
+    return 2 * intervals.overlap_length(ready, lost) > intervals.total(*lost)
 
 
 def _seen(seen: Sampled) -> str:
@@ -300,5 +342,7 @@ def _are_long(case: Case, gaps: Gaps) -> bool:
 
 
 _NAME_CELLS: Final = 22
+_SOON_NS: Final = 30_000
+"""So soon after the last operation a host that waited for it goes on."""
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""

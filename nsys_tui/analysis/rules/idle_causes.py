@@ -41,6 +41,7 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 
 NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
+AHEAD: Final = "launch ahead of what the host computes here"
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
@@ -85,7 +86,7 @@ CAUSES: Final = {
         "move the call out of the loop", "what the call waited for is not recorded", _RECORD
     ),
     Cause.HOST: Words(
-        "launch ahead of what the host computes here, or move it to another thread",
+        f"{AHEAD}, or move it to another thread",
         "the GPU may need what the host computes: then only faster code helps",
         "nsys-tui stacks REPORT --source cpu",
         hidden_by_work=True,
@@ -122,18 +123,27 @@ WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 """Calls that read nothing until somebody else sends."""
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
+ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
+"""Calls by which a server answers, or lets somebody in."""
+SIGNALS: Final = re.compile(
+    r"pthread_cond_(signal|broadcast)|cnd_(signal|broadcast)|sem_post|futex"
+)
+"""Calls that wake a waiting thread."""
 REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
 PACED: Final = "no fault where the rate is meant so: else sleep less"
 MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
 """Advice on idle time that is no fault, and what the verdict says of it."""
 CHILD: Final = "start that process ahead of time, or keep one running for the next time"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
+NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
 )
 RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
+OTHERS: Final = (AWAITED, LATE_THREAD, RANKS)
+"""Advice on waits for others, which take no time where those are quick."""
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",

@@ -186,7 +186,8 @@ class HostWork:
         self._near: dict[int, tuple[Intervals, ThreadWork]] = {}
         self._innermost: dict[int, Named] = {}
         self._witnesses: dict[int, Witness] = {}
-        self._scheduling = Scheduling(report)
+        self.scheduling = Scheduling(report)
+        """Where threads were."""
 
     @cached_property
     def api_classes(self) -> UInt8:
@@ -213,7 +214,7 @@ class HostWork:
         for kept in ("_sources", "_ranges", "api_classes"):
             self.__dict__.pop(kept, None)
         self._threads, self._near, self._innermost, self._held = {}, {}, {}, 0
-        self._scheduling = Scheduling(self.report)
+        self.scheduling = Scheduling(self.report)
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
@@ -238,7 +239,7 @@ class HostWork:
         """The work of one thread; that of the threads asked for last is kept."""
         found = self._threads.pop(global_tid, None)
         if found is None:
-            states = self._scheduling.thread(global_tid)
+            states = self.scheduling.thread(global_tid)
             by_class = self._events(global_tid) | _of_states(states)
             found = ThreadWork(by_class, self.innermost(global_tid))
             self._held += len(found)
@@ -262,7 +263,7 @@ class HostWork:
     def witness(self, global_tid: int) -> Witness:
         """How it is known where a thread was; remembered, however much it did."""
         if global_tid not in self._witnesses:
-            self._witnesses[global_tid] = self._scheduling.thread(global_tid).witness
+            self._witnesses[global_tid] = self.scheduling.thread(global_tid).witness
         return self._witnesses[global_tid]
 
     def innermost(self, global_tid: int) -> Named:
