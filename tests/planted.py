@@ -227,10 +227,10 @@ def loaded_ahead(path: Path) -> Synth:
     return synth.api("cuModuleLoadData", 0, 8 * MS, tid=99)
 
 
-def migrating(path: Path) -> Synth:
+def migrating(path: Path, lasts: int = 700 * US) -> Synth:
     synth = bare(path).launch("touches", call=(0, 5 * US), gpu=(MS, 90 * MS), grid=FULL)
     for number in range(80):
-        synth.memcpy((number + 2) * MS, (number + 2) * MS + 700 * US, kind="UVM HtoD")
+        synth.memcpy((number + 2) * MS, (number + 2) * MS + lasts, kind="UVM HtoD")
     return synth
 
 
@@ -482,10 +482,13 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     cleared: "memsets",
     copies_hidden: "",
     copy_bound: "copies not hidden",
+    programs.asleep: "idle, off the CPU",
     programs.autotuning: "set-up (once)",
     programs.choosing: "idle, host compute",
+    programs.crowded: "idle, waits for a CPU",
     programs.decoding: "idle between short launches",
     programs.evaluating: "",
+    programs.event_loop: "",
     programs.far_memory: "slow Host-to-Device copies",
     programs.growing_softmax: "",
     programs.halo: "idle, in MPI_Sendrecv",
@@ -493,11 +496,18 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.late_helper: "idle, lock: pthread_cond_wait",
     programs.fused_little: "launches of tiny kernels",
     programs.logging: "idle, I/O: write",
+    programs.other_ranks: "idle, I/O: poll",
+    programs.pool: "idle, I/O: while 3 worker run decode_jpeg",
+    programs.reading_a_pipe: "idle, I/O: poll",
     programs.serving: "",
     programs.sleeping_alike: "idle, sleep: clock_nanosleep",
+    programs.stopped: "streams that never overlap",
     programs.stages: "idle, its stream waits for GPUs by turns",
     programs.ticking: "",
     programs.throttled: "kernels of GPU 0 slow down",
+    programs.waiting_for_ranks: "idle, in MPI_Waitall",
+    programs.woken: "idle, lock: while reader is in read",
+    programs.woken_by_nobody: "idle, lock: pthread_cond_wait",
     flushed: "",
     late_rank: "waiting for GPU 1 in collectives",
     one_name_sleeping: "idle, sleep: nanosleep",

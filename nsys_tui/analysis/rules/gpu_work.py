@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.intervals import Intervals
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
@@ -195,6 +196,13 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
     return found
 
 
+def _bridged(moves: Intervals) -> Intervals:
+    """Migrations with the faults between them, which take no longer than the migration before."""
+    starts, ends = moves
+    near = starts[1:] - ends[:-1] <= (ends - starts)[:-1]
+    return intervals.union(starts, np.append(np.where(near, starts[1:], ends[:-1]), ends[-1:]))
+
+
 @rule(
     "Migrations of unified memory while a kernel runs",
     advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
@@ -211,7 +219,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         mine = moved[ops.device[moved] == place]
         own = np.flatnonzero(ops.device[kernels] == place)
         starts, ends = ops.start[kernels[own]], ops.end[kernels[own]]
-        covered = intervals.union(ops.start[mine], ops.end[mine])
+        covered = _bridged(intervals.union(ops.start[mine], ops.end[mine]))
         before = intervals.prefix(*covered)
         edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
         time[own] = edges[1] - edges[0]

@@ -155,12 +155,18 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(held)} in all",
             "allocate once before, or use a caching or stream-ordered allocator",
             subject=f"allocations {where}",
-            saved_ns=intervals.total(*lost),
+            saved_ns=round(intervals.total(*lost) * _of_all_steps(case)),
             window=longest_of(api, rows),
             place=place if place >= 0 else None,
             lost=lost,
         )
     return Result(columns, found, hidden=hidden)
+
+
+def _of_all_steps(case: Case) -> float:
+    """By how much more a cost of the steady steps comes to with those of the warm-up."""
+    steps = len(case.iterations)
+    return steps / (steps - case.warm_up_steps) if case.has_loop else 1.0
 
 
 def _inside(case: Case, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -114,6 +114,7 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
 
 
 _LEADERS: Final = {
+    "dominant_kernel": ("shared_gpus",),
     "exposed_communication": ("gpu_imbalance", "gpu_idle"),
     "exposed_copies": ("slow_copies", "memsets"),
     "gpu_idle": ("frequent_allocation",),

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
 
     Rows = NDArray[np.intp]
@@ -175,8 +174,11 @@ def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[F
     firsts, seconds = firsts[mine], seconds[mine]
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     rows = np.union1d(firsts, seconds)
-    by_stream = sums(ops.stream[rows], ops.durations(rows), len(ops.streams))
-    saved = min(int(lost.sum()), int(_others(by_stream)))
+    time = ops.durations(rows)
+    by_stream = sums(ops.stream[rows], time, len(ops.streams))
+    # Without the default stream's those before and after it run together, too, where there is room.
+    together = time * (1 - filled(case, rows)) if by_default else lost
+    saved = min(int(together.sum()), int(by_stream.sum() - by_stream.max()))
     why = "one is the default stream" if by_default else "nothing recorded orders them"
     worst = int(np.argmax(lost))
     streams = np.count_nonzero(by_stream)
@@ -192,8 +194,3 @@ def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[F
         window=(int(ops.start[firsts[worst]]), int(ops.end[seconds[worst]])),
         place=place,
     )
-
-
-def _others(by_stream: Int64) -> int:
-    """Time of all streams but the longest."""
-    return int(by_stream.sum() - by_stream.max(initial=0))
