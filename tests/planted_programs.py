@@ -347,3 +347,121 @@ def reducing(path: Path, comm: int = 2 * MS) -> Synth:
         synth.nvtx(f"train step {step}", start, ready + 3 * US)
         start = ready + 3 * US
     return synth
+
+
+def event_loop(path: Path, answers: bool = True) -> Synth:
+    """One thread polls, receives, works and answers; or it reads from a pipe."""
+    run = Machine(path)
+    for request in range(20):
+        run.off("poll", (8 + request % 5) * MS)
+        run.off("recv" if answers else "read", 10 * US)
+        run.layers(4)
+        run.wait()
+        if answers:
+            run.off("send", 10 * US)
+    return run.report
+
+
+def reading_a_pipe(path: Path) -> Synth:
+    return event_loop(path, answers=False)
+
+
+def waiting_for_ranks(path: Path) -> Synth:
+    """A call of MPI polls for what its neighbour is to send."""
+    run = Machine(path)
+    for _ in range(20):
+        run.layers(4)
+        run.wait()
+        run.report.mpi("MPI_Waitall", run.now, run.now + 4 * MS, "wait")
+        for _ in range(4):
+            run.off("poll", MS)
+    return run.report
+
+
+def woken(path: Path, late: int = 10 * US) -> Synth:
+    """A thread waits for one that reads, which wakes it: so long before it goes on, ns."""
+    run = Machine(path)
+    run.report.thread(11, "reader")
+    for _ in range(20):
+        run.off("pthread_cond_wait", 4 * MS)
+        signal = run.now - late
+        run.report.osrt("read", run.now - 4 * MS, signal - US, tid=11)
+        run.report.osrt("pthread_cond_signal", signal, signal + 2 * US, tid=11)
+        run.layers(4)
+        run.wait()
+    return run.report
+
+
+def woken_by_nobody(path: Path) -> Synth:
+    return woken(path, MS)
+
+
+def pool(path: Path, ranks: bool = False) -> Synth:
+    """The launching thread polls while three processes of its program compute.
+
+    Args:
+        path: of the report.
+        ranks: they call CUDA, so they are no workers of it.
+    """
+    run = Machine(path)
+    waits = []
+    for _ in range(20):
+        waits.append(run.now)
+        run.off("poll", 4 * MS)
+        run.layers(4)
+        run.wait()
+    for pid in (100, 101, 102):
+        run.report.process(pid, "train").thread(pid, "worker")
+        if ranks:
+            run.report.api("cudaGetDevice_v3020", 10 * US, 11 * US)
+        for since in waits:
+            for sample in range(8):
+                run.report.sample(since + sample * MS // 2 + 1, ("decode_jpeg", "main"))
+    return run.report
+
+
+def other_ranks(path: Path) -> Synth:
+    return pool(path, ranks=True)
+
+
+def crowded(path: Path, state: int = 1) -> Synth:
+    """In each step the launching thread is taken off its CPU: it could go on, or (2) sleeps."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for _ in range(20):
+        run.layers(2)
+        run.wait()
+        run.report.sched(run.now + 1, False, threadState=state)
+        run.now += 3 * MS
+        run.report.sched(run.now - 1, True)
+    return run.report
+
+
+def asleep(path: Path) -> Synth:
+    return crowded(path, 2)
+
+
+def computing(path: Path, waits: bool = True) -> Synth:
+    """The host computes for longer than the GPU works, after it waited for it or did not."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for _ in range(20):
+        run.layers(2)
+        if waits:
+            run.wait()
+        run.now += 4 * MS
+    return run.report
+
+
+def stopped(path: Path, default: bool = True) -> Synth:
+    """After each kernel of three streams a tiny one on the default stream, or on another."""
+    synth = Machine(path).report.stream_info(7, flag=3 if default else 2)
+    now = 10 * MS
+    for number in range(120):
+        for name, lasts, stream in (("solve", MS, 13 + number % 3), ("norm", 10 * US, 7)):
+            call = number * 20 * US + (10 * US if stream == 7 else 0)
+            blocks = 4 if stream == 7 else 40
+            gpu = (now, now + lasts)
+            synth.launch(name, (call, call + 5 * US), gpu, stream=stream, grid=(blocks, 1, 1))
+            now += lasts
+    return synth

@@ -95,7 +95,7 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
     result = overview(report, scope, named=False)
     case = Case(report, scope, splits=result.devices)
     findings = find_in(case, progress)
-    told, bound = verdict(case, findings), parts(case)
+    told, bound = verdict(case, findings), parts(case, findings)
     tables, lacking = _tables(report, scope, case)
     paths = nvtx_paths(report)
     source = next(iter(sources(report)), StackSource.GPU)

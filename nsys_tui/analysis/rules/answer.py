@@ -59,7 +59,7 @@ class RuleAnswer:
     @cached_property
     def bound(self) -> Sequence[Part]:
         """The classes of time, the largest first."""
-        return parts(self.case)
+        return parts(self.case, self.findings)
 
     @property
     def not_looked_at(self) -> Sequence[NotLookedAt]:

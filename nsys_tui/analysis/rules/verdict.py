@@ -31,6 +31,7 @@ GRAPHS: Final = "CUDA graphs"
 COMMUNICATION: Final = "communication"
 COPIES: Final = "memory copies"
 HOST: Final = "launch and host"
+REQUESTS: Final = "waits for requests or a tick"
 DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
@@ -55,7 +56,7 @@ NOT_LOOKED_AT: Final = columns("what reason")
 """Keys of both in JSON."""
 
 
-def parts(case: Case) -> list[Part]:
+def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     """The time of all GPUs by class: they add up to all of it; classes without time are left out.
 
     Communication and copies count where nothing hides them. Idle time goes by the cause of its
@@ -63,6 +64,7 @@ def parts(case: Case) -> list[Part]:
 
     Args:
         case: the report with the time looked at.
+        findings: tell what part of the host's time is no fault.
     """
     whole = len(case.splits) * case.base_ns
     if not whole:
@@ -79,10 +81,13 @@ def parts(case: Case) -> list[Part]:
     by_cause = _idle_by_cause(case)
     found = busy | {
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
+        REQUESTS: sum(one.stake_ns for one in findings if one.advice in MEANT),
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
-        SHORT: sum(total.below_ns for total in case.stalls.totals),
+        SHORT: max(0, idle - sum(by_cause)),
         EDGES: by_cause[-1],
     }
+    found[REQUESTS] = min(found[HOST], found[REQUESTS])
+    found[HOST] -= found[REQUESTS]
     found[UNKNOWN] = max(0, whole - sum(found.values()))
     listed = [Part(name, ns, ns / whole) for name, ns in found.items() if ns]
     return sorted(listed, key=lambda part: -part.ns)
@@ -216,7 +221,8 @@ def judged(
         splits: where the time of each device went.
     """
     case = Case(report, scope, splits=splits)
-    return verdict(case, find_in(case)), parts(case)
+    found = find_in(case)
+    return verdict(case, found), parts(case, found)
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:

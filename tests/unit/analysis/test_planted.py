@@ -11,9 +11,11 @@ from planted import (
     MS,
     PLANTED,
     STEPS,
+    US,
     WORTH_FIXING,
     bare,
     clocked,
+    copy_bound,
     flushed,
     late_rank,
     lost_events,
@@ -38,6 +40,7 @@ from nsys_tui.analysis.rules.verdict import (
     COMPUTE,
     HOST,
     RENDERING,
+    REQUESTS,
     bound_line,
     not_looked_at,
     parts,
@@ -143,6 +146,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
 @pytest.mark.parametrize(
     ("run", "said"),
     [
+        (programs.event_loop, "idle, waits for requests: poll"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
         (programs.growing_softmax, "softmax takes 1.5x as long at the end as at first"),
@@ -239,6 +243,63 @@ def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> 
     assert found[1].ns == pytest.approx(19 * 1_000_000, abs=100), "the first step has none before"
     assert bound_line(found).startswith("compute (90.")
     assert bound_line([]) == ""
+
+
+def test_waits_for_requests_are_a_class_of_their_own(tmp_path: Path) -> None:
+    for run, idle in ((programs.event_loop, REQUESTS), (programs.reading_a_pipe, HOST)):
+        folder = tmp_path / run.__name__
+        folder.mkdir()
+        case = case_of(run, folder)
+        found = parts(case, find_in(case))
+        assert sum(part.share for part in found) == pytest.approx(1)
+        assert found[0].name == idle
+
+
+def test_the_wait_before_host_compute_is_named_where_there_is_one(tmp_path: Path) -> None:
+    for waits in (True, False):
+        folder = tmp_path / str(waits)
+        folder.mkdir()
+
+        def run(path: Path, waits: bool = waits) -> Synth:
+            return programs.computing(path, waits)
+
+        first = find_in(case_of(run, folder))[0]
+        assert first.subject == "idle, host compute"
+        assert ("cudaDeviceSynchronize before it empties" in first.advice) is waits
+
+
+def test_what_the_default_stream_stops_is_priced_with_all_that_it_keeps_apart(
+    tmp_path: Path,
+) -> None:
+    # Three streams of 40 ms each; 40 of 108 SMs have work, beside the tiny ones.
+    for default, saved in ((True, 120 * (1 - 40 / 108) + 1.2 * (1 - 4 / 108)), (False, 239 / 100)):
+        folder = tmp_path / str(default)
+        folder.mkdir()
+
+        def run(path: Path, default: bool = default) -> Synth:
+            return programs.stopped(path, default)
+
+        (one,) = [o for o in find_in(case_of(run, folder)) if o.rule == "serial_streams"]
+        assert one.saved_ns / MS == pytest.approx(saved, rel=1e-3)
+
+
+def test_pageable_copies_are_priced_at_the_bus_rate(tmp_path: Path) -> None:
+    one = next(o for o in find_in(case_of(copy_bound, tmp_path)) if o.rule == "exposed_copies")
+    assert one.saved_ns == pytest.approx(STEPS * (8 * MS - 10**8 / 26 + 2 * MS), rel=1e-3)
+
+
+def test_faults_between_migrations_count_with_them_and_longer_pauses_do_not(
+    tmp_path: Path,
+) -> None:
+    for lasts, migrates in ((700 * US, 79_700), (300 * US, 24_000)):
+        folder = tmp_path / str(lasts)
+        folder.mkdir()
+
+        def run(path: Path, lasts: int = lasts) -> Synth:
+            return migrating(path, lasts)
+
+        (one,) = [o for o in find_in(case_of(run, folder)) if o.rule == "migrations_in_kernels"]
+        assert one.saved_ns == migrates * US
 
 
 def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
