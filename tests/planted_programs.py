@@ -396,18 +396,19 @@ def woken_by_nobody(path: Path) -> Synth:
     return woken(path, MS)
 
 
-def pool(path: Path, ranks: bool = False) -> Synth:
+def pool(path: Path, ranks: bool = False, call: str = "poll") -> Synth:
     """The launching thread polls while three processes of its program compute.
 
     Args:
         path: of the report.
         ranks: they call CUDA, so they are no workers of it.
+        call: in which it waits.
     """
     run = Machine(path)
     waits = []
     for _ in range(20):
         waits.append(run.now)
-        run.off("poll", 4 * MS)
+        run.off(call, (4 + len(waits) % 3) * MS)
         run.layers(4)
         run.wait()
     for pid in (100, 101, 102):
@@ -418,6 +419,10 @@ def pool(path: Path, ranks: bool = False) -> Synth:
             for sample in range(8):
                 run.report.sample(since + sample * MS // 2 + 1, ("decode_jpeg", "main"))
     return run.report
+
+
+def sleeping_for_a_pool(path: Path) -> Synth:
+    return pool(path, call="clock_nanosleep")
 
 
 def other_ranks(path: Path) -> Synth:
@@ -465,3 +470,28 @@ def stopped(path: Path, default: bool = True) -> Synth:
             synth.launch(name, (call, call + 5 * US), gpu, stream=stream, grid=(blocks, 1, 1))
             now += lasts
     return synth
+
+
+def fetching(path: Path) -> Synth:
+    """A training whose batches come over the network, by a loop that acknowledges each."""
+    return event_loop(path).nvtx("train step", 0, MS)
+
+
+def calling_back(path: Path, before: bool = True) -> Synth:
+    """A function of the host in the stream, before each second kernel, or far ahead of all.
+
+    Args:
+        path: of the report.
+        before: between the launches of the two kernels.
+    """
+    run = Machine(path)
+    for number in range(40):
+        if before or not number:
+            run.call("cudaLaunchHostFunc_v10000", 5 * US)
+        run.free[0, 7] = run.free.get((0, 7), 0) + MS
+        run.launch("layer", 3 * MS)
+    return run.report
+
+
+def stalling(path: Path) -> Synth:
+    return calling_back(path, before=False)

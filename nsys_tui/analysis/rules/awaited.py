@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.rules.idle_causes import ANSWERS, SERVES, SIGNALS, WAITS
+from nsys_tui.analysis.rules.idle_causes import ANSWERS, SERVES, SIGNALS, TRAINS, WAITS
 from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import beside
@@ -59,10 +59,12 @@ def _serving(case: Case) -> Bool:
     """Which OS runtime calls wait for requests.
 
     A loop around ``epoll_wait`` or ``accept`` does; one around ``poll`` may read a pipe of its own
-    workers, so its thread must send answers, too. MPI's progress has such loops and is no server.
+    workers, so its thread must send answers, too. MPI's progress has such loops and is no server,
+    nor is a training that fetches its data.
     """
-    calls = case.report.osrt
-    if not len(calls) or any(kind.startswith("mpi_") for kind in case.report.host_events.kinds):
+    calls, ranges = case.report.osrt, case.report.ranges
+    mpi = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)
+    if not len(calls) or mpi or any(TRAINS.search(name) for name in ranges.names):
         return np.zeros(len(calls), bool)
     serves, waits, answers = (
         np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]

@@ -139,7 +139,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and _mostly(gaps, renders) else said
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
-    unpriced = (cause in _UNPRICED and advice not in words.SPREAD) or advice in words.MEANT
+    priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
+    unpriced = not priced or advice in words.MEANT
     most = case.base_ns
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
@@ -188,6 +189,8 @@ def _told(
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else fit(what, _NAME_CELLS)
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
+    if cause is Cause.STREAM and _after_host_functions(case, gaps):
+        return ", its stream waits for a host function", Confidence.INFERRED, words.HOST_FUNCTION
     if queued:
         return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
     if _serves(case, cause, what, gaps, lost):
@@ -195,7 +198,10 @@ def _told(
         return name, Confidence.INFERRED, words.REQUESTS
     if cause in _IN_SYSTEM and (call := _of_mpi(case, gaps, lost)):
         return f", in {fit(call, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
-    waits = cause is Cause.LOCK or words.WAITS.match(what)
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
+        name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, words.PACED
+    waits = cause in (Cause.LOCK, Cause.SLEEP) or words.WAITS.match(what)
     if waits and (other := awaited.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if cause is Cause.LOCK and any(found := awaited.waker(case, _thread(case, gaps), lost)):
@@ -212,9 +218,6 @@ def _told(
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
-    if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
-        name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.PACED
     if cause is Cause.LOCK and what.startswith("wait"):
         advice = words.CHILD
     if cause is Cause.IO and words.WAITS.match(what):
@@ -332,6 +335,16 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
             return [other]
         found, idle = [*found, other], intervals.meet(idle, own)
     return found if 2 * intervals.total(*idle) < intervals.total(*spans) else []
+
+
+def _after_host_functions(case: Case, gaps: Gaps) -> bool:
+    """Whether functions of the host were put into the stream before most of some gaps' ends."""
+    api, calls = case.report.api, case.report.calls
+    named = np.array(["HostFunc" in one or "AddCallback" in one for one in api.names], bool)
+    times = np.sort(api.start[np.flatnonzero(named[api.name])])
+    before = np.where(gaps.previous >= 0, calls[gaps.previous], -1)
+    since, until = (np.searchsorted(times, api.start[rows]) for rows in (before, gaps.call))
+    return _mostly(gaps, (before >= 0) & (gaps.call >= 0) & (until > since))
 
 
 def _are_long(case: Case, gaps: Gaps) -> bool:

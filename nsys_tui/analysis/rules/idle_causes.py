@@ -125,6 +125,8 @@ SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
 ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
 """Calls by which a server answers, or lets somebody in."""
+TRAINS: Final = re.compile(r"(?i)\b(train|epoch|backward|optimizer)")
+"""Names of ranges that no server has."""
 SIGNALS: Final = re.compile(
     r"pthread_cond_(signal|broadcast)|cnd_(signal|broadcast)|sem_post|futex"
 )
@@ -140,6 +142,7 @@ SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
 )
+HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 OTHERS: Final = (AWAITED, LATE_THREAD, RANKS)
