@@ -112,7 +112,7 @@ def chosen(
     Raises:
         NoDataError: there are none.
     """
-    from nsys_tui.analysis.nccl.select import restrict
+    from nsys_tui.analysis.nccl.tables import restrict
 
     kept = restrict(found, traced, scopes)
     if not len(kept):

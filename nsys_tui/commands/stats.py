@@ -198,8 +198,7 @@ def _listed(values: Sequence[str]) -> list[str]:
 
 
 def _query(arguments: argparse.Namespace, report: Report) -> Query:
-    from nsys_tui.analysis.stats.nvtx_filter import find_instance
-    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.stats.query import Query, find_instance
     from nsys_tui.model.target import pid_of
     from nsys_tui.units import parse_window
 
@@ -323,8 +322,7 @@ class _Printer:
         return table
 
     def _computed(self, job: Job) -> Table:
-        from nsys_tui.analysis.stats.reports import compute
-        from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
+        from nsys_tui.analysis.stats.reports import by_device, by_rank, compute, compute_parts
 
         wanted = job.wanted
         if self.arguments.by_rank:

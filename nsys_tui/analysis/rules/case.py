@@ -339,7 +339,7 @@ def narrowed(case: Case, values: Mapping[str, Any]) -> Case:
         return case
     lo, hi = case.scope.bounds(case.report)
     if values["nvtx"]:
-        from nsys_tui.analysis.stats.nvtx_filter import find_instance
+        from nsys_tui.analysis.stats.query import find_instance
 
         lo, hi = find_instance(case.report, str(values["nvtx"])).window
     if values["start"]:

@@ -239,7 +239,7 @@ def _host(
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     if wait := _emptied_by(case, gaps, thread):
-        advice = f"{words.AHEAD}: {fit(wait, _NAME_CELLS)} before it empties the queue"
+        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice

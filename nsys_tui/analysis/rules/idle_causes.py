@@ -41,7 +41,7 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 
 NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
-AHEAD: Final = "launch ahead of what the host computes here"
+EMPTIED: Final = "launch ahead: {} empties the queue before the host computes"
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
@@ -86,7 +86,7 @@ CAUSES: Final = {
         "move the call out of the loop", "what the call waited for is not recorded", _RECORD
     ),
     Cause.HOST: Words(
-        f"{AHEAD}, or move it to another thread",
+        "launch ahead of what the host computes here, or move it to another thread",
         "the GPU may need what the host computes: then only faster code helps",
         "nsys-tui stacks REPORT --source cpu",
         hidden_by_work=True,

@@ -265,7 +265,7 @@ def test_the_wait_before_host_compute_is_named_where_there_is_one(tmp_path: Path
 
         first = find_in(case_of(run, folder))[0]
         assert first.subject == "idle, host compute"
-        assert ("cudaDeviceSynchronize before it empties" in first.advice) is waits
+        assert ("cudaDeviceSynchronize empties the queue" in first.advice) is waits
 
 
 def test_what_the_default_stream_stops_is_priced_with_all_that_it_keeps_apart(

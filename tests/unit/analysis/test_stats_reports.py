@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from synth import Synth, global_tid
 
-from nsys_tui.analysis.stats.nvtx_filter import find_instance
-from nsys_tui.analysis.stats.query import REPORTS, Query
-from nsys_tui.analysis.stats.reports import DEFAULT, compute, find, parse, run_report
-from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
+from nsys_tui.analysis.stats.query import REPORTS, Query, find_instance
+from nsys_tui.analysis.stats.reports import (
+    DEFAULT,
+    by_device,
+    by_rank,
+    compute,
+    compute_parts,
+    find,
+    parse,
+    run_report,
+)
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.table import plain
