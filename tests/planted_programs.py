@@ -495,3 +495,17 @@ def calling_back(path: Path, before: bool = True) -> Synth:
 
 def stalling(path: Path) -> Synth:
     return calling_back(path, before=False)
+
+
+def held_up(path: Path, after: int = 3 * MS) -> Synth:
+    """What is launched after each wait starts so long after its call, ns."""
+    run = Machine(path)
+    for _ in range(30):
+        run.free[0, 7] = run.now + after
+        run.launch("layer", 3 * MS)
+        run.wait()
+    return run.report
+
+
+def launched_late(path: Path) -> Synth:
+    return held_up(path, 300 * US)

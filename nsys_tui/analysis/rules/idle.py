@@ -140,7 +140,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     said = words.RENDERING if cause in _NOT_KNOWN and _mostly(gaps, renders) else said
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
-    unpriced = not priced or advice in words.MEANT
+    unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
     most = case.base_ns
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
@@ -191,6 +191,9 @@ def _told(
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
     if cause is Cause.STREAM and _after_host_functions(case, gaps):
         return ", its stream waits for a host function", Confidence.INFERRED, words.HOST_FUNCTION
+    if cause is Cause.LAUNCH_LATENCY and _are_held_up(case, gaps):
+        held = words.QUEUED[Cause.STREAM]
+        return f", {held}", Confidence.INFERRED, words.ON_DEVICE.advice
     if queued:
         return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
     if _serves(case, cause, what, gaps, lost):
@@ -347,6 +350,12 @@ def _after_host_functions(case: Case, gaps: Gaps) -> bool:
     return _mostly(gaps, (before >= 0) & (gaps.call >= 0) & (until > since))
 
 
+def _are_held_up(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the time lies so long after launches that something else holds work up."""
+    until = np.where(gaps.call >= 0, case.report.api.end[gaps.call], gaps.end)
+    return _mostly(gaps, gaps.end - until >= _LATE_NS)
+
+
 def _are_long(case: Case, gaps: Gaps) -> bool:
     """Whether the calls that launch what ends some gaps take most of them, not those before."""
     api, calls = case.report.api, gaps.call
@@ -355,6 +364,8 @@ def _are_long(case: Case, gaps: Gaps) -> bool:
 
 
 _NAME_CELLS: Final = 22
+_LATE_NS: Final = 1_000_000
+"""No launch takes so long from its call to its work."""
 _SOON_NS: Final = 30_000
 """So soon after the last operation a host that waited for it goes on."""
 _PLACE_CELLS: Final = 16
