@@ -11,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -87,6 +88,7 @@ class Database:
         self._lock = threading.RLock()
         self._opened: Stamp = stamp(descriptor)
         self._closed = False
+        self._release = weakref.finalize(self, os.close, descriptor)
         self.notes = Notes()
         self.generated: frozenset[str] = frozenset()
         self.schema = Resolved()
@@ -332,7 +334,7 @@ class Database:
                 return
             self._closed = True
             self._connection.close()
-            os.close(self.descriptor)
+            self._release()
             _remove(self._copy)
 
     def __enter__(self) -> Database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import shutil
@@ -276,6 +277,14 @@ class TestHardening:
             os.replace(make(tmp_path / "new.sqlite", rows=1), path)
             assert len(db.select("StringIds", ("id",))) == ROWS
             db.check_unchanged()
+
+    def test_a_database_that_nobody_holds_gives_its_descriptor_back(self, tmp_path: Path) -> None:
+        database = Database.open(make(tmp_path / "r.sqlite"))
+        descriptor = database.descriptor
+        del database
+        gc.collect()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
 
     def test_a_closed_database_closes_again_and_answers_no_more(self, tmp_path: Path) -> None:
         db = Database.open(make(tmp_path / "r.sqlite"))
