@@ -157,11 +157,11 @@ async def test_rows_of_compare_land_on_both_timelines(names: tuple[str, str]) ->
         app: Any = pilot.app
         await press(pilot, "7")
         screen = app.front
-        for group in GROUPS:
+        for _ in GROUPS:
             await settled(pilot)
             table = screen.table
             for place in sorted({0, table.shown - 1} if table.shown else ()):
-                where = f"{names} {group} {place}"
+                where = f"{names} {table.group} {place}"
                 table.put_cursor(place)
                 change = table.change
                 await press(pilot, "enter")

@@ -185,7 +185,7 @@ async def test_time_off_the_cpu_is_told_by_thread_and_call(tmp_path: Path) -> No
     synth.osrt("read", 90, 390, frames=("fread", "load", "main")).osrt("poll", 700, 800)
     synth.kernel("gemm", 600, 700)
     async with running(synth.write()) as pilot:
-        await press(pilot, "6", *"ss", "j", "j", "j", "j", "j")
+        await press(pilot, "6", *"sss", "j", "j", "j", "j", "j")
         assert "off the CPU by OS call" in text(pilot)
         assert path(pilot)[1:] == ("main", "load", "fread", "read")
         assert "total 290 ns, 72.5%" in text(pilot)

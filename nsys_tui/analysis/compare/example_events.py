@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model.categories import Category
 from nsys_tui.model.events import ApiCalls
 from nsys_tui.names import across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.model.events import Bool, EventSet, Int64
 
@@ -29,12 +32,30 @@ def event_of(
     Returns:
         the event set and the row, or None where there is no such event.
     """
+    if group == "ranks":
+        return _work_of(plan, name, window)
     events, texts = _events(plan, group)
     codes = np.array([text == name for text in texts], bool)
     if not codes.any():
         return None
     named = codes[events.name]  # type: ignore[attr-defined]
     rows = np.flatnonzero(named & events.real if isinstance(events, ApiCalls) else named)
+    return _example(events, rows, window)
+
+
+def _work_of(plan: Plan, rank: str, window: tuple[int, int] | None) -> tuple[EventSet, int] | None:
+    """A compute kernel of a GPU, whose label ends the name of its rank; one GPU has no such row."""
+    ops, label = plan.report.operations, rank.rpartition(", ")[2]
+    places = [place for place, device in enumerate(plan.report.devices) if device.label == label]
+    if len(plan.report.devices) < 2:
+        return None
+    rows = np.flatnonzero(np.isin(ops.device, places) & (ops.category == Category.COMPUTE))
+    return _example(ops, rows, window)
+
+
+def _example(
+    events: EventSet, rows: NDArray[np.intp], window: tuple[int, int] | None
+) -> tuple[EventSet, int] | None:
     near = rows[_begin_in(events.start[rows], window)]
     if len(near):
         return events, int(near[np.argmax(events.durations(near))])

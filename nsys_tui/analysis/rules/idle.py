@@ -301,6 +301,8 @@ def _seen(seen: Sampled) -> str:
 
 def _name(case: Case, codes: Int64, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
+    if not len(codes):
+        return ""
     found, group = np.unique(codes, return_inverse=True)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
