@@ -32,6 +32,8 @@ ENOUGH_RUNS: Final = 3
 THRESHOLD: Final = 0.01
 RUN_NOISE: Final = 0.02
 """Assumed standard deviation from run to run where there are too few runs to know it."""
+_LARGEST: Final = 100.0
+"""Logarithm of a ratio beyond which an interval ends: its upper limit has no number."""
 LEVEL: Final = 0.05
 """An interval misses the true change with this probability; also the rate of false discoveries."""
 SEED: Final = 20_240_229
@@ -244,7 +246,7 @@ def judge_runs(
     interval = None
     if in_logs:
         # The mean of the ratio's interval is that of means: the logs are of each run's own mean.
-        interval = math.expm1(low), math.expm1(high)
+        interval = math.expm1(low), math.expm1(min(high, _LARGEST))
     elif before:
         interval = low / before, high / before
     change = Change(

@@ -200,3 +200,10 @@ def test_a_family_of_rows_has_few_false_discoveries() -> None:
     found = discovered([change(p) for p in (0.001, 0.03, 0.4, 0.5, 0.6)])
     assert [each.verdict for each in found].count(Verdict.WORSE) == 1
     assert discovered([]) == []
+
+
+def test_an_interval_beyond_all_numbers_has_an_end() -> None:
+    change = judge(runs(1e6, 1e6), runs(2e6, 2e6), Rules(noise=1e7))
+    assert change.verdict is Verdict.INCONCLUSIVE
+    assert change.interval is not None
+    assert change.interval[1] > 1e9
