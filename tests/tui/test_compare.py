@@ -301,8 +301,11 @@ async def test_export_writes_markdown_and_never_over_a_file(
         )
         await press(pilot, "e", "enter")
 
-        def said() -> str:  # a long path breaks anywhere
-            return "".join(text(pilot).replace("|", "").split())
+        def said() -> str:  # in the dialog, where a long path breaks anywhere
+            lines = text(pilot).splitlines()
+            top = next((line for line in lines if "+- Write" in line), "+- Write-+")
+            box = slice(top.index("+- Write") + 1, top.index("-+") + 1)
+            return "".join("".join(line[box] for line in lines).replace("|", "").split())
 
         for _ in range(100):
             if "before.compare.mdexistsalready" in said():
