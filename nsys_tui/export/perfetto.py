@@ -165,6 +165,8 @@ class _Series(NamedTuple):
     """A counter of one GPU in scope; its first value may be from before the window."""
 
     name: str
+    unit: str
+    """Perfetto writes it behind the name."""
     place: int
     times: NDArray[np.int64]
     values: NDArray[np.int64]
@@ -176,26 +178,26 @@ def _series(report: Report, scope: Scope) -> Iterator[_Series]:
     for held in recorded_memory(report):
         place = report.devices.index(held.device)
         if place in chosen:
-            yield _cut("memory in use", place, held.times, held.used, scope)
+            yield _cut(_Series("memory in use", "bytes", place, held.times, held.used), scope)
     metrics = report.gpu_metrics
     for place in sorted(chosen):
         mine = metrics.gpu == report.devices[place].number
         for code in np.unique(metrics.metric[mine]).tolist():
             rows = np.flatnonzero(mine & (metrics.metric == code))
-            values = metrics.value[rows]
-            yield _cut(metrics.metrics[code], place, metrics.start[rows], values, scope)
+            name, _, unit = metrics.metrics[code].removesuffix("]").partition(" [")
+            times, values = metrics.start[rows], metrics.value[rows]
+            yield _cut(_Series(name, unit or "value", place, times, values), scope)
 
 
-def _cut(
-    name: str, place: int, times: NDArray[np.int64], values: NDArray[np.int64], scope: Scope
-) -> _Series:
+def _cut(series: _Series, scope: Scope) -> _Series:
     if scope.window is None:
-        return _Series(name, place, times, values)
+        return series
     lo, hi = scope.window
+    times = series.times
     first = max(int(np.searchsorted(times, lo, side="right")) - 1, 0)
     part = slice(first, int(np.searchsorted(times, hi)))
     # The value before the window holds at its start.
-    return _Series(name, place, np.maximum(times[part], lo), values[part])
+    return series._replace(times=np.maximum(times[part], lo), values=series.values[part])
 
 
 def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
@@ -204,7 +206,7 @@ def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
         for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
             yield {
                 "ph": "C", "name": series.name, "ts": time / 1000, "pid": pid,
-                "args": {"value": value},
+                "args": {series.unit: value},
             }  # fmt: skip
 
 

@@ -144,13 +144,13 @@ def test_counters_of_a_trace_are_memory_and_metrics(tmp_path: Path) -> None:
     report = open_report(tmp_path / "demo.sqlite", use_cache=False)
     counted = [event for event in slices("".join(trace(report))) if event["ph"] == "C"]
     held = recorded_memory(report)
-    memory = [event["args"]["value"] for event in counted if event["name"] == "memory in use"]
+    memory = [event["args"]["bytes"] for event in counted if event["name"] == "memory in use"]
     assert memory == [used for one in held for used in one.used.tolist()]
     assert len(counted) - len(memory) == len(report.gpu_metrics)
     middle = sum(report.extent) // 2
     part = slices("".join(trace(report, Scope(window=(middle, middle + 1)))))
     started = [event for event in part if event["ph"] == "C" and event["name"] == "memory in use"]
-    assert [event["args"]["value"] for event in started] == [
+    assert [event["args"]["bytes"] for event in started] == [
         one.at(np.array([middle])).item() for one in held
     ]
     assert {event["ts"] for event in started} == {middle / 1000}
