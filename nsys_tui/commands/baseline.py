@@ -129,11 +129,13 @@ def _list(arguments: argparse.Namespace) -> int:
 def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
+    from nsys_tui.analysis.compare.side import runs_of
     from nsys_tui.export import baselines
 
     runs = baselines.load_runs(arguments.file).runs
     table = table_of("runs", "Runs", _RUN_COLUMNS, runs)
-    told = sentences(shifts([run.side for run in runs]), [run.side.label for run in runs])
+    sides = runs_of([run.side for run in runs])
+    told = sentences(shifts(sides), [side.label for side in sides])
     _print(table, arguments.format)
     for sentence in told:
         say(f"nsys-tui: {sentence}")

@@ -145,8 +145,9 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
         UsageError: the file cannot be used, or its runs are not of a kind.
     """
     from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
-    from nsys_tui.analysis.compare.side import pooled_side
+    from nsys_tui.analysis.compare.side import pooled_side, runs_of
     from nsys_tui.export import baselines
+    from nsys_tui.units import plural
 
     kept = baselines.load_runs(arguments.baseline_file)
     sides, name = [run.side for run in kept.runs], kept.path.name
@@ -161,22 +162,24 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
         if _alike(after):
             break
     mine = {side.identity for side in after}
-    others = [side for side in sides if side.identity not in mine] or sides
+    rest = [side for side in sides if side.identity not in mine] or sides
+    others = runs_of(rest)
     found = shifts(others)
     notes = [f"{name}: {text}" for text in sentences(found, [side.label for side in others])]
     first = since_jump(found)
     if first:
         notes.append(f"{name}: only the {len(others) - first} runs since then are compared with")
-    if len(others) < len(sides):
+    if len(rest) < len(sides):
         notes.append(f"{name}: it holds B itself, which is left out")
     before = pooled_side(others[first:])
-    label = f"{name}: {before.label}"
+    more = before.run_count - 1
+    label = f"{name}: {others[first].label}" + (f", and {plural(more, 'more run')}" if more else "")
     return replace(before, label=label, notes=(*before.notes, *notes)), pooled_side(after)
 
 
 def _with_digests(side: Side) -> Side:
     """A side whose identity is written as in a baseline's file."""
-    from nsys_tui.export.baselines import digest
+    from nsys_tui.analysis.identity import digest
 
     return replace(side, identity=digest(side.identity), run=digest(side.run))
 

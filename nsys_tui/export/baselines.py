@@ -11,7 +11,6 @@ and notes of the reports are left out.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
+from nsys_tui.analysis.identity import digest
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole
 
@@ -197,11 +197,6 @@ def run_of(side: Side, label: str, host: str, taken_ns: int | None) -> Run:
         lacks={},
     )
     return Run(identity, taken.isoformat(timespec="seconds"), now.isoformat(), kept)
-
-
-def digest(identity: str) -> str:
-    """What stands for an identity in a file."""
-    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
 def load_runs(path: Path) -> RunFile:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages, split_of
+from nsys_tui.analysis.identity import environment_of, from_name, merged
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import CancelledError, NoDataError, NsysTuiError
 from nsys_tui.fleet import summary_parts
-from nsys_tui.fleet.identity import environment_of, from_name, merged
 from nsys_tui.fleet.ranks import evidence
 from nsys_tui.fleet.summary import (
     MAPPED,

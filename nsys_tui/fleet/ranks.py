@@ -11,17 +11,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
+from nsys_tui.analysis.identity import nccl_ranks
 from nsys_tui.errors import UsageError
-from nsys_tui.model.collective_sizes import payload_fields
-from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.units import named_ranks, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_tui.fleet.identity import Identity
+    from nsys_tui.analysis.identity import Identity
     from nsys_tui.model.report import Report
 
 
@@ -32,7 +29,6 @@ BY_ORDER: Final = "by order of files"
 NUMBER: Final = "number in the file name"
 GIVEN: Final = "--ranks"
 _PROCESS_NAME: Final = re.compile(r"(?i)\brank[ _:-]?(\d{1,6})\b")
-_INIT: Final = re.compile(r"^(nccl)?CommInit")
 
 
 def evidence(
@@ -102,32 +98,6 @@ def _of_program(
 def _on_node(environment: Identity) -> int | None:
     node, local, size = environment.node, environment.local, environment.local_size
     return None if node is None or local is None or size is None else node * size + local
-
-
-def nccl_ranks(report: Report) -> dict[int, list[int]]:
-    """globalPid -> ranks in the largest communicator that the process opened, by CUDA device.
-
-    They come from NVTX payloads; where these name no device, they are in the order of ranks.
-    """
-    ranges = report.ranges
-    opens = np.array([_INIT.match(text) is not None for text in ranges.names], bool)
-    rows = np.flatnonzero(opens[ranges.name]) if len(opens) else np.empty(0, np.intp)
-    if not len(rows):
-        return {}
-    payloads = report.payloads
-    best: dict[int, tuple[int, set[tuple[int, int]]]] = {}
-    for row, code in zip(rows.tolist(), payloads.of(ranges.rowid[rows]).tolist(), strict=True):
-        values = payload_fields(payloads.texts[code]) if code >= 0 else {}
-        rank, size = values.get("Rank"), values.get("No. of ranks", 0)
-        device = values.get("CUDA device", 0)
-        process = int(ranges.threads[ranges.thread[row]]) & PROCESS_MASK
-        if not (isinstance(rank, int) and isinstance(size, int) and isinstance(device, int)):
-            continue
-        if size > best.get(process, (0, set()))[0]:
-            best[process] = size, set()
-        if size == best.get(process, (0, set()))[0]:
-            best[process][1].add((device, rank))
-    return {process: [rank for _, rank in sorted(pairs)] for process, (_, pairs) in best.items()}
 
 
 def without_numbers(own: Evidence) -> Evidence:

@@ -12,6 +12,7 @@ from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
+from nsys_tui.analysis.compare.origin import origin_of
 from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import tails
@@ -226,6 +227,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         style=plan.style,
         run=identity.partition(" ")[0],
         recorded=_recorded(report),
+        origin=origin_of(report),
     )
 
 

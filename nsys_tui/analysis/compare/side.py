@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.compare.blocks import block_length
+from nsys_tui.analysis.compare.origin import NOWHERE, apart
 from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.model.groups import rows_of_codes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.compare.origin import Origin
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
@@ -231,6 +233,7 @@ class Side:
     """Runs of which this is made."""
     recorded: tuple[int, int] = (0, 0)
     """UTC, ns: the first and the last event; zeros where it is not known."""
+    origin: Origin = NOWHERE
 
     @property
     def step_count(self) -> int:
@@ -250,35 +253,63 @@ class Side:
 def pooled_side(sides: Sequence[Side]) -> Side:
     """Reports as one side: each run has its own estimate of every figure.
 
-    What was recorded at the same time are ranks of one run.
-
     Args:
         sides: reports that are all measured by step, or none of them.
     """
+    runs = runs_of(sides)
+    if len(runs) == 1:
+        return runs[0]
+    return _together(runs, f"{sides[0].label} and {len(sides) - 1} more")
+
+
+def runs_of(sides: Sequence[Side]) -> list[Side]:
+    """One side for each run, in the order of their first reports.
+
+    What was recorded at the same time are ranks of one run, unless something tells them apart.
+    """
     runs: list[list[Side]] = []
+    told: list[str] = []
     for side in sides:
-        beside = (run for run in runs if any(_at_once(side, other) for other in run))
-        if (run := next(beside, None)) is None:
-            runs.append([side])
+        for run in [run for run in runs if any(_at_once(side, other) for other in run)]:
+            why = next(filter(None, (_apart(side, other) for other in run)), "")
+            if not why:
+                run.append(side)
+                break
+            told.append(f"{run[0].label} and {side.label}: {why}")
         else:
-            run.append(side)
-    pooled_runs = [run[0] if len(run) == 1 else _one_run(run) for run in runs]
-    if len(pooled_runs) == 1:
-        return pooled_runs[0]
-    return _together(pooled_runs, f"{sides[0].label} and {len(sides) - 1} more")
+            runs.append([side])
+    found = [run[0] if len(run) == 1 else _one_run(run) for run in runs]
+    if told:
+        note = f"recorded at the same time, but runs of their own: {told[0]}"
+        found[0] = replace(found[0], notes=(*found[0].notes, note))
+    return found
 
 
 def of_the_same_run(side: Side, other: Side) -> bool:
     """Whether two sides are parts of a report, or ranks of a run: its noise is in both."""
-    return (bool(side.run) and side.run == other.run) or _at_once(side, other)
+    if side.run and side.run == other.run:
+        return True
+    return _at_once(side, other) and not _apart(side, other)
 
 
 def _at_once(side: Side, other: Side) -> bool:
-    """Whether two reports of one command share most of their time; copies start together."""
+    """Whether two reports share most of their time; copies start together."""
     (start, end), (begun, ended) = side.recorded, other.recorded
-    if start == begun or side.facts.get("command") != other.facts.get("command"):
+    if start == begun:
         return False
     return 2 * (min(end, ended) - max(start, begun)) > min(end - start, ended - begun)
+
+
+def _apart(side: Side, other: Side) -> str:
+    """Why two reports of one moment are of two runs; empty where nothing says so.
+
+    Ranks that wait for each other cannot get ahead by a whole step.
+    """
+    if side.by_step and other.by_step and len(side.steps) == len(other.steps):
+        lasted = [each.metrics["wall"].total for each in (side, other)]
+        if abs(lasted[0] - lasted[1]) * len(side.steps) > max(lasted):
+            return "one gets ahead by more than a step"
+    return apart(side.origin, other.origin)
 
 
 def _one_run(ranks: Sequence[Side]) -> Side:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.analysis.compare.origin import NOWHERE, Origin
 from nsys_tui.analysis.compare.side import GROUPS, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
@@ -13,9 +15,9 @@ from nsys_tui.analysis.iterations.detection import Rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Counted up when a side holds something else, or the same is measured otherwise."""
-_READ: Final = (2, 3, 4, VERSION)
+_READ: Final = (2, 3, 4, 5, VERSION)
 """Versions that are read; of groups that one did not have nothing is known."""
 _PLAIN: Final[dict[str, type]] = {
     "label": str,
@@ -46,6 +48,7 @@ def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:
     return {
         "version": VERSION,
         **{key: kind(getattr(side, key)) for key, kind in _PLAIN.items()},
+        "origin": asdict(side.origin),
         "kinds": list(side.kinds),
         "steps": {
             "rule": str(steps.rule),
@@ -76,6 +79,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
     steps, findings = data["steps"], data["findings"]
     return Side(
         **{key: kind(data[key]) for key, kind in _PLAIN.items() if key in data},
+        origin=Origin.read(data["origin"]) if "origin" in data else NOWHERE,
         kinds=tuple(data["kinds"]),
         steps=_steps(steps),
         metrics={key: _sample(values) for key, values in data["metrics"].items()},

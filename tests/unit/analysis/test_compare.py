@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from nsys_tui.analysis.compare.gates import outcomes, parse_gate
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
-from nsys_tui.analysis.compare.stats import FEWEST, Verdict
+from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.window import Scope
@@ -51,29 +52,59 @@ def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:
     return compared(a.write(folder / "a.sqlite"), b.write(folder / "b.sqlite"), threshold=threshold)
 
 
-def test_ranks_of_one_run_are_no_runs_of_their_own(tmp_path: Path) -> None:
-    def pooled(apart: int) -> Side:
-        sides = []
-        for rank in range(4):
-            made = plan(opened(Run(jitter=0.05, seed=rank).write(tmp_path / f"{rank}.sqlite")))
-            begun = 10**18 + rank * apart
-            sides.append(replace(measure(made), recorded=(begun, begun + 10**9)))
-        return pooled_side(sides)
+def of_run(
+    path: Path, number: int, *variables: str, talks: bool = True, paces: bool = False
+) -> Side:
+    """One of several reports of a moment: steps of 10 ms, in which a GPU computes and reduces."""
+    synth = Synth(path).gpu(number, cu_device=0).process(100, "train").cuda_device(100, 0, number)
+    synth.environment("Hostname", "node").session(2 * 10**8, utc=10**18 + number * 10**5)
+    for text in variables:
+        synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", text, capture=True)
+    took = 10**7 * (100 + 20 * number * paces) // 100
+    for step in range(12):
+        synth.nvtx(f"step {step}", step * took, (step + 1) * took - US)
+        synth.kernel("gemm", step * took, step * took + 5 * 10**6)
+        if talks:
+            synth.kernel("ncclDevKernel_AllReduce", step * took + 6 * 10**6, step * took + 10**7)
+    return measure(plan(opened(synth.write())))
 
-    ranks, runs = pooled(10**6), pooled(10**10)
-    assert (ranks.run_count, runs.run_count) == (1, 4)
-    assert ranks.label == runs.label == "0.sqlite and 3 more"
-    assert "4 reports count as the ranks of one run" in ranks.notes[-1]
-    assert ranks.metrics["wall"].mean == pytest.approx(runs.metrics["wall"].mean)
-    assert [len(side.metrics["wall"].runs) for side in (ranks, runs)] == [1, 4]
+
+@pytest.mark.parametrize(
+    ("variables", "talks", "paces", "runs"),
+    [
+        ((), True, False, 1),
+        (("SLURM_JOB_ID=7", "SLURM_PROCID={}", "SLURM_NTASKS=3"), True, False, 1),
+        (("SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK={}", "WORLD_SIZE=3"), True, False, 1),
+        (("RANK={}", "WORLD_SIZE=3"), False, False, 1),
+        ((), False, False, 3),
+        ((), True, True, 3),
+        (("RANK=0", "WORLD_SIZE=1", "MASTER_PORT=29500"), True, False, 3),
+        (("CI_JOB_ID=90{}",), True, False, 3),
+        (("SLURM_JOB_ID=8{}", "SLURM_PROCID={}"), True, False, 3),
+    ],
+)
+def test_ranks_are_told_from_jobs_side_by_side(
+    tmp_path: Path, variables: tuple[str, ...], talks: bool, paces: bool, runs: int
+) -> None:
+    sides = []
+    for number in range(3):
+        told = [text.format(number) for text in variables]
+        path = tmp_path / f"{number}.sqlite"
+        sides.append(of_run(path, number, *told, talks=talks, paces=paces))
+    read = [from_data(json.loads(json.dumps(to_data(side)))) for side in sides]
+    assert [side.origin for side in read] == [side.origin for side in sides]
+    found = pooled_side(read)
+    assert (found.run_count, len(found.metrics["wall"].runs)) == (runs, runs)
+    assert found.label == "0.sqlite and 2 more"
+    said = "reports count as the ranks of one run" if runs == 1 else "but runs of their own"
+    assert said in found.notes[-1]
+    assert compare(sides[0], sides[1]).noise == (0.0 if runs == 1 else RUN_NOISE)
 
 
-def test_two_ranks_of_a_run_share_its_noise(tmp_path: Path) -> None:
-    for rank in range(2):
-        synth = Synth(tmp_path / f"{rank}.sqlite").session(10**9, utc=10**18 + rank)
-        synth.kernel("gemm", 0, 10**9 - rank).write()
-    found = compared(tmp_path / "0.sqlite", tmp_path / "1.sqlite", noise=0.5)
-    assert found.noise == 0.0
+def test_what_jobs_are_called_is_kept_as_a_digest(tmp_path: Path) -> None:
+    side = of_run(tmp_path / "r.sqlite", 0, "CI_JOB_ID=secretive", "TOKEN=hidden")
+    assert set(side.origin.jobs) == {"CI_JOB_ID"}
+    assert not {"secretive", "hidden"} & set(json.dumps(to_data(side)).split('"'))
 
 
 def assert_all_same(found: Comparison) -> None:

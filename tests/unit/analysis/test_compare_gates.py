@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from training import Run
 from nsys_tui import cli
 from nsys_tui.analysis.compare.gates import parse_gate
 from nsys_tui.analysis.compare.history import sentences, shifts
-from nsys_tui.analysis.compare.side import Side, Steps
+from nsys_tui.analysis.compare.side import Side, Steps, runs_of
 from nsys_tui.analysis.compare.stats import Sample
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.errors import UsageError
@@ -180,6 +181,15 @@ def test_jumps_are_told_from_drifts_and_from_nothing(shape: object, expected: st
     assert len(told) == bool(expected)
     assert all(expected in text for text in told if expected)
     assert shifts(sides[:9]) == []
+    moments = range(0, 12 * 10**12, 10**12)
+    both = [
+        replace(each, label=str(n), recorded=(begun + rank, begun + 10**9))
+        for n, (each, begun) in enumerate(zip(sides, moments, strict=True))
+        for rank in (0, 1)
+    ]
+    runs = runs_of(both)
+    assert sentences(shifts(runs), [*map(str, range(12))]) == told
+    assert runs[0].label == "0 and 1 more"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from synth import Synth
 from unit.fleet.fleet_reports import STEP, US, UTC, Run
 
 from nsys_tui import cli
+from nsys_tui.analysis.identity import from_environment
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.fleet import Clock
-from nsys_tui.fleet.identity import from_environment
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.name_stats import merge
 from nsys_tui.fleet.ranks import BY_ORDER, GIVEN, conflicts, read_ranks

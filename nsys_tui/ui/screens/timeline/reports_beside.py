@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.identity import environment_of, from_name
 from nsys_tui.analysis.timeline.other_report import Beside, alignment, beside, heading
-from nsys_tui.fleet.identity import environment_of, from_name
 from nsys_tui.timeline.colouring import layers_of
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.matching import Entry

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsys_tui.fleet.identity import Identity, from_environment, from_name, merged
+from nsys_tui.analysis.identity import Identity, digest, from_environment, from_name, merged
 from nsys_tui.fleet.ranks import BY_ORDER, decide
 
 
@@ -57,8 +57,10 @@ def test_a_whole_environment_in_one_text_is_split() -> None:
 
 
 def test_nothing_but_numbers_of_ranks_leaves_an_environment() -> None:
-    secret = ["API_TOKEN=12345", "SLURM_PROCID=0x12", "RANK=hunter2", "SLURM_JOB_ID=99"]
+    secret = ["API_TOKEN=12345", "SLURM_PROCID=0x12", "RANK=hunter2"]
     assert from_environment(secret) == Identity()
+    (job,) = from_environment(["CI_JOB_ID=99"]).jobs
+    assert job == ("CI_JOB_ID", digest("99"))
 
 
 def test_what_one_source_leaves_open_another_fills() -> None:

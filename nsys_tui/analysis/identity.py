@@ -1,18 +1,24 @@
 """What file names and launcher environments say about rank, node, host and job of a report.
 
-Only numbers of ranks and sizes ever leave an environment: it may hold secrets.
+Only numbers of ranks and sizes ever leave an environment, and digests of what jobs are called: it
+may hold secrets.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from nsys_tui.model.collective_sizes import payload_fields
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from nsys_tui.model.report import Report
 
@@ -56,8 +62,16 @@ _LOCAL_SIZE: Final = (
     "LOCAL_WORLD_SIZE",
 )
 _NODE: Final = ("PALS_NODEID", "SLURM_NODEID", "GROUP_RANK", "NODE_RANK")
+_JOB_IDS: Final = (
+    *("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PMIX_NAMESPACE", "MASTER_PORT"),
+    *("TORCHELASTIC_RUN_ID", "CI_JOB_ID", "RUNNER_TRACKING_ID", "GITHUB_RUN_ID", "BUILD_TAG"),
+    *("BUILDKITE_JOB_ID", "CIRCLE_WORKFLOW_JOB_ID", "SYSTEM_JOBID"),
+)
+"""What all ranks of a run share, and what two jobs of a scheduler or of CI do not."""
 _WANTED: Final = frozenset((*_RANK, *_WORLD, *_LOCAL, *_LOCAL_SIZE, *_NODE))
-_VARIABLE: Final = re.compile(r"^([A-Z_0-9]+)=(\d{1,9})$")
+_VARIABLE: Final = re.compile(r"^([A-Z_0-9]+)=(.+)$")
+_COUNT: Final = re.compile(r"\d{1,9}")
+_INIT: Final = re.compile(r"^(nccl)?CommInit")
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,8 @@ class Identity:
     """Environment variable that gave the rank."""
     others: tuple[tuple[int, str], ...] = ()
     """Ranks by the variables of launchers further away."""
+    jobs: tuple[tuple[str, str], ...] = ()
+    """Digests of what jobs are called, by variable."""
 
 
 def from_environment(values: Iterable[str]) -> Identity:
@@ -90,10 +106,13 @@ def from_environment(values: Iterable[str]) -> Identity:
         values: single variables, or whole environments with a line or a NUL between variables.
     """
     found: dict[str, int] = {}
+    jobs: dict[str, str] = {}
     for value in values:
         for line in re.split(r"[\0\r\n]", value):
             match = _VARIABLE.match(line)
-            if match and match[1] in _WANTED:
+            if match and match[1] in _JOB_IDS:
+                jobs.setdefault(match[1], digest(match[2]))
+            if match and match[1] in _WANTED and _COUNT.fullmatch(match[2]):
                 found.setdefault(match[1], int(match[2]))
     told = [(found[name], name) for name in _RANK if name in found]
     rank, variable = told[0] if told else (None, "")
@@ -105,7 +124,13 @@ def from_environment(values: Iterable[str]) -> Identity:
         node=_first(found, _NODE),
         variable=variable,
         others=tuple(told[1:]),
+        jobs=tuple(jobs.items()),
     )
+
+
+def digest(text: str) -> str:
+    """What stands for a text that is to be compared and not to be read."""
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def _first(found: dict[str, int], names: Iterable[str]) -> int | None:
@@ -121,6 +146,37 @@ def environment_of(report: Report) -> Identity:
         if (found := from_environment(texts)) != Identity():
             return found
     return Identity()
+
+
+def nccl_ranks(report: Report) -> dict[int, list[int]]:
+    """globalPid -> ranks in the largest communicator that the process opened, by CUDA device.
+
+    They come from NVTX payloads; where these name no device, they are in the order of ranks.
+    """
+    best: dict[int, tuple[int, set[tuple[int, int]]]] = {}
+    for process, values in nccl_inits(report):
+        rank, size = values.get("Rank"), values.get("No. of ranks", 0)
+        device = values.get("CUDA device", 0)
+        if not (isinstance(rank, int) and isinstance(size, int) and isinstance(device, int)):
+            continue
+        if size > best.get(process, (0, set()))[0]:
+            best[process] = size, set()
+        if size == best.get(process, (0, set()))[0]:
+            best[process][1].add((device, rank))
+    return {process: [rank for _, rank in sorted(pairs)] for process, (_, pairs) in best.items()}
+
+
+def nccl_inits(report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
+    """globalPid and payload of each range in which NCCL opens a communicator."""
+    ranges = report.ranges
+    opens = np.array([_INIT.match(text) is not None for text in ranges.names], bool)
+    rows = np.flatnonzero(opens[ranges.name]) if len(opens) else np.empty(0, np.intp)
+    if not len(rows):
+        return
+    payloads = report.payloads
+    for row, code in zip(rows.tolist(), payloads.of(ranges.rowid[rows]).tolist(), strict=True):
+        process = int(ranges.threads[ranges.thread[row]]) & PROCESS_MASK
+        yield process, payload_fields(payloads.texts[code]) if code >= 0 else {}
 
 
 _ENVIRONMENTS: Final = (
