@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,17 @@ from nsys_tui.commands import printing
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
 from nsys_tui.fleet.heat_maps import heat_text
-from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.table_parts import ALL_ROWS, Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
 from nsys_tui.model.table import FACTS, table_of
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator
 
     from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.model.table import Table
 
 
 _READ = ("table", "markdown", "html")
@@ -64,10 +67,29 @@ def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], 
         else SECTIONS[name](fleet, ask)
         for name in wanted
     ]
+    told = ""
     if not arguments.section:
-        title = f"Fleet of {plural(len(fleet.members), 'rank')}"
-        tables.insert(0, table_of("verdict", title, FACTS, [("verdict", verdict(fleet))]))
-    printing.print_tables(tables, arguments.format)
+        told, title = verdict(fleet), f"Fleet of {plural(len(fleet.members), 'rank')}"
+        tables.insert(0, table_of("verdict", title, FACTS, [("verdict", told)]))
+    printing.print_tables([*_said_once(tables, told)], arguments.format)
+
+
+def _said_once(tables: Iterable[Table], told: str) -> Iterator[Table]:
+    """Tables without notes that stand above already; an empty one without a new note is left out.
+
+    What counts the rows that a table leaves out belongs to that table.
+
+    Args:
+        tables: in their order.
+        told: what stands above them.
+    """
+    said: set[str] = set()
+    for table in tables:
+        new = (note for note in table.notes if note not in said and note not in told)
+        notes = tuple(new) + tuple(n for n in table.notes if n in said and n.endswith(ALL_ROWS))
+        said.update(table.notes)
+        if notes or len(table) or not table.notes:
+            yield replace(table, notes=notes)
 
 
 def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:

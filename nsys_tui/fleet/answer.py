@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.collective_tables import late_rank
+from nsys_tui.fleet.collective_tables import late_rank, short_notes
 from nsys_tui.fleet.collectives import blame
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.steps import fleet_steps
@@ -38,15 +38,21 @@ APART: Final = 0.02
 """Part of the usual step from which a rank is slower: below it are ordinary differences."""
 
 
+STOPPED: Final = 0.1
+"""Part of the others' calls that a rank lacks, from which that is the first word."""
+
+
 WORTH: Final = 0.01
 """Part of the others' time from which waiting for one rank is worth a word."""
 
 
 def verdict(fleet: Fleet) -> str:
-    """One line; a late rank before slow steps before shares of busy time."""
+    """One line; who stopped, then a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
         return "one rank alone: open the reports of the others beside it to see who is late"
-    return _late(fleet) or _slow_steps(fleet) or _not_aligned(fleet) or _busy(fleet)
+    stopped = "".join(f"{note}; " for note in short_notes(fleet, STOPPED)[:1])
+    told = _late(fleet) or _slow_steps(fleet) or _not_aligned(fleet) or _busy(fleet)
+    return stopped + told
 
 
 def _late(fleet: Fleet) -> str:
@@ -110,9 +116,20 @@ def _busy(fleet: Fleet) -> str:
         return f"no GPU work in these reports{_in_mpi(fleet)}"
     low, high = min(shares), max(shares)
     return (
-        f"GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
+        f"{_most_work(fleet)}GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
         f" (rank {shares[high]}); no collectives are matched and no steps found"
     )
+
+
+def _most_work(fleet: Fleet) -> str:
+    """The rank whose GPUs compute longer than those of the others; empty for none."""
+    place = SPLIT.index("compute")
+    busy = {m.rank: float(m.process.splits[:, place].mean()) for m in fleet.members if m.gpus}
+    worst, usual = max(busy, key=lambda rank: busy[rank]), float(np.median([*busy.values()]))
+    if not busy[worst] > usual * (1 + APART):
+        return ""
+    more = format_duration(round(busy[worst] - usual))
+    return f"rank {worst} computes {more} longer than the usual one; "
 
 
 def _in_mpi(fleet: Fleet) -> str:

@@ -122,11 +122,16 @@ def _match_notes(fleet: Fleet) -> list[str]:
             f"{unmatched:,} calls beyond the shortest rank's are not matched; where a capture began"
             " later on some ranks, the others are matched wrongly"
         )
-    return notes + _short_notes(fleet)
+    return notes + short_notes(fleet)
 
 
-def _short_notes(fleet: Fleet) -> list[str]:
-    """Which ranks made fewer calls than the others of their group, those that lack most first."""
+def short_notes(fleet: Fleet, least: float = 0.0) -> list[str]:
+    """Which ranks made fewer calls than the others of their group, those that lack most first.
+
+    Args:
+        fleet: the ranks.
+        least: part of the calls that must be lacking.
+    """
     ranks = [member.rank for member in fleet.members]
     lacking: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
     for group in fleet.collectives.groups:
@@ -138,6 +143,7 @@ def _short_notes(fleet: Fleet) -> list[str]:
         f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
         " before the others did, or captured for a shorter time"
         for (fewer, most, name), short in told[:_SHORT]
+        if fewer > least * most
     ]
 
 
@@ -170,25 +176,32 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     notes = _match_notes(fleet)
     if order:
-        notes = ["Held up: time that all others waited for this rank alone", *_short_notes(fleet)]
+        notes = ["Held up: time that all others waited for this rank alone", *short_notes(fleet)]
         if said := late_rank(fleet):
             notes.append(said)
     return cut(made("stragglers", "Stragglers", columns, notes), ask.top)
 
 
 def late_rank(fleet: Fleet) -> str:
-    """Who held the others up most, how much and why, in one line; empty where nobody did."""
+    """Who held the others up most, how much and why, in one line; empty where nobody did.
+
+    The second is named, too, where it cost them a fair part.
+    """
     matched = fleet.collectives
     blamed, held = blame(matched), matched.by_rank().held_up
     if not (cost := int(blamed.cost.sum())):
         return ""
-    worst = int(np.argmax(held))
-    cause = _cause(blamed.causes[worst] / max(blamed.causes[worst].sum(), 1))
-    return (
-        f"rank {fleet.members[worst].rank} cost the others"
-        f" {format_duration(int(blamed.cost[worst]))} of waiting,"
-        f" {blamed.cost[worst] / cost:.0%} of what single late ranks cost: {cause}"
-    )
+
+    def told(row: int) -> str:
+        cause = _cause(blamed.causes[row] / max(blamed.causes[row].sum(), 1))
+        return f"{blamed.cost[row] / cost:.0%} of what single late ranks cost: {cause}"
+
+    worst, *others = np.argsort(-held, kind="stable").tolist()
+    took = format_duration(int(blamed.cost[worst]))
+    text = f"rank {fleet.members[worst].rank} cost the others {took} of waiting, {told(worst)}"
+    if blamed.cost[others[0]] < _FAIR * cost:
+        return text
+    return f"{text}; rank {fleet.members[others[0]].rank} {told(others[0])}"
 
 
 def _cause(shares: NDArray[np.float64]) -> str | None:

@@ -213,8 +213,8 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
     off = [m.rank for m in members if not m.clock.aligned]
     used = [m for m in members if m.clock.aligned]
     drift, drifting = max(((abs(m.clock.drift), m.rank) for m in used), default=(0, 0))
-    if drift:
-        worst, rank = max((m.clock.residual or 0, m.rank) for m in used)
+    worst, rank = max(((m.clock.residual or 0, m.rank) for m in used), default=(0, 0))
+    if drift * max((m.lasted for m in used), default=0) > worst:
         notes.append(
             f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
             f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from nsys_tui.fleet.fleet import DEFAULT_BINS, Fleet
 from nsys_tui.model.table import Column, Table, Unit
@@ -45,6 +45,9 @@ def share_column(header: str) -> Column:
     return Column(header, Unit.PERCENT, 1)
 
 
+ALL_ROWS: Final = "more rows: --top 0 prints all"
+
+
 def made(name: str, title: str, columns: Columns, notes: list[str] | None = None) -> Table:
     """A table from pairs of column and values."""
     return Table(
@@ -56,7 +59,7 @@ def cut(table: Table, top: int | None) -> Table:
     """The first rows, and a note that says how many more there are."""
     if top is None or len(table) <= top:
         return table
-    more = f"and {len(table) - top:,} more rows: --top 0 prints all"
+    more = f"and {len(table) - top:,} {ALL_ROWS}"
     data = tuple(values[:top] for values in table.data)
     return Table(table.name, table.title, table.columns, data, (*table.notes, more))
 

@@ -9,6 +9,7 @@ import pytest
 from synth import Synth
 from unit.fleet.fleet_reports import STEP, US, Run
 
+from nsys_tui import cli
 from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.table_parts import Ask
@@ -41,6 +42,33 @@ def test_lateness_is_told_where_it_costs_the_others_time(
 ) -> None:
     paths = Late(ranks=2, steps=8, by=by).write(tmp_path)
     assert verdict(run_fleet(paths)).startswith(said)
+
+
+def test_of_two_that_hold_the_others_up_both_are_named(tmp_path: Path) -> None:
+    late = {(rank, step): 200 * US for step in range(8) for rank in (1, 3) if (step + rank) % 4 < 2}
+    told = verdict(run_fleet(Run(steps=8, slow=late).write(tmp_path)))
+    assert told.startswith("rank 3 cost the others ")
+    assert "; rank 1 " in told
+
+
+def test_who_stops_before_the_others_is_named_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = Run(steps=20).write(tmp_path)
+    Run(steps=12).write_rank(paths[2], 2)
+    assert cli.main(["fleet", *map(str, paths)]) == 0
+    out = capsys.readouterr().out
+    assert "verdict  rank 2 made 12 of 20 calls of ncclDevKernel_AllReduce" in out
+    assert out.count("rank 2 made 12 of 20") == 1
+    assert out.count("Held up: ") == 1
+
+
+def test_that_nothing_is_common_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [report(tmp_path / f"{n}.sqlite", n, 10**6) for n in range(2)]
+    assert cli.main(["fleet", *map(str, paths)]) == 0
+    assert capsys.readouterr().out.count("no collective that two ranks have in common") == 1
 
 
 def report(path: Path, rank: int, step: int, steps: int = 6) -> Path:
