@@ -116,8 +116,9 @@ def _busy(fleet: Fleet) -> str:
         return f"no GPU work in these reports{_in_mpi(fleet)}"
     low, high = min(shares), max(shares)
     return (
-        f"{_most_work(fleet)}GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
-        f" (rank {shares[high]}); no collectives are matched and no steps found"
+        f"{_most_work(fleet)}GPUs are busy {format_share(low, 1)} (rank {shares[low]})"
+        f" to {format_share(high, 1)} (rank {shares[high]});"
+        " no collectives are matched and no steps found"
     )
 
 

@@ -275,10 +275,15 @@ def _peer_launches(log: CallLog) -> dict[int, int]:
     pairwise = point_to_point(log.by_kind)
     if not pairwise.any():
         return {}
-    calls = log.select(pairwise)
-    _, places = factorise_rows([calls.communicator, calls.op_count])
-    communicators, counts = np.unique(places[:, 0], return_counts=True)
-    return dict(zip(communicators.tolist(), counts.tolist(), strict=True))
+    found: dict[int, int] = {}
+    reached: dict[int, int] = {}
+    for calls in log.parts(pairwise):
+        for one, rows in rows_by(calls.communicator):
+            counts = calls.op_count[rows].astype(np.int64)
+            begun = np.diff(counts, prepend=reached.get(one, int(counts[0]) - 1)) != 0
+            found[one] = found.get(one, 0) + int(begun.sum())
+            reached[one] = int(counts[-1])
+    return found
 
 
 def describe_all(calls: Calls, rows: NDArray[np.intp]) -> list[tuple[str, int]]:

@@ -68,7 +68,8 @@ class _Found:
         self._index = index
         self._member = {result.communicators[m].rank: m for m in members}
         self._rows = {
-            rank: np.flatnonzero(self._calls.communicator == m) for rank, m in self._member.items()
+            rank: np.flatnonzero(self._calls.communicator == m).astype(np.int32)
+            for rank, m in self._member.items()
         }
         stuck = not any(self._calls.op_count[rows].any() for rows in self._rows.values())
         self._by_order = stuck

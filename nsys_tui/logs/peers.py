@@ -8,8 +8,8 @@ what waits for that rank is a consequence and no finding of its own.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,16 +18,16 @@ from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container
 
     from numpy.typing import NDArray
 
     from nsys_tui.logs.calls import Calls
 
-Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.intp]]"
+Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.int32]]"
 """Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
-MOST_CALLS: Final = 300_000
+MOST_CALLS: Final = 3_000_000
 """Calls of one communicator that are played through; of more only counts and types are compared."""
 
 
@@ -44,32 +44,12 @@ class Odd(NamedTuple):
     """Whether its ranks met again behind it: else the other end may only not have come to it."""
 
 
-@dataclass(slots=True)
-class _Launch:
-    """Calls of one rank that start together."""
-
-    rows: list[int]
-    partners: list[tuple[int, int]] = field(default_factory=list)
-    """(rank, launch) of the other end of each call."""
-    missing: Sequence[int] = ()
-    """Calls whose other end nobody makes."""
-    meeting: Sequence[tuple[int, int]] = ()
-    """(rank, launch) of all who make its collective, itself too; one list for all of them."""
-    left: int = 0
-    """Ends that it still waits for."""
-
-    def needs(self) -> Iterator[tuple[int, int]]:
-        """All launches that must have begun before it ends."""
-        yield from self.partners
-        yield from self.meeting
-
-
 @dataclass(frozen=True, eq=False)
 class Peers:
     """The calls of one communicator, by rank."""
 
     calls: Calls
-    rows_of: dict[int, NDArray[np.intp]]
+    rows_of: dict[int, NDArray[np.int32]]
     """All calls of each rank of it in the logs, in order."""
     stuck_counter: bool
     """Whether opCount stays 0, so that it does not tell which calls start together."""
@@ -77,7 +57,7 @@ class Peers:
     def odd(self) -> list[Odd]:
         """What does not fit."""
         sends, receives = self._ends()
-        other = np.full(len(self.calls), UNKNOWN)
+        other = np.full(len(self.calls), UNKNOWN, np.int32)
         found = []
         for pair in sorted(sends.keys() & receives.keys()):
             if not all(rank in self.rows_of for rank in pair):
@@ -104,11 +84,11 @@ class Peers:
                 receives[peer, rank] = mine[self._is(mine, ("Recv",))]
         return sends, receives
 
-    def _is(self, rows: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.bool_]:
+    def _is(self, rows: NDArray[np.int32], names: Container[str]) -> NDArray[np.bool_]:
         codes = [i for i, op in enumerate(self.calls.ops) if op in names]
         return np.isin(self.calls.op[rows], codes)
 
-    def _unlike(self, sent: NDArray[np.intp], received: NDArray[np.intp]) -> list[Odd]:
+    def _unlike(self, sent: NDArray[np.int32], received: NDArray[np.int32]) -> list[Odd]:
         """The first pair of calls that differ: those behind it may only be shifted by it."""
         count, kind = self.calls.count, self.calls.datatype
         unlike = (count[sent] != count[received]) | (kind[sent] != kind[received])
@@ -124,145 +104,175 @@ class Peers:
     def _said(self, row: int) -> tuple[int, int]:
         return int(self.calls.count[row]), int(self.calls.datatype[row])
 
-    def _one_sided(self, other: NDArray[np.int64]) -> list[Odd]:
+    def _one_sided(self, other: NDArray[np.int32]) -> list[Odd]:
         """Without knowing which calls start together: the first lone call of each rank."""
         alone = [self._lacking(rows, other)[:1].tolist() for rows in self.rows_of.values()]
         met = {row: self._met_behind(row, other) for rows in alone for row in rows}
         return _together(self.calls, met, ())
 
-    def _met_behind(self, row: int, other: NDArray[np.int64]) -> bool:
+    def _met_behind(self, row: int, other: NDArray[np.int32]) -> bool:
         """Whether the other rank took part in what this one sent or received later."""
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
         met = other[self.rows_of[rank][self.rows_of[rank] > row]]
         return rank == peer or bool((self.calls.rank[met[met >= 0]] == peer).any())
 
-    def _lacking(self, rows: NDArray[np.intp], other: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _lacking(self, rows: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
         """Calls whose other end should be in the logs and is not."""
         alone = rows[self._is(rows, ("Send", "Recv")) & (other[rows] == UNKNOWN)]
         here: NDArray[np.bool_] = np.isin(self.calls.root[alone], [*self.rows_of])
         return np.asarray(alone[here], np.intp)
 
-    def _launches(self, rank: int) -> list[_Launch]:
-        rows = self.rows_of[rank]
-        counts = self.calls.op_count[rows]
-        starts = np.flatnonzero(np.diff(counts, prepend=counts[:1] - 1))
-        return [_Launch(part.tolist()) for part in np.split(rows, starts[1:].tolist())]
-
-    def _play(self, other: NDArray[np.int64]) -> list[Odd]:
+    def _play(self, other: NDArray[np.int32]) -> list[Odd]:
         """Plays the launches through, and looks where ranks are held."""
-        launches = {rank: self._launches(rank) for rank in self.rows_of}
-        number = np.zeros(len(self.calls), np.int64)
-        for mine in launches.values():
-            for i, launch in enumerate(mine):
-                number[launch.rows] = i
-        self._link(launches, number, other)
-        reached = _run(launches)
-        held = {
-            rank: launches[rank][at] for rank, at in reached.items() if at < len(launches[rank])
-        }
-        alone = {
-            row: self._passed(row, launches[rank][reached[rank] + 1 :])
-            for rank, launch in held.items()
-            for row in launch.missing
-        }
-        waiting = tuple(launch.rows[0] for launch in held.values() if not launch.missing)
+        play = self._launches(other)
+        lone = {at: play.lone(at) for at in play.held.values()}
+        alone = {row: self._passed(row, play, at) for at, rows in lone.items() for row in rows}
+        waiting = tuple(int(play.calls_of(at)[0]) for at, rows in lone.items() if not rows)
         if alone:
             return _together(self.calls, alone, waiting)
-        if held and not self._only_behind(held, reached):
-            return [Odd("order", waiting)]
-        return []
+        return [Odd("order", waiting)] if play.held and not play.only_behind() else []
 
-    def _passed(self, row: int, later: Sequence[_Launch]) -> bool:
+    def _passed(self, row: int, play: _Play, at: int) -> bool:
+        """Whether the rank of a lone call met the one that it lacks in a later launch."""
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
-        return rank == peer or any(peer == one for launch in later for one, _ in launch.needs())
+        return rank == peer or play.meets_later(at, [*self.rows_of].index(peer))
 
-    def _link(
-        self,
-        launches: dict[int, list[_Launch]],
-        number: NDArray[np.int64],
-        other: NDArray[np.int64],
-    ) -> None:
-        """Tells each launch which others it needs."""
-        ops = self.calls.ops
-        meetings: list[list[tuple[int, int]]] = []
-        for rank, mine in launches.items():
-            met = 0
-            missing = set(self._lacking(self.rows_of[rank], other).tolist())
-            for i, launch in enumerate(mine):
-                collective = False
-                for row in launch.rows:
-                    name = ops[int(self.calls.op[row])]
-                    collective |= name not in POINT_TO_POINT
-                    if other[row] != UNKNOWN:
-                        end = int(other[row])
-                        launch.partners.append((int(self.calls.rank[end]), int(number[end])))
-                    elif row in missing:
-                        launch.missing = (*launch.missing, row)
-                if collective:
-                    if met == len(meetings):
-                        meetings.append([])
-                    meetings[met].append((rank, i))
-                    launch.meeting = meetings[met]
-                    met += 1
+    def _launches(self, other: NDArray[np.int32]) -> _Play:
+        """What starts together, and which others each needs."""
+        rows = np.concatenate([*self.rows_of.values()])
+        sizes = [*map(len, self.rows_of.values())]
+        own = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        begins = np.ones(len(rows), np.bool_)
+        begins[1:] = (np.diff(self.calls.op_count[rows]) != 0) | (np.diff(own) != 0)
+        start = np.append(np.flatnonzero(begins), len(rows)).astype(np.int32)
+        number = np.empty(len(self.calls), np.int32)
+        number[rows] = np.cumsum(begins, dtype=np.int32) - 1
+        end, owner = other[rows], own[start[:-1]]
+        lone = (end == UNKNOWN) & self._is(rows, ("Send", "Recv"))
+        lone &= np.isin(self.calls.root[rows], [*self.rows_of])
+        collective = np.logical_or.reduceat(~self._is(rows, POINT_TO_POINT), start[:-1])
+        meeting = np.full(len(owner), UNKNOWN, np.int32)
+        for rank in range(len(self.rows_of)):
+            mine = np.flatnonzero(collective & (owner == rank))
+            meeting[mine] = np.arange(len(mine))
+        partner = np.where(end == UNKNOWN, np.int32(UNKNOWN), number[end])
+        return _Play(rows, start, owner, partner, lone, meeting)
 
-    @staticmethod
-    def _only_behind(held: dict[int, _Launch], reached: dict[int, int]) -> bool:
+
+@dataclass(frozen=True, eq=False)
+class _Play:
+    """Launches, those of one rank after those of another: calls of a rank that start together."""
+
+    rows: NDArray[np.int32]
+    """Calls in the order of the launches."""
+    start: NDArray[np.int32]
+    """Place in ``rows`` of the first call of each launch; at last their number."""
+    owner: NDArray[np.int32]
+    """Rank of each launch, counted from 0."""
+    partner: NDArray[np.int32]
+    """Launch of the other end of each call of ``rows``; -1 for none."""
+    missing: NDArray[np.bool_]
+    """Calls of ``rows`` whose other end nobody makes."""
+    meeting: NDArray[np.int32]
+    """Which collective of its rank a launch makes; -1 for none."""
+
+    @cached_property
+    def first(self) -> list[int]:
+        """The first launch of each rank; at last their number."""
+        ranks = int(self.owner.max(initial=UNKNOWN)) + 1
+        return [int(at) for at in np.searchsorted(self.owner, np.arange(ranks + 1))]
+
+    @cached_property
+    def held(self) -> dict[int, int]:
+        """The launch at which each rank stands that cannot make all of its calls."""
+        last = self.first[1:]
+        return {i: at for i, at in enumerate(self.reached) if at < last[i]}
+
+    @cached_property
+    def _meetings(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Launches by the collective that they make, and where those of each begin."""
+        made = np.flatnonzero(self.meeting >= 0)
+        which = self.meeting[made]
+        edges = np.append(0, np.cumsum(np.bincount(which)))
+        return made[np.argsort(which, kind="stable")], edges
+
+    def _meeting(self, launch: int) -> list[int]:
+        """All launches that make its collective, itself too."""
+        which, (order, edges) = int(self.meeting[launch]), self._meetings
+        return [] if which < 0 else order[edges[which] : edges[which + 1]].tolist()
+
+    def _span(self, launch: int) -> slice:
+        return slice(int(self.start[launch]), int(self.start[launch + 1]))
+
+    def calls_of(self, launch: int) -> NDArray[np.int32]:
+        """Its calls."""
+        return self.rows[self._span(launch)]
+
+    def lone(self, launch: int) -> list[int]:
+        """Its calls whose other end nobody makes."""
+        found: list[int] = self.calls_of(launch)[self.missing[self._span(launch)]].tolist()
+        return found
+
+    def meets_later(self, launch: int, rank: int) -> bool:
+        """Whether its own rank has a later launch that needs one of another rank."""
+        last = self.first[int(self.owner[launch]) + 1]
+        later = self.partner[self.start[launch + 1] : self.start[last]]
+        if (self.owner[later[later >= 0]] == rank).any():
+            return True
+        theirs = self.meeting[self.first[rank] : self.first[rank + 1]].max(initial=UNKNOWN)
+        mine = self.meeting[launch + 1 : last]
+        return bool((mine[mine >= 0] <= theirs).any())
+
+    def only_behind(self) -> bool:
         """Whether every chain of waiting ends at a rank that has made all of its calls."""
-        for start in held:
-            rank, seen = start, set[int]()
-            while rank in held and rank not in seen:
+        for begun in self.held:
+            rank, seen = begun, set[int]()
+            while rank in self.held and rank not in seen:
                 seen.add(rank)
-                waits_for = (peer for peer, i in held[rank].needs() if reached[peer] < i)
-                rank = next(waits_for, UNKNOWN)
+                at = self.held[rank]
+                needs = [*self.partner[self._span(at)].tolist(), *self._meeting(at)]
+                owners = ((end, int(self.owner[end])) for end in needs if end >= 0)
+                rank = next((own for end, own in owners if self.reached[own] < end), UNKNOWN)
             if rank in seen:
                 return False
         return True
 
+    @cached_property
+    def reached(self) -> list[int]:
+        """Starts every rank's launches in turn: the launch at which each came to a stop."""
+        ends = np.add.reduceat((self.partner >= 0) | self.missing, self.start[:-1], dtype=np.int32)
+        left, begun = (ends + (self.meeting >= 0)).data, bytearray(len(ends))
+        start, partner, owner = self.start.data, self.partner.data, self.owner.data
+        come = np.diff(self._meetings[1]).tolist()
+        meeting, reached, last = self.meeting.data, self.first[:-1], self.first[1:]
+        ready = [at for at, end in zip(reached, last, strict=True) if at < end]
 
-def _run(launches: dict[int, list[_Launch]]) -> dict[int, int]:
-    """Starts every rank's launches in turn; returns the one at which each came to a stop."""
-    reached = dict.fromkeys(launches, 0)
-    for mine in launches.values():
-        for launch in mine:
-            launch.left = len(launch.partners) + len(launch.missing) + bool(launch.meeting)
-    begun: set[tuple[int, int]] = set()
-    come: dict[tuple[int, int], int] = defaultdict(int)
-    ready = [(rank, 0) for rank in launches]
-    while ready:
-        here = rank, at = ready.pop()
-        if at >= len(launches[rank]):
-            continue
-        launch = launches[rank][at]
-        begun.add(here)
-        for partner in launch.partners:
-            if partner in begun:
-                launch.left -= 1
-                if partner != here:
-                    _met(launches, partner, reached, ready)
-        if launch.meeting:
-            come[launch.meeting[0]] += 1
-            if come[launch.meeting[0]] == len(launch.meeting):
-                for one in launch.meeting:
-                    _met(launches, one, reached, ready)
-        if not launch.left and reached[rank] == at:
-            reached[rank] = at + 1
-            ready.append((rank, at + 1))
-    return reached
+        def go_on(at: int) -> None:
+            """A rank that stands at a launch leaves it where that waits for nothing more."""
+            rank = owner[at]
+            if not left[at] and reached[rank] == at:
+                reached[rank] = at + 1
+                if at + 1 < last[rank]:
+                    ready.append(at + 1)
 
-
-def _met(
-    launches: dict[int, list[_Launch]],
-    place: tuple[int, int],
-    reached: dict[int, int],
-    ready: list[tuple[int, int]],
-) -> None:
-    """One end that a launch waits for has begun."""
-    rank, at = place
-    launch = launches[rank][at]
-    launch.left -= 1
-    if not launch.left and reached[rank] == at:
-        reached[rank] = at + 1
-        ready.append((rank, at + 1))
+        while ready:
+            at = ready.pop()
+            begun[at] = 1
+            for place in range(start[at], start[at + 1]):
+                end = partner[place]
+                if end >= 0 and begun[end]:
+                    left[at] -= 1
+                    if end != at:
+                        left[end] -= 1
+                        go_on(end)
+            if meeting[at] >= 0:
+                come[meeting[at]] -= 1
+                if not come[meeting[at]]:
+                    for one in self._meeting(at):
+                        left[one] -= 1
+                        go_on(one)
+            go_on(at)
+        return reached
 
 
 def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) -> list[Odd]:
