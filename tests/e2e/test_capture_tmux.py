@@ -104,7 +104,7 @@ def test_from_p_to_the_opened_report(
 ) -> None:
     terminal = at(home, columns, lines, opened)
     terminal.start(str(report))
-    terminal.until("1 Overview")
+    terminal.until("1 Over")
     terminal.press("p")
     terminal.until("JOB/sh")
     terminal.press("Enter")
@@ -130,7 +130,7 @@ def test_killed_in_mid_fetch_and_taken_up_by_one_key(
     config.write_text(config.read_text().replace('"40000000"', '"400000000"'))
     terminal = at(home, 100, 30, opened)
     terminal.start(str(report))
-    terminal.until("[1 Overview]")
+    terminal.until("[1 Over")
     terminal.press("p")
     terminal.until("JOB/sh")
     terminal.press("Enter")

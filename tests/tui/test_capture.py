@@ -73,7 +73,7 @@ async def test_profile_again_is_filled_in_from_the_report(report: Path) -> None:
     async with running(report, size=(100, 45)) as pilot:
         await press(pilot, "p")
         body = text(pilot)
-        assert "[9 Capture]" in body
+        assert "[9 Cap" in body
         assert "sh -c 'echo [red]hello'" in body
         assert "--trace=cuda,nvtx" in body
         assert "sesame" not in body
@@ -126,7 +126,7 @@ async def test_a_capture_runs_and_its_report_opens(report: Path, stand_in: None)
         await press(pilot, "o")
         app: Any = pilot.app
         assert len(app.sessions) == 2
-        assert "[1 Overview]" in text(pilot)
+        assert "[1 Over" in text(pilot)
         (record,) = Store().all()
         assert record.program == ("sh", "-c", "echo [red]hello")
         assert record.repeats
@@ -188,7 +188,7 @@ async def test_the_new_report_is_laid_beside_the_old_one(report: Path, stand_in:
         await press(pilot, "p", "enter", "c")
         app: Any = pilot.app
         assert app.session.path.name == "sh.sqlite"
-        assert "[7 Compare]" in text(pilot)
+        assert "[7 C" in text(pilot)
         assert "A: first.sqlite   B: sh.sqlite" in text(pilot)
 
 

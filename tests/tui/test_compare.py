@@ -69,7 +69,7 @@ async def test_frame_tells_verdict_figures_and_changes(
         assert len(lines) == size[1]
         assert {len(line) for line in lines} == {size[0]}
         assert lines[0].rstrip().endswith("A vs B")
-        assert "7 Compare" in lines[1]
+        assert "7 C" in lines[1]
         assert lines[2].startswith("+- Compare  A: before.sqlite   B: after.sqlite ---")
         assert "aligned on: step -+" in lines[2]
         assert lines[3].startswith("| better: mean wall per step -")
@@ -163,7 +163,7 @@ async def test_run_noise_and_further_runs_decide_the_verdict(runs: dict[str, Pat
 async def test_enter_on_a_timeline_opens_it(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "enter", "tab", "enter")
-        assert "[2 Timeline]" in rows(pilot)[1].replace("[2 Time]", "[2 Timeline]")
+        assert "[2 Time" in rows(pilot)[1]
         assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite [after.sqlite]")
         assert pilot.app.state.window is not None  # type: ignore[attr-defined]
 

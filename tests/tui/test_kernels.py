@@ -62,7 +62,7 @@ async def test_the_wheel_scrolls_a_table(demo: Path) -> None:
 
 async def test_kernels_at_80x24_look_like_the_drawing(demo: Path) -> None:
     lines = await frame(demo, (80, 24), "3")
-    assert lines[1].startswith("1 Over 2 Time [3 Kernels] 4 NVTX")
+    assert lines[1].startswith("1 Over 2 Time [3 Kern] 4 NVTX")
     assert lines[2].startswith("+- > Kernels 33 of 33  group: name")
     assert lines[2].rstrip("-+ ").endswith("sort: total desc")
     assert lines[3].split() == ["|", "%", "total", "v", "calls", "avg", "p99", "when", "name", "|"]

@@ -56,7 +56,7 @@ async def test_icicle_is_left_heavy_and_shows_shares(report: Path, size: tuple[i
     async with running(report, size=size) as pilot:
         await press(pilot, "6")
         lines = rows(pilot)
-        assert ("[6 Stacks]" if size[0] == 80 else "[ 6 Stacks ]") in lines[1]
+        assert ("[6 Stack]" if size[0] == 80 else "[ 6 Stacks ]") in lines[1]
         assert lines[3].startswith("|all 100% -")
         assert lines[4].startswith("|step 100% -")
         fwd, bwd = lines[5].index("fwd 70%"), lines[5].index("bwd 30%")

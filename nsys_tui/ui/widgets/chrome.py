@@ -13,29 +13,21 @@ from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, tab_key
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual import events
     from textual.timer import Timer
     from textual.visual import VisualType
 
-    from nsys_tui.ui.keymap import Action
+    from nsys_tui.ui.keymap import Action, ScreenSpec
 
 
 MESSAGE_SECONDS = 4.0
 """How long a message stands in the footer."""
 
 
-LONG: Final = 0
-"""Stands for the whole name of a screen; other numbers are letters of its short one."""
-TAB_FORMS: Final = (
-    (LONG, LONG, LONG, " ", "  "),
-    (LONG, LONG, LONG, "", "  "),
-    (LONG, LONG, LONG, "", " "),
-    (LONG, 4, 4, "", " "),
-    (LONG, 4, None, "", " "),
-    (4, 3, None, "", " "),
-)
-"""Letters of the current tab, of the others, of those with a function key (None: the key alone);
-blanks inside the brackets, blanks between."""
+TAB_SPACES: Final = ((" ", "  "), ("", "  "), ("", " "))
+"""Blanks inside the brackets and between two tabs, the widest first."""
 
 
 class Line(KeepsDrawing):
@@ -86,7 +78,7 @@ class TabLine(Line):
         self.targets: list[tuple[int, int, str]] = []
 
     def render(self) -> VisualType:
-        """``[1 Overview] 2 Time 3 Kern``; with room, all names in full."""
+        """``1 Over [2 Time] 3 Kern``; with room, all names in full."""
         current = str(self._shown[0]) if self._shown else ""
         text, self.targets = Content(""), []
         labels, gap = tab_labels(current, self.size.width)
@@ -111,20 +103,46 @@ def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
         current: name of the screen in front; it has a tab even without a key.
         width: cells of the line.
     """
-    tabs = [(spec, tab_key(spec).upper()) for spec in SCREENS]
-    tabs = [(spec, key) for spec, key in tabs if key or spec.name == current]
-    for own, other, far, pad, gap in TAB_FORMS:
-        labels = []
-        for spec, key in tabs:
-            mine = spec.name == current
-            form = own if mine else far if spec.name in FUNCTION_KEYS else other
-            text = "" if form is None else spec.long if form == LONG else spec.short[:form]
-            label = f"{pad}{f'{key} {text}'.strip()}{pad}"
-            label = f"[{label}]" if mine else f" {label} " if pad else label
-            labels.append((spec.name, label))
-        if sum(len(label) for _, label in labels) + len(gap) * (len(labels) - 1) <= width:
+    tabs = [spec for spec in SCREENS if tab_key(spec) or spec.name == current]
+    texts = {spec.name: spec.long for spec in tabs}
+    for pad, gap in TAB_SPACES:
+        labels = _labels(tabs, texts, current, pad)
+        if _width(labels, gap) <= width:
+            return labels, gap
+    for name, text in _shorter(tabs, current):
+        texts[name] = text
+        labels = _labels(tabs, texts, current, "")
+        if _width(labels, gap) <= width:
             break
     return labels, gap
+
+
+def _shorter(tabs: list[ScreenSpec], current: str) -> Iterator[tuple[str, str]]:
+    """Names to shorten one after another: what gains most first, the tab in front last."""
+    others = sorted((spec for spec in tabs if spec.name != current), key=_gain, reverse=True)
+    yield from ((spec.name, spec.short) for spec in others)
+    yield from ((spec.name, spec.short) for spec in tabs if spec.name == current)
+    yield from ((spec.name, "") for spec in others if spec.name in FUNCTION_KEYS)
+    yield from ((spec.name, spec.short[:3]) for spec in others if spec.name not in FUNCTION_KEYS)
+
+
+def _gain(spec: ScreenSpec) -> int:
+    return len(spec.long) - len(spec.short)
+
+
+def _labels(
+    tabs: list[ScreenSpec], texts: dict[str, str], current: str, pad: str
+) -> list[tuple[str, str]]:
+    labels = []
+    for spec in tabs:
+        label = f"{pad}{f'{tab_key(spec).upper()} {texts[spec.name]}'.strip()}{pad}"
+        label = f"[{label}]" if spec.name == current else f" {label} " if pad else label
+        labels.append((spec.name, label))
+    return labels
+
+
+def _width(labels: list[tuple[str, str]], gap: str) -> int:
+    return sum(len(label) for _, label in labels) + len(gap) * (len(labels) - 1)
 
 
 class KeyLine(Line):

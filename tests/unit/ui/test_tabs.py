@@ -25,4 +25,10 @@ def test_every_tab_is_seen_at_every_width(current: str, width: int) -> None:
 def test_names_are_whole_where_there_is_room() -> None:
     assert dict(chrome.tab_labels("kernels", 160)[0])["kernels"] == "[ 3 Kernels ]"
     assert dict(chrome.tab_labels("kernels", 120)[0])["stalls"] == "5 Stalls"
-    assert dict(chrome.tab_labels("kernels", 80)[0])["stalls"] == "5 Stal"
+    assert dict(chrome.tab_labels("kernels", 100)[0])["stalls"] == "5 Stalls"
+    narrow = dict(chrome.tab_labels("kernels", 80)[0])
+    assert (narrow["stalls"], narrow["fleet"], narrow["kernels"]) == (
+        "5 Stall",
+        "F7 Fleet",
+        "[3 Kern]",
+    )
