@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs import (
     benchmark_tables,
+    mlperf,
     mpi,
     plugins,
     pytorch,
@@ -21,6 +22,7 @@ from nsys_tui.logs import (
 )
 from nsys_tui.logs.benchmark_tables import BenchmarkTables
 from nsys_tui.logs.grammar import FRONT
+from nsys_tui.logs.mlperf import MlperfLines
 from nsys_tui.logs.mpi import MpipLines
 from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
@@ -46,6 +48,7 @@ _WORDS: Final = tuple(
             *WORDS,
             *servers.WORDS,
             *benchmark_tables.WORDS,
+            *mlperf.WORDS,
             *mpi.WORDS,
             *plugins.WORDS,
             *pytorch.WATCHDOG_WORDS,
@@ -63,6 +66,7 @@ class OtherLines:
         self._path = path
         self.benchmarks = BenchmarkTables(file)
         self.mpip = MpipLines(file)
+        self.mlperf = MlperfLines(file)
         self.plugins = PluginLines()
         self.watchdogs = WatchdogLines(file)
         self.dumps: list[Dump] = []
@@ -108,7 +112,7 @@ class OtherLines:
         inside = self.mpip.inside or self.servers.in_result
         if not inside and not any(word in text for word in self._words):
             return False
-        if self.mpip.add(_bare(text)):
+        if self.mpip.add(_bare(text)) or self.mlperf.add(text, line):
             return True
         found = self._trainers.add(text, line, glued=glued)
         found |= self._bars.add(text, line)
@@ -124,6 +128,7 @@ class OtherLines:
             self._dumped = None
         shown = self._bars.done()
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals
+        self.totals += self.mlperf.totals()
         steps = self._trainers.steps + self._bars.steps(self.totals)
         self.steps = sorted(steps, key=lambda one: one.line)
 

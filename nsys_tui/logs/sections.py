@@ -77,11 +77,15 @@ class Section:
     def table(self, answer: LogAnswer) -> Table:
         """What people see."""
         every = self.rows(answer)
-        rows = list(islice(every, answer.top) if self.longest else every)
-        notes = [*self.notes(answer, rows), *self._more(answer, every, len(rows))]
+        rows = islice(every, answer.top) if self.longest else every
+        if self.notes is not _no_notes:
+            rows = list(rows)
         columns = tuple(column for column in self.columns if column.header)
-        values = tuple([_shown(one, row, answer.result) for row in rows] for one in columns)
-        said = notes if rows or notes else [self.none]
+        values = _columns(columns, rows, answer.result)
+        size = len(values[0])
+        shown = rows if isinstance(rows, list) else ()
+        notes = [*self.notes(answer, shown), *self._more(answer, every, size)]
+        said = notes if size or notes else [self.none]
         return Table(self.name, self.title, columns, values, tuple(said))
 
     def _more(self, answer: LogAnswer, every: Iterable[Any], shown: int) -> list[str]:
@@ -89,6 +93,19 @@ class Section:
             return []
         total = len(every) if isinstance(every, list) else self.count(answer) if self.count else 0
         return [f"{total - shown:,} more {self.longest} (--top)"] * (total > shown)
+
+
+def _columns(
+    columns: Sequence[Column], rows: Iterable[Any], result: LogResult
+) -> tuple[list[Any], ...]:
+    """Columns of rows that are made one after another; equal values once."""
+    found: tuple[list[Any], ...] = tuple([] for _ in columns)
+    known: dict[Any, Any] = {}
+    for row in rows:
+        for one, values in zip(columns, found, strict=True):
+            value = _shown(one, row, result)
+            values.append(known.setdefault(value, value) if type(value) in (int, str) else value)
+    return found
 
 
 def _shown(one: Column, row: Any, result: LogResult) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from statistics import mean, median
@@ -414,3 +415,33 @@ def test_what_a_launcher_puts_before_lines_changes_no_table(tmp_path: Path, fron
         for found in ("benchmarks", "mpip", "run_totals"):
             assert getattr(dressed, found) == getattr(bare, found), (name, found)
         assert bare.benchmarks or bare.mpip or bare.run_totals
+
+
+def event(key: str, ms: int, value: object = None, **metadata: object) -> str:
+    told = {"namespace": "", "time_ms": ms, "key": key, "value": value, "metadata": metadata}
+    return f"0: :::MLLOG {json.dumps(told)}"
+
+
+def test_mlperf_tells_intervals_and_rates_whose_unit_it_tells(tmp_path: Path) -> None:
+    lines = [
+        event("run_start", 1_000),
+        *(
+            event(f"block_{what}", 1_000 + 4_000 * at, samples_count=300 * at)
+            for at in range(3)
+            for what in (("stop", "start") if at else ("start",))
+        ),
+        event("tracked_stats", 9_000, {"throughput": 14214.659, "note": "x"}, step=600),
+        event("eval_stop", 9_500),
+        ":::MLLOG {torn",
+        event("run_stop", 61_000, status="success"),
+    ]
+    result = read(tmp_path, lines)
+    (total,) = result.run_totals
+    assert (total.format, total.line, total.step_ns) == ("mlperf", 1, None)
+    assert dict(total.values) == {
+        "block s": "median of 2: 4",
+        "block samples/s": "median of 2: 75",
+        "throughput (no unit told)": "14214.7",
+        "run s": "60",
+    }
+    assert result.step_lines == ()
