@@ -258,6 +258,18 @@ def slow_step(path: Path, reads: int = 0) -> Synth:
     return synth.osrt("read", 110 * MS, 110 * MS + reads) if reads else synth
 
 
+def uneven_steps(path: Path) -> Synth:
+    """One step takes a third longer, where others differ by a fifth."""
+    synth = bare(path)
+    start = 0
+    for step in range(STEPS):
+        end = start + (13 * MS if step == 11 else (9 + step % 3) * MS)
+        synth.nvtx(f"step {step}", start, end)
+        synth.launch(f"k{step}", call=(start, start + 9), gpu=(start + 10, end), grid=FULL)
+        start = end
+    return synth
+
+
 def reading_step(path: Path) -> Synth:
     return slow_step(path, reads=30 * MS)
 
@@ -493,7 +505,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.fetching: "idle, I/O: poll",
     programs.far_memory: "slow Host-to-Device copies",
     programs.growing_softmax: "",
-    programs.halo: "idle, in MPI_Sendrecv",
+    programs.halo: "idle, MPI: MPI_Sendrecv",
     programs.handing_over: "idle, lock: while loader runs decode_jpeg",
     programs.held_up: "",
     programs.late_helper: "idle, lock: pthread_cond_wait",
@@ -511,7 +523,13 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.stages: "idle, its stream waits for GPUs by turns",
     programs.ticking: "",
     programs.throttled: "kernels of GPU 0 slow down",
-    programs.waiting_for_ranks: "idle, in MPI_Waitall",
+    programs.waiting_for_ranks: "idle, MPI: MPI_Waitall",
+    programs.ranges_of_mpi: "idle, MPI: MPI_Waitall",
+    programs.ranges_alike: "idle, host compute",
+    programs.one_beside: "idle, lock: while indexer runs",
+    programs.two_beside: "idle, lock: pthread_mutex_lock",
+    programs.blocking: "launches that wait for their kernels",
+    programs.other_link: "slow Host-to-Device copies on GPU 1",
     programs.woken: "idle, lock: while reader is in read",
     programs.woken_by_nobody: "idle, lock: pthread_cond_wait",
     flushed: "",
@@ -529,6 +547,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
 }
 """What a verdict names first as worth fixing, empty for nothing."""
 PLANTED: Final = {
+    "blocking_launches": Planted((programs.blocking,), (programs.blocking_half, tiny_launches)),
     "dominant_kernel": Planted((one_kernel,), (steps,)),
     "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
     "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
@@ -547,8 +566,12 @@ PLANTED: Final = {
         (alternating,), (alternating_full, alternating_late, alternating_by_events)
     ),
     "shared_gpus": Planted((programs.by_turns,), (programs.beside,)),
-    "slow_copies": Planted((pageable_slow, programs.far_memory), (all_alike,)),
-    "slow_steps": Planted((slow_step,), (steps, programs.logging, programs.autotuning)),
+    "slow_copies": Planted(
+        (pageable_slow, programs.far_memory, programs.other_link), (all_alike, programs.other_model)
+    ),
+    "slow_steps": Planted(
+        (slow_step,), (uneven_steps, steps, programs.logging, programs.autotuning)
+    ),
     "slowing_kernels": Planted(
         (programs.throttled, programs.growing_softmax), (programs.two_phases, steps)
     ),

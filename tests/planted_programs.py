@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from machine import FULL, MS, US, Machine
+from synth import Synth
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from synth import Synth
 
 
 def decoding(path: Path) -> Synth:
@@ -375,6 +374,89 @@ def waiting_for_ranks(path: Path) -> Synth:
         run.report.mpi("MPI_Waitall", run.now, run.now + 4 * MS, "wait")
         for _ in range(4):
             run.off("poll", MS)
+    return run.report
+
+
+def ranges_of_mpi(path: Path, domain: str = "MPI") -> Synth:
+    """The same by an nsys that writes MPI calls as ranges; the thread is on a CPU meanwhile."""
+    run = Machine(path)
+    run.report.sched(0, True).domain(3, domain)
+    for _ in range(20):
+        run.layers(4)
+        run.wait()
+        run.report.nvtx("MPI_Waitall", run.now, run.now + 4 * MS, domain=3)
+        run.now += 4 * MS
+    return run.report
+
+
+def ranges_alike(path: Path) -> Synth:
+    return ranges_of_mpi(path, "solver")
+
+
+def one_beside(path: Path, others: tuple[str, ...] = ("indexer",)) -> Synth:
+    """The launching thread waits for a lock while other threads of it are on a CPU."""
+    run = Machine(path)
+    for tid, name in enumerate(others, 30):
+        run.report.thread(tid, name)
+    for _ in range(20):
+        for tid in range(30, 30 + len(others)):
+            run.report.sched(run.now + US, True, tid=tid, cpu=tid)
+            run.report.sched(run.now + 4 * MS, False, tid=tid, cpu=tid)
+        run.off("pthread_mutex_lock", 4 * MS)
+        run.layers(4)
+        run.wait()
+    return run.report
+
+
+def two_beside(path: Path) -> Synth:
+    return one_beside(path, ("indexer", "decoder"))
+
+
+def blocking(path: Path, every: int = 1) -> Synth:
+    """Each launch, or one of so many, returns when its kernel is done."""
+    run = Machine(path)
+    for number in range(400):
+        run.launch(f"k{number % 5}", 40 * US)
+        if number % every == 0:
+            call, kernel = (run.report.rows[table][-1] for table in _LAUNCHED)
+            run.now = call["end"] = kernel["end"] + 5 * US
+        run.now += 8 * US
+    return run.report
+
+
+_LAUNCHED = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL")
+
+
+def blocking_half(path: Path) -> Synth:
+    return blocking(path, 2)
+
+
+def other_link(path: Path, model: str = "Test GPU") -> Synth:
+    """Two GPUs upload batches of one size, the second one at less than half the rate."""
+    synth = Synth(path).process(10, "train").gpu(0).gpu(1, model)
+    for gpu, rate in ((0, 24), (1, 9)):
+        for number in range(10):
+            begun, size = number * 30 * MS, 120_000_000 + 4096 * number
+            until = begun + size // rate
+            synth.memcpy(begun, until, bytes=size, src="pinned", device=gpu)
+            synth.kernel(f"k{number}", until, begun + 30 * MS, device=gpu, grid=FULL)
+    return synth
+
+
+def other_model(path: Path) -> Synth:
+    return other_link(path, "Other GPU")
+
+
+def pausing(path: Path, every: int = 8) -> Synth:
+    """In one of so many steps the host computes for longer than the GPU works in it."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for step in range(24):
+        since = run.now
+        run.layers(2)
+        run.wait()
+        run.now += 40 * MS if step % every == every - 1 else 0
+        run.named(f"train step {step}", since)
     return run.report
 
 

@@ -107,6 +107,11 @@ class Scheduling:
     def __init__(self, report: Report) -> None:
         self._report = report
 
+    @property
+    def threads(self) -> Int64:
+        """The globalTid of each thread with switches."""
+        return np.array([*self._switches], np.int64)
+
     def thread(self, global_tid: int) -> ThreadStates:
         """The states of one thread: switches where it has any, else samples."""
         switches = self._switches.get(global_tid)

@@ -137,6 +137,21 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     return f"{who} {fit(seen.name, 20)}"
 
 
+def alone(case: Case, thread: int, waits: Intervals) -> str:
+    """The one other thread of the process that the scheduler had on a CPU through most waits.
+
+    Returns:
+        its name; empty where none or several were.
+    """
+    work, lasted = case.stalls.work.scheduling, intervals.total(*waits)
+    ran = [
+        other
+        for other in work.threads[beside(thread, work.threads)].tolist()
+        if 2 * intervals.overlap_length(work.thread(other).running, waits) > lasted
+    ]
+    return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
+
+
 def keeps_a_rate(waits: Intervals) -> bool:
     """Whether waits end at a fixed rate, however long each was: the program paces itself."""
     period, lasted = np.diff(waits[1]), waits[1] - waits[0]

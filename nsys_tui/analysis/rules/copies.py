@@ -48,6 +48,10 @@ _BUS: Final = ((9, 55.0), (8, 26.0), (6, 13.0))
 
 PCI Express 5, 4 and 3 with 16 lanes, less what its protocol takes.
 """
+_OTHER_GPUS: Final = (
+    "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
+)
+"""What to do about a GPU all of whose copies are slower than those of GPUs of its model."""
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -196,7 +200,7 @@ def _around_mpi(case: Case, rows: Rows) -> bool:
 def slow_copies(case: Case, arguments: Arguments) -> Result:
     """Large copies at less than half the rate that the fastest tenth of either direction reaches.
 
-    The bus is as quick in both.
+    The bus is as quick in both, and for each GPU of a model.
     """
     ops, rows = case.report.operations, large_copies(case)
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
@@ -204,7 +208,8 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     enough = np.bincount(group, minlength=len(kinds)) >= _FEWEST
     by_kind = rows_of_codes(group, len(kinds))
     best = np.array([np.quantile(rate[own], _FAST) for own in by_kind], np.float64) * enough
-    best = np.array([best[kinds[:, 0] == place].max() for place in kinds[:, 0]], np.float64)
+    model = np.array([device.name or device.label for device in case.report.devices])[kinds[:, 0]]
+    best = np.array([best[model == own].max() for own in model], np.float64)
     slow = (100 * rate < arguments.number("below") * best[group]) & enough[group]
     more = (ops.durations(rows) - ops.bytes[rows] / np.maximum(best, 1e-9)[group]) * slow
     lost = np.bincount(group, more, len(kinds))
@@ -215,7 +220,7 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(lost[used])])
-        late, fast = rows[slow & (group == top)], rows[~slow & (ops.device[rows] == kinds[top, 0])]
+        late, fast = rows[slow & (group == top)], rows[~slow & (model == model[top])[group]]
         found = _slow(case, late, fast, float(best[top]), int(lost[top]))
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
@@ -242,15 +247,22 @@ def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Fi
     """Slow copies of one direction, and why as far as it is recorded."""
     ops = case.report.operations
     place, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
-    every = len(late) + int((ops.copy_kind[fast] == kind).sum())
-    told = ops.bytes[late].sum() / ops.durations(late).sum()
-    why, advice = _reason(case, late, fast)
+    told = _rate(ops.bytes[late].sum() / ops.durations(late).sum())
+    what, advice = f"{DIRECTIONS[kind]} copies", _OTHER_GPUS
+    own = fast[ops.device[fast] == place]
+    if len(own):
+        every = len(late) + int((ops.copy_kind[own] == kind).sum())
+        why, advice = _reason(case, late, own)
+        of = f"{units.format_count(len(late))} of {units.format_count(every)} large"
+        title = f"{of} {what} run at {told}, others at {_rate(best)}: {why}"
+    else:
+        whole, others = (case.device_labels(ops.device[rows].tolist()) for rows in (late, fast))
+        title = f"large {what} of {whole} run at {told}, those of {others} at {_rate(best)}"
     return case.finding(
         "slow_copies",
-        f"{units.format_count(len(late))} of {units.format_count(every)} large"
-        f" {DIRECTIONS[kind]} copies run at {_rate(told)}, others at {_rate(best)}: {why}",
+        title,
         advice,
-        subject=f"slow {DIRECTIONS[kind]} copies",
+        subject=f"slow {what}",
         saved_ns=min(lost, exposed_ns(case, place)),
         window=longest_of(ops, late),
         place=place,

@@ -161,6 +161,11 @@ _SLOWED: Final = Certainty(
 )
 
 CERTAINTY: Final = {
+    "blocking_launches": Certainty(
+        _INFERRED,
+        "the host may be too slow to launch ahead, and a tool may make launches wait",
+        _TWICE,
+    ),
     "cuda_memcpy_async": _NEEDED,
     "cuda_memcpy_sync": _NEEDED,
     "cuda_memset_sync": Certainty(

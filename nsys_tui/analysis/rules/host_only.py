@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
 
 _ADVICE: Final = {
+    Cause.MPI: "see which rank comes late to it, or work on meanwhile by non-blocking calls",
     Cause.LOCK: "see which thread it waits for meanwhile",
     Cause.IO: "read or write ahead, in larger pieces, or on another thread",
     Cause.SLEEP: "wait for the event itself instead of sleeping",
@@ -41,7 +42,7 @@ _ADVICE: Final = {
 }
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
-_STATES: Final = {Cause.HOST: "on a CPU", Cause.API: "in a call"}
+_STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
 _WORTH: Final = 0.1
 """Part of the time from which a range is a finding."""
 _MOST: Final = 3
@@ -273,8 +274,6 @@ def _advice(case: Case, state: State) -> str:
         return NO_CALL
     if state.cause is Cause.IO and WAITS.match(state.name):
         return AWAITED
-    if state.name.startswith("MPI_"):
-        return "see which rank comes late to it, or work on meanwhile by non-blocking calls"
     if state.cause is Cause.NOTHING:
         options = [OPTIONS[kind] for kind in _TELLING if case.report.lacks(kind) == explain(kind)]
         record = " ".join(options).replace("nvtx --trace=", "nvtx,")

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.intervals import Intervals
 
 
-_IN_SYSTEM: Final = (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT)
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
 _UNPRICED: Final = (*_NOT_KNOWN, *words.QUEUED, Cause.PROFILER)
 """Causes of which nobody can tell what the program could save; without the profiler, nothing."""
@@ -144,7 +143,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     most = case.base_ns
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
-    elif said.hidden_by_work and advice not in words.OTHERS:
+    elif said.hidden_by_work and advice not in words.OTHERS and not _is_rare(case, gaps):
         most = case.busy_ns(place)
     label = case.device_labels([place]) + (" and others" if several else "")
     return case.finding(
@@ -199,21 +198,20 @@ def _told(
     if _serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
-    if cause in _IN_SYSTEM and (call := _of_mpi(case, gaps, lost)):
-        return f", in {fit(call, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
     if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     waits = cause in (Cause.LOCK, Cause.SLEEP) or words.WAITS.match(what)
     if waits and (other := awaited.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
+    if waits and (other := awaited.alone(case, _thread(case, gaps), lost)):
+        other = fit(other, _PLACE_CELLS)
+        return f", {cause.label}: while {other} runs", Confidence.INFERRED, words.LATE_THREAD
     if cause is Cause.LOCK and any(found := awaited.waker(case, _thread(case, gaps), lost)):
         other, call = (fit(name, _PLACE_CELLS) for name in found)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
-    if cause is Cause.API and what.startswith("MPI_"):
-        return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not _are_long(case, gaps):
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
@@ -234,6 +232,13 @@ def _told(
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
 
 
+def _is_rare(case: Case, gaps: Gaps) -> bool:
+    """Whether few of the named steps lose nearly all of it: the others get on without."""
+    time = np.cumsum(-np.sort(-gaps.idle))
+    few = int(np.searchsorted(time, _NEARLY * time[-1])) + 1
+    return case.has_named_steps and _FEW * few <= len(case.iterations)
+
+
 def _host(
     case: Case, gaps: Gaps, lost: Intervals, inside: str, advice: str
 ) -> tuple[str, Confidence, str]:
@@ -241,7 +246,9 @@ def _host(
     thread = _thread(case, gaps)
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
-    if wait := _emptied_by(case, gaps, thread):
+    if _is_rare(case, gaps):
+        advice = words.PAUSES
+    elif wait := _emptied_by(case, gaps, thread):
         advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
@@ -273,15 +280,6 @@ def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) ->
         return awaited.by_requests(case, _thread(case, gaps), lost)
     waits = cause is Cause.IO and words.WAITS.match(what) is not None
     return waits and awaited.is_asked(case, _thread(case, gaps))
-
-
-def _of_mpi(case: Case, gaps: Gaps, lost: Intervals) -> str:
-    """The MPI call in which the thread sits through most of some calls of the system."""
-    calls = case.stalls.work.thread(_thread(case, gaps)).by_class.get(Cause.API)
-    if calls is None:
-        return ""
-    name = _name(case, calls.longest(*lost, mostly=True), lost[1] - lost[0])
-    return name if name.startswith("MPI_") else ""
 
 
 def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
@@ -366,6 +364,9 @@ def _are_long(case: Case, gaps: Gaps) -> bool:
 
 
 _NAME_CELLS: Final = 22
+_NEARLY: Final = 0.9
+_FEW: Final = 4
+"""So many times as many steps as gaps with nearly all of the time: these are pauses."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 _SOON_NS: Final = 30_000

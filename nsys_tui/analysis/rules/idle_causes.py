@@ -42,6 +42,8 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
 EMPTIED: Final = "launch ahead: {} empties the queue before the host computes"
+PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
+"""What to do about what the host computes in few of the steps alone."""
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
@@ -62,6 +64,11 @@ CAUSES: Final = {
     Cause.ALLOCATION: Words(
         "allocate once before, reuse the memory, and free at the end",
         "the call may wait for GPU work that would be waited for anyway",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.MPI: Words(
+        "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)",
+        "the message itself takes time, too, and copies of the GPU's memory may be part of it",
         "nsys-tui stalls REPORT",
     ),
     Cause.LOCK: _in_system(
@@ -143,10 +150,7 @@ SPREAD: Final = (
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
 )
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
-RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
-OTHERS: Final = (AWAITED, LATE_THREAD, RANKS)
-"""Advice on waits for others, which take no time where those are quick."""
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",
@@ -164,3 +168,5 @@ BY_DOING: Final = {
     Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
+OTHERS: Final = (AWAITED, LATE_THREAD, BY_DOING[Doing.POLLS], BY_DOING[Doing.COMPILES])
+"""Advice on what takes no time where others are quick, or code is compiled before."""

@@ -117,7 +117,7 @@ _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
     "exposed_communication": ("gpu_imbalance", "gpu_idle"),
     "exposed_copies": ("slow_copies", "memsets"),
-    "gpu_idle": ("frequent_allocation",),
+    "gpu_idle": ("frequent_allocation", "blocking_launches"),
     "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),

@@ -1,4 +1,4 @@
-"""Our rules on kernels that are too small for their launches, or for the GPU alone."""
+"""Our rules on kernels too small for their launches or for the GPU alone, or waited for by them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 _NAME_CELLS: Final = 24
+_NEARLY_ALL: Final = 0.9
+_NEXT_NS: Final = 1_000_000
+"""A launch that comes later after a kernel waits for something else, too."""
 
 
 @rule(
@@ -110,6 +113,63 @@ def _between(case: Case, rows: Rows, place: int) -> Intervals:
 
 
 @rule(
+    "Launches that wait for their kernels",
+    advice="Each launch returns only when its kernel is done, so the GPU idles until the next one:"
+    " unset CUDA_LAUNCH_BLOCKING, which is meant for debugging.",
+    nothing="Launches return before their kernels are done.",
+    parameters=(
+        Parameter("shortest", 10.0, "leave out shorter kernels, in us"),
+        Parameter("count", 20, "so many launches count"),
+    ),
+)
+def blocking_launches(case: Case, arguments: Arguments) -> Result:
+    """Kernels during all of which the call that launches them goes on; told if nine of ten are so.
+
+    What could be saved is the idle time from each to the next, up to 1 ms, as far as the GPU's work
+    can hide it.
+    """
+    api, ops = case.report.api, case.report.operations
+    shortest = 1000 * arguments.number("shortest")
+    rows = case.where(
+        lambda rows: (ops.durations(rows) >= shortest) & (ops.kind[rows] == OpKind.KERNEL)
+    )
+    calls = case.report.calls[rows]
+    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    blocked = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
+    many = int(blocked.sum()) >= max(arguments.count("count"), _NEARLY_ALL * len(rows))
+    rows = rows[blocked & many]
+    codes, names = regroup(ops.name[rows], ops.shown)
+    count = np.bincount(codes, minlength=len(names))
+    order, hidden = cut(np.argsort(-count, kind="stable"), arguments)
+    columns = (
+        (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("Kernel"), [names[code] for code in order.tolist()]),
+    )
+    return Result(columns, _blocked(case, rows) if len(rows) else (), hidden=hidden)
+
+
+def _blocked(case: Case, rows: Rows) -> list[Finding]:
+    ops = case.report.operations
+    place = int(np.bincount(ops.device[rows]).argmax())
+    rows = rows[ops.device[rows] == place]
+    apart = ops.start[rows[1:]] - ops.end[rows[:-1]]
+    near = np.flatnonzero((apart > 0) & (apart <= _NEXT_NS))
+    lost = case.idle_part(place, (ops.end[rows[near]], ops.start[rows[near + 1]]))
+    idle = intervals.total(*lost)
+    return case.finding(
+        "blocking_launches",
+        f"{units.format_count(len(rows))} launches return only when their kernel is done:"
+        f" {case.device_labels([place])} idle {units.format_duration(idle)} after them",
+        "unset CUDA_LAUNCH_BLOCKING, or whatever makes each launch wait, so that launches queue up",
+        subject="launches that wait for their kernels",
+        saved_ns=min(idle, case.busy_ns(place)),
+        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        place=place,
+        lost=lost,
+    )
+
+
+@rule(
     "Streams whose kernels never run together",
     advice="Kernels on other streams would fit beside these and were launched in time: create the"
     " streams with cudaStreamNonBlocking, or keep work off the default stream.",
@@ -121,8 +181,8 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
     """Pairs of neighbouring kernels on two streams that could have run together, and did not.
 
     The second was launched before the first began, waits for no event, and both grids together
-    leave SMs empty. What could be saved is the shorter of each pair, at most what the streams
-    but the longest one take.
+    leave SMs empty. What could be saved is at most what the streams but the longest one take,
+    and the shorter of each pair where no default stream parts the others, too.
     """
     ops = case.report.operations
     firsts, seconds = _pairs(case)
@@ -174,11 +234,10 @@ def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[F
     firsts, seconds = firsts[mine], seconds[mine]
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     rows = np.union1d(firsts, seconds)
-    time = ops.durations(rows)
-    by_stream = sums(ops.stream[rows], time, len(ops.streams))
-    # Without the default stream's those before and after it run together, too, where there is room.
-    together = time * (1 - filled(case, rows)) if by_default else lost
-    saved = min(int(together.sum()), int(by_stream.sum() - by_stream.max()))
+    by_stream = sums(ops.stream[rows], ops.durations(rows), len(ops.streams))
+    # Without the default stream's those before and after it run together, too.
+    saved = int(by_stream.sum() - by_stream.max())
+    saved = saved if by_default else min(saved, int(lost.sum()))
     why = "one is the default stream" if by_default else "nothing recorded orders them"
     worst = int(np.argmax(lost))
     streams = np.count_nonzero(by_stream)

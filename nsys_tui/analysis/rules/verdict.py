@@ -10,8 +10,9 @@ import numpy as np
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.idle_causes import MEANT
+from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.sampled import Doing
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import column, columns, data
@@ -32,6 +33,7 @@ COMMUNICATION: Final = "communication"
 COPIES: Final = "memory copies"
 HOST: Final = "launch and host"
 REQUESTS: Final = "waits for requests or a tick"
+RANKS: Final = "waits for other ranks (MPI)"
 DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
@@ -79,22 +81,25 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     # What graph launches alone fill; where copies run beside them, both would count.
     busy[GRAPHS] = max(0, whole - idle - sum(busy.values()))
     by_cause = _idle_by_cause(case)
+    polled = sum(one.stake_ns for one in findings if one.advice == BY_DOING[Doing.POLLS])
     found = busy | {
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
         REQUESTS: sum(one.stake_ns for one in findings if one.advice in MEANT),
+        RANKS: by_cause[Cause.MPI] + polled,
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
         SHORT: max(0, idle - sum(by_cause)),
         EDGES: by_cause[-1],
     }
-    found[REQUESTS] = min(found[HOST], found[REQUESTS])
-    found[HOST] -= found[REQUESTS]
+    for waits in (RANKS, REQUESTS):
+        found[waits] = min(found[HOST], found[waits])
+        found[HOST] -= found[waits]
     found[UNKNOWN] = max(0, whole - sum(found.values()))
     listed = [Part(name, ns, ns / whole) for name, ns in found.items() if ns]
     return sorted(listed, key=lambda part: -part.ns)
 
 
 def _idle_by_cause(case: Case) -> list[int]:
-    """Idle time within the time looked at by the cause of its gap; launch-bound runs are latency.
+    """Idle time within the time looked at by its causes; launch-bound runs are latency.
 
     The last is that at the edges, which counts as far as other GPUs work meanwhile.
     """
@@ -103,7 +108,11 @@ def _idle_by_cause(case: Case) -> list[int]:
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
     cause = np.where(gaps.outside, len(Cause), cause)
-    return [int(inside[cause == one].sum()) for one in range(len(Cause) + 1)]
+    mixed = gaps.shares.any(axis=1) & (cause == gaps.cause)
+    part = (inside / np.maximum(gaps.end - gaps.start, 1))[mixed]
+    found = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
+    found[: len(SHARES)] += part @ gaps.shares[mixed]
+    return [round(ns) for ns in found.tolist()]
 
 
 def bound_line(found: Sequence[Part]) -> str:

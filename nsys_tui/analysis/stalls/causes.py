@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.kinds import Kind
+from nsys_tui.model.kinds import MPI, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, UInt8
+    from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, Ranges, UInt8
     from nsys_tui.model.report import Report
 
 
@@ -32,19 +32,20 @@ class Cause(IntEnum):
     ALLOCATION = 4
     SYNC = 5
     COPY = 6
-    LOCK = 7
-    IO = 8
-    SLEEP = 9
-    OSRT = 10
-    API = 11
-    HOST = 12
-    OFF_CPU = 13
-    NOTHING = 14
-    PEER = 15
-    PROCESS = 16
-    EVENT = 17
-    STREAM = 18
-    UNKNOWN = 19
+    MPI = 7
+    LOCK = 8
+    IO = 9
+    SLEEP = 10
+    OSRT = 11
+    API = 12
+    HOST = 13
+    OFF_CPU = 14
+    NOTHING = 15
+    PEER = 16
+    PROCESS = 17
+    EVENT = 18
+    STREAM = 19
+    UNKNOWN = 20
 
     @property
     def key(self) -> str:
@@ -65,6 +66,7 @@ _KEYS: Final = {
     Cause.ALLOCATION: "allocation or free",
     Cause.SYNC: "sync call",
     Cause.COPY: "blocking or pageable copy",
+    Cause.MPI: "MPI",
     Cause.LOCK: "lock",
     Cause.IO: "I/O",
     Cause.SLEEP: "sleep",
@@ -170,8 +172,8 @@ def api_classes(report: Report) -> UInt8:
 def host_event_classes(events: HostEvents) -> UInt8:
     """The class of every other host event: uint8 [n].
 
-    Overhead is the profiler's or, where its name says so, CUDA's own loading and compiling; MPI and
-    library calls count as other API calls; system calls as none.
+    Overhead is the profiler's or, where its name says so, CUDA's own loading and compiling; library
+    calls as other API calls; system calls as none.
     """
     classes = np.full(len(events), NO_CLASS, np.uint8)
     by_name = np.array([_overhead_class(name) for name in events.names], np.uint8)
@@ -183,8 +185,18 @@ def host_event_classes(events: HostEvents) -> UInt8:
         elif kind == Kind.CUDA_OVERHEAD:
             classes[rows] = _overhead_by_type(events.overhead[rows], by_name[events.name[rows]])
         elif kind != Kind.SYSCALL:
-            classes[rows] = Cause.API
+            classes[rows] = Cause.MPI if kind in MPI else Cause.API
     return classes
+
+
+def range_classes(ranges: Ranges) -> UInt8:
+    """The class of every range: uint8 [n]; older nsys writes MPI calls as ranges of a domain."""
+    found = np.full(len(ranges), NO_CLASS, np.uint8)
+    domains = np.array([domain.name == "MPI" for domain in ranges.domains], bool)
+    if domains.any():
+        calls = np.array([name.startswith("MPI_") for name in ranges.names], bool)
+        found[domains[ranges.domain] & calls[ranges.name]] = Cause.MPI
+    return found
 
 
 _OVERHEAD_TYPES: Final = {

@@ -10,11 +10,13 @@ import numpy as np
 
 from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.stalls.causes import (
+    NO_CLASS,
     SHARES,
     Cause,
     api_classes,
     host_event_classes,
     osrt_classes,
+    range_classes,
 )
 from nsys_tui.analysis.thread_states import ByThread, Scheduling
 from nsys_tui.analysis.window import clipped
@@ -202,8 +204,13 @@ class HostWork:
             report.host_events: host_event_classes(report.host_events),
             report.api: self.api_classes,
             osrt: osrt_classes(osrt),
+            report.ranges: range_classes(report.ranges),
         }
-        return tuple(_Source(events, codes, ByThread(events)) for events, codes in classes.items())
+        return tuple(
+            _Source(events, codes, self._ranges if events is report.ranges else ByThread(events))
+            for events, codes in classes.items()
+            if (codes != NO_CLASS).any()
+        )
 
     @cached_property
     def _ranges(self) -> ByThread:

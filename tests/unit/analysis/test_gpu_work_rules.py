@@ -161,7 +161,7 @@ FIRST = {
     "cloverleaf-a100-2024.5": ("gpu_idle", "GPU 3 idle 12.52 ms in 24 gaps"),
     "cuda-graph-2025.5": ("warm_up", "at first use of code"),
     "many-kernels-2025.5": ("small_copies", "3,829 small copies, most 4 B Device-to-Host"),
-    "mpi-nvtx-callchains-2022.2": ("gpu_idle", "719.3 ms in 5 gaps, host compute: main"),
+    "mpi-nvtx-callchains-2022.2": ("gpu_idle", "545.7 ms in 5 gaps, host compute: main"),
     "no-metadata-old": ("gpu_idle", "GPU 0 idle 3.766 ms in 33 gaps, host compute"),
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": (
