@@ -547,7 +547,9 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
 }
 """What a verdict names first as worth fixing, empty for nothing."""
 PLANTED: Final = {
-    "blocking_launches": Planted((programs.blocking,), (programs.blocking_half, tiny_launches)),
+    "blocking_launches": Planted(
+        (programs.blocking,), (programs.blocking_half, programs.slow_launches, tiny_launches)
+    ),
     "dominant_kernel": Planted((one_kernel,), (steps,)),
     "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
     "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),

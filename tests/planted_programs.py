@@ -427,6 +427,16 @@ def blocking(path: Path, every: int = 1) -> Synth:
 _LAUNCHED = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL")
 
 
+def slow_launches(path: Path) -> Synth:
+    """Launch calls of 60 us, in which a kernel of 12 us begins and ends."""
+    run = Machine(path)
+    for number in range(400):
+        corr, start = run.report.next_correlation(), run.now + 8 * US
+        run.report.kernel(f"k{number % 5}", start, start + 12 * US, corr=corr, grid=FULL)
+        run.call("cudaLaunchKernel_v7000", 60 * US, corr)
+    return run.report
+
+
 def blocking_half(path: Path) -> Synth:
     return blocking(path, 2)
 

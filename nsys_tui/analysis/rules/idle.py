@@ -206,7 +206,7 @@ def _told(
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if waits and (other := awaited.alone(case, _thread(case, gaps), lost)):
         other = fit(other, _PLACE_CELLS)
-        return f", {cause.label}: while {other} runs", Confidence.INFERRED, words.LATE_THREAD
+        return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     if cause is Cause.LOCK and any(found := awaited.waker(case, _thread(case, gaps), lost)):
         other, call = (fit(name, _PLACE_CELLS) for name in found)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD

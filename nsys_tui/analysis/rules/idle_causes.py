@@ -144,6 +144,7 @@ MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
 """Advice on idle time that is no fault, and what the verdict says of it."""
 CHILD: Final = "start that process ahead of time, or keep one running for the next time"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
+RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"
 NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
