@@ -156,10 +156,10 @@ def _short_work(model: TimelineModel) -> str:
     if span is None or model.home is None:
         return ""
     if (few := model.trace.few) is not None and model.view.window is None:
-        return f"shown: {few}; 0: the whole trace, ) ( steps on and back"
+        return f"shown: {few}; 0: all, ) ( steps on and back"
     work, whole = format_duration(span[1] - span[0]), format_duration(hi - lo)
     if model.view.window is None:
-        return f"shown: GPU work, {work} of {whole}; 0: the whole trace"
+        return f"shown: GPU work, {work} of {whole}; 0: all"
     if model.view.window == model.everything:
         return f"GPU work takes {work} of {whole}: f fits it"
     return ""

@@ -7,6 +7,7 @@ it is quick (400 actions and terms: 1 to 4 ms): entries that say so are also fou
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,8 +74,9 @@ def _rank(text: str, detail: str, words: Sequence[str]) -> int | None:
     first = words[0]
     if text == " ".join(words):
         return 0
+    whole = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text) is not None
     if text.startswith(first) or detail == first:
-        return 1
+        return 2 - whole
     if any(part.startswith(first) for part in text.replace("_", " ").split()):
-        return 2
-    return 3
+        return 4 - whole
+    return 5

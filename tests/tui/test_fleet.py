@@ -68,7 +68,8 @@ async def test_the_map_follows_the_table_and_the_table_the_map(ranks: list[Path]
         await pilot.press("f7")
         await settled(pilot)
         heat = pilot.app.screen.query_one(HeatPane)
-        await pilot.press("down", "down")
+        assert heat.row == 2, "the rank that the verdict names"
+        await pilot.press("up", "up", "down", "down")
         await settled(pilot)
         assert heat.row == 2
         heat.focus()
@@ -227,7 +228,7 @@ async def test_the_cursor_stays_on_its_rank_while_others_come(ranks: list[Path])
         app: Any = pilot.app
         await pilot.press("f7")
         await settled(pilot)
-        await pilot.press("down")
+        await pilot.press("home", "down")
         assert ">    2 node1" in text(pilot)
         app.sessions.append(Session(ranks[0]))
         app.sync()

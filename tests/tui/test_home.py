@@ -62,6 +62,19 @@ async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Pa
     )
 
 
+async def test_reports_named_after_ranks_are_offered_as_one_run(folder: Path) -> None:
+    ranks = [
+        (folder / name).rename(folder / f"rank{n}.sqlite")
+        for n, name in enumerate(("a.sqlite", "b.sqlite"))
+    ]
+    async with home(folder) as pilot:
+        assert "all 2 ranks: who holds the others up" in rows(pilot)[2]
+        await pilot.press("enter")
+    choice = cast("HomeApp", pilot.app).choice
+    assert choice is not None
+    assert (choice.paths, choice.screen) == (tuple(ranks), "fleet")
+
+
 @pytest.mark.parametrize(
     ("typed", "chosen"),
     [

@@ -198,7 +198,7 @@ async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
         await pilot.press("2")
         await settled(pilot)
         screen = pilot.app.front  # type: ignore[attr-defined]
-        assert "shown: steps 4-8 of 40; 0: the whole trace" in text(pilot)
+        assert "shown: steps 4-8 of 40; 0: all" in text(pilot)
         assert screen.model.window.start < starts[3] < starts[8] <= screen.model.window.end
         assert screen.state.window is None, "nothing was asked for"
         await pilot.press("0")
@@ -215,7 +215,7 @@ async def test_a_long_session_opens_on_its_work_and_the_rest_is_one_key_away() -
     async with running(path) as pilot:
         await pilot.press("2")
         await settled(pilot)
-        assert "shown: GPU work, 299.9 ms of 119.4 s; 0: the whole trace" in text(pilot)
+        assert "shown: GPU work, 299.9 ms of 119.4 s; 0: all" in text(pilot)
         assert "60.0965-60.4264 s" in text(pilot)
         await pilot.press("0")
         await settled(pilot)

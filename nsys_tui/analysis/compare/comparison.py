@@ -132,7 +132,12 @@ class Comparison:
 
     @property
     def largest(self) -> list[Row]:
-        """The three largest changes that are told: of GPU work and idle time, else of calls."""
+        """The three largest changes that are told: of GPU work and idle time, else of calls.
+
+        None of reports that have nothing in common.
+        """
+        if nothing_in_common(self.a, self.b):
+            return []
         rows = [row for key in ("kernels", "copies", "stalls") for row in self.groups[key]]
         rows = rows or [row for key in OF_HOST for row in self.groups[key]]
         told = [row for row in rows if row.verdict.told and row.delta]

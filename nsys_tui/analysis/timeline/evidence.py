@@ -96,8 +96,8 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
     if finding.saved_ns:
         facts.append(("could save", format_duration(finding.saved_ns)))
     facts += [
-        ("advice", finding.advice),
         ("finding", finding.title),
+        ("advice", finding.advice),
         ("severity", str(finding.severity)),
         ("rule", finding.rule),
         ("known", str(finding.confidence)),
@@ -108,4 +108,4 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
         facts.append(("but", finding.doubt))
     if finding.settle:
         facts.append(("settle by", finding.settle.replace("REPORT", report.name)))
-    return Facts(f"finding: {finding.title}", tuple(facts))
+    return Facts(f"finding: {finding.subject}", tuple(facts))

@@ -36,7 +36,7 @@ from nsys_tui.model.events import (
 )
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import RawRow
-from nsys_tui.units import format_bytes, format_count, format_duration
+from nsys_tui.units import format_bytes, format_count, format_duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -257,14 +257,39 @@ def _range(
     yield ("thread", report.thread_name(int(ranges.threads[ranges.thread[row]])))
     if domain := ranges.domains[int(ranges.domain[row])].name:
         yield ("domain", domain)
-    if isinstance(ranges, Ranges) and ranges.open[row]:
-        yield ("open", "never closed: counted to the end of the capture")
-    if isinstance(ranges, Ranges) and (category := int(ranges.nvtx_category[row])):
-        yield ("category", str(category))
+    if isinstance(ranges, Ranges):
+        yield from _launched_in(report, ranges, row)
+        if ranges.open[row]:
+            yield ("open", "never closed: counted to the end of the capture")
+        if category := int(ranges.nvtx_category[row]):
+            yield ("category", str(category))
     for name in PAYLOADS:
         if (value := raw.get(name)) is not None:
             yield ("payload", value.hex(" ")[:120] if isinstance(value, bytes) else str(value))
     yield from _path_facts(report, ranges, row)
+
+
+def _launched_in(report: Report, ranges: Ranges, row: int) -> Iterator[Fact]:
+    """The GPU work that the range's thread launched in it, wherever that ran later."""
+    if not report.loaded("api"):
+        return
+    api, ops = report.api, report.operations
+    inside = slice(*np.searchsorted(api.start, (ranges.start[row], ranges.end[row])))
+    own = api.threads[api.thread[inside]] == ranges.threads[ranges.thread[row]]
+    calls = inside.start + np.flatnonzero(own & (api.correlation[inside] >= 0))
+    if not len(calls):
+        return
+    work = np.flatnonzero(np.isin(ops.correlation, api.correlation[calls]))
+    process = api.thread_process[api.thread[calls[0]]]
+    work = work[ops.processes[ops.process[work]] == process]
+    if len(work):
+        start, end = ops.start[work], ops.end[work]
+        total, spread = (end - start).sum(), end.max() - start.min()
+        yield (
+            "GPU work",
+            f"{format_duration(int(total))} in {plural(len(work), 'operation')}, within"
+            f" {format_duration(int(spread))}",
+        )
 
 
 def _sync(report: Report, syncs: Syncs, row: int) -> Iterator[Fact]:

@@ -28,7 +28,7 @@ Built: TypeAlias = "tuple[Sequence[Line], Sequence[object]]"
 
 
 MOST: Final = 3
-"""Lines of a verdict; one less on a low screen."""
+"""Lines of a verdict."""
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 
 
@@ -238,9 +238,9 @@ class Verdict(LinePane, can_focus=False):
         """Shows it."""
 
         def build(width: int) -> list[Line]:
-            most, lines = MOST - self.screen.has_class("-short"), wrapped(text, width - 1)
-            if len(lines) > most:
-                lines[most - 1 :] = [wrapped(lines[most - 1], width - 4)[0] + " .."]
+            lines = wrapped(text, width - 1)
+            if len(lines) > MOST:
+                lines[MOST - 1 :] = [wrapped(lines[MOST - 1], width - 4)[0] + " .."]
             self.styles.height = max(1, len(lines))
             return [[(f" {line}", BOLD)] for line in lines]
 

@@ -323,6 +323,7 @@ def test_nothing_in_common_is_not_comparable_and_says_why(tmp_path: Path) -> Non
     found = pair(tmp_path, Run(), other)
     assert found.verdict is Verdict.UNKNOWN
     assert "no kernel and no NVTX range of A occurs in B" in found.judgement.reason
+    assert found.largest == [], "none of them is told beside it"
     assert {(row.kind, row.words) for row in found.groups["kernels"]} == {
         ("new", "new"),
         ("gone", "gone"),

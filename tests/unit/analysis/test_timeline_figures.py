@@ -28,6 +28,7 @@ from nsys_tui.analysis.timeline.tracks import arrange
 from nsys_tui.demo.report import make_report
 from nsys_tui.model.lanes import Lane, cell_edges
 from nsys_tui.reader import open_report
+from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -387,6 +388,34 @@ def test_facts_of_a_collective_tell_waiting_from_transfer(tmp_path: Path) -> Non
     first, last = (dict(facts_of(report, report.operations, n, "short", str).facts) for n in (0, 1))
     assert (first["waited"], first["transfer"]) == ("600 ns for GPU 1", "200 ns")
     assert (last["waited"], last["transfer"]) == ("not: it came last", "200 ns")
+
+
+def test_facts_of_a_range_give_the_gpu_work_that_its_thread_launched_in_it(
+    demo: Path, report: Report
+) -> None:
+    named = [report.ranges.names[code] for code in report.ranges.name]
+    row = named.index("Train step 2")
+    tid = int(report.ranges.threads[report.ranges.thread[row]])
+    begin, end = int(report.ranges.start[row]), int(report.ranges.end[row])
+    tables = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET"))
+    work = [
+        times
+        for table in tables
+        for times in query(
+            demo,
+            f"SELECT k.start, k.end FROM {table} k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r"
+            " ON r.correlationId = k.correlationId AND r.globalTid >> 24 = k.globalPid >> 24"
+            " WHERE r.globalTid = ? AND r.start >= ? AND r.start < ?",
+            tid,
+            begin,
+            end,
+        )
+    ]
+    told = dict(facts_of(report, report.ranges, row, "short", str).facts)["GPU work"]
+    total = format_duration(sum(end - start for start, end in work))
+    spread = format_duration(max(end for _, end in work) - min(start for start, _ in work))
+    assert len(work) > 10
+    assert told == f"{total} in {format_count(len(work))} operations, within {spread}"
 
 
 def test_facts_of_a_range_give_its_payload_and_of_a_call_its_stack(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ def test_names_of_kernels_are_found_by_words_alone() -> None:
     assert texts("void exp") == ["void exposed_communication_kernel"]
 
 
+def test_a_whole_word_comes_before_words_that_begin_with_it() -> None:
+    runs = [Entry(f"run-{n}.sqlite", "here") for n in (175, 17)]
+    assert [entry.text for entry in matching(runs, "run-17")] == ["run-17.sqlite", "run-175.sqlite"]
+
+
 def test_one_letter_or_a_sentence_is_no_reason_to_search_loosely() -> None:
     many = [Entry(f"a line of the list {n}", loose=True) for n in range(50)]
     assert matching(many, "q") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
@@ -227,12 +228,18 @@ class FleetScreen(TableScreen[Shown]):
         self._show_map()
 
     def _show_ranks(self, found: Shown, note: str) -> None:
-        """Another table; the cursor stays on its rank, or goes to the report in front."""
-        here = self._identity(self.table.row)
+        """Another table; the cursor stays on its rank, or goes to the report in front.
+
+        From there it goes to the rank that the verdict begins with.
+        """
+        here, at_front = self._identity(self.table.row), self.table.row in (None, self._front())
         self._shown = found
         self.table.note, self.table.empty = note, "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
+        if at_front and (named := re.match(r"rank (\d+) ", found.verdict)):
+            ranks = [found.fleet.members[row.member].rank for row in found.rows]
+            row = ranks.index(int(named[1]))
         self.table.show_rows(found.columns, len(self._rows), row=row)
 
     def _identity(self, row: int | None) -> tuple[str, int, int, int | None] | None:
@@ -323,7 +330,8 @@ class FleetScreen(TableScreen[Shown]):
             changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
         self.app.show("timeline", **changes)
         beside = f", rank {other.rank} is typical" if other is not None else ""
-        self.app.say(f"rank {member.rank}{beside}: F7 goes back to the fleet")
+        told = f"rank {member.rank}{beside}: F7 goes back to the fleet"
+        self.app.call_after_refresh(self.app.say, told)
 
     def action_fleet_part(self) -> None:
         """Asks which part of the ranks counts."""

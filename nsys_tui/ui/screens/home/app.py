@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from nsys_tui import __version__
+from nsys_tui.analysis.identity import from_name
 from nsys_tui.capture.record import Store
 from nsys_tui.names import cell_len, fit, visible
 from nsys_tui.paths import told_apart
@@ -23,7 +24,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from textual.app import ComposeResult
@@ -61,13 +62,23 @@ def home_entries(folder: Path) -> list[Entry]:
     paths = {entry.path: entry.present_verdict for entry in known}
     here = {path.absolute(): paths.get(path.absolute(), "") for path in nearby(folder)}
     rest = {path: verdict for path, verdict in paths.items() if path not in here}
+    ranks = [path for path in here if from_name(path.stem).rank is not None]
     return [
+        *_together(ranks),
         *_reports("here", here),
         *_reports("recent", rest),
         *_captures(),
         Entry("profile a program: what to record, and where", "new", Choice(screen="capture")),
         Entry("the demo: a training run with planted problems", "demo", Choice(demo=True)),
     ]
+
+
+def _together(ranks: Sequence[Path]) -> Iterator[Entry]:
+    """The reports of a folder that are named after ranks, as one run."""
+    if len(ranks) > 1:
+        told = f"{ranks[0].parent}: {len(ranks)} reports named after ranks"
+        text = f"all {len(ranks)} ranks: who holds the others up, and when"
+        yield Entry(text, "fleet", Choice(tuple(sorted(ranks)), "fleet", told=visible(told)))
 
 
 def _reports(kind: str, verdicts: dict[Path, str]) -> Iterator[Entry]:

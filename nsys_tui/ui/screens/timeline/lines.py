@@ -111,10 +111,12 @@ JOINED: Final = frozenset(
 )
 """Facts that stand in the line of the one before where they fit."""
 TELLING: Final = (
-    *("dur", "cause", "witness", "bytes", "speed", "of fastest", "memory"),
+    *("dur", "GPU work", "cause", "witness", "bytes", "speed", "of fastest", "memory"),
     *("waited", "transfer", "algbw", "busbw", "occ", "waves", "launch", "queue"),
 )
 """Facts that a strip of few lines begins with: what is asked first of each kind of event."""
+SENTENCES: Final = ("finding", "advice")
+"""Facts that stand before all others, in full."""
 
 
 def column_lines(found: Facts, width: int) -> list[Line]:
@@ -168,13 +170,15 @@ def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
 
 def flowing_lines(found: Facts, width: int) -> list[Line]:
     """The facts in their shortest form, telling ones first; ranges in the third line."""
-    shown = [(name, text.partition(" (")[0]) for name, text in found.facts if name != SPREAD]
+    said = [(name, text) for name, text in found.facts if name in SENTENCES]
+    left_out = (SPREAD, *SENTENCES)
+    shown = [(name, text.partition(" (")[0]) for name, text in found.facts if name not in left_out]
     rank = {name: place for place, name in enumerate(TELLING)}
     shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
     ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]
     lines = _flow([_item(*pair) for pair in shown if pair[0] != "nvtx"], width)
     lines[2:2] = [_item(*pair) for pair in ranges]
-    return lines
+    return [line for pair in said for line in _wrapped(*pair, width, 0)] + lines
 
 
 def _item(name: str, text: str) -> Line:
