@@ -230,16 +230,16 @@ class FleetScreen(TableScreen[Shown]):
     def _show_ranks(self, found: Shown, note: str) -> None:
         """Another table; the cursor stays on its rank, or goes to the report in front.
 
-        From there it goes to the rank that the verdict begins with.
+        From there it goes to the first rank that the verdict names alone.
         """
         here, at_front = self._identity(self.table.row), self.table.row in (None, self._front())
         self._shown = found
         self.table.note, self.table.empty = note, "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
-        if at_front and (named := re.match(r"rank (\d+) ", found.verdict)):
+        if at_front and (named := re.search(r"\brank (\d+) ", found.verdict)):
             ranks = [found.fleet.members[row.member].rank for row in found.rows]
-            row = ranks.index(int(named[1]))
+            row = next((n for n, rank in enumerate(ranks) if rank == int(named[1])), row)
         self.table.show_rows(found.columns, len(self._rows), row=row)
 
     def _identity(self, row: int | None) -> tuple[str, int, int, int | None] | None:
