@@ -25,7 +25,7 @@ from nsys_tui.model.categories import is_communication
 from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from nsys_tui.analysis.compare.rows import Row
     from nsys_tui.analysis.compare.side import Named, Side
@@ -203,7 +203,7 @@ def _by_instances(a: Side, b: Side, rules: Rules, wall: Change | None) -> Judgem
     why = _why_not_steps(a, b)
     mix = _mix(a, b, rules)
     if mix is None:
-        few = f"no name occurs {FEWEST} times on both sides"
+        few = f"too little of the work occurs {FEWEST} times on both sides"
         return Judgement(Verdict.UNKNOWN, "none", None, f"{why}, and {few}")
     change, text = mix
     reason = f"{text}; by instances, because of {why}"
@@ -223,7 +223,9 @@ def _mix(a: Side, b: Side, rules: Rules) -> tuple[Change, str] | None:
         mine, theirs = a.names(key), b.names(key)
         common = [n for n in mine if n in theirs and _judgeable(a, b, mine[n], theirs[n])]
         common = [name for name in common if not is_communication((name,))] or common
-        if common:
+        if not common or (key == "kernels" and not _enough(common, mine, theirs)):
+            continue
+        if key in ("kernels", "ranges") or not (a.names("kernels") and b.names("kernels")):
             first = weighted((mine[n].instances, mine[n].count / a.run_count) for n in common)
             second = weighted((theirs[n].instances, mine[n].count / a.run_count) for n in common)
             counts = [sum(names[n].count for n in common) for names in (mine, theirs)]
@@ -234,6 +236,14 @@ def _mix(a: Side, b: Side, rules: Rules) -> tuple[Change, str] | None:
             text = f"mean durations of {named}, as often as in A,"
             return change, f"{text} {percent(change)}"
     return None
+
+
+def _enough(common: Sequence[str], *sides: Mapping[str, Named]) -> bool:
+    """Whether names that can be judged are most of the kernel time on each side."""
+    own = [{n: named.total for n, named in side.items()} for side in sides]
+    if not is_communication(common):
+        own = [{n: ns for n, ns in side.items() if not is_communication((n,))} for side in own]
+    return all(2 * sum(side[n] for n in common) >= sum(side.values()) for side in own)
 
 
 def _judgeable(a: Side, b: Side, mine: Named, theirs: Named) -> bool:

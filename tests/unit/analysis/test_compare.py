@@ -346,7 +346,21 @@ def test_too_few_instances_of_every_name_are_not_comparable(tmp_path: Path) -> N
     other = Synth(tmp_path / "s.sqlite").launch("k()", (0, 5), (9, 80))
     found = compared(report.write(), other.write())
     assert found.verdict is Verdict.UNKNOWN
-    assert "no name occurs 5 times on both sides" in found.judgement.reason
+    assert "too little of the work occurs 5 times on both sides" in found.judgement.reason
+
+
+def test_what_is_short_does_not_stand_for_the_rest(tmp_path: Path) -> None:
+    paths = []
+    for name, took in (("a", 10**6), ("b", 3 * 10**6)):
+        synth = Synth(tmp_path / f"{name}.sqlite")
+        for number in range(3):
+            at = number * 10**7
+            synth.launch("gemm", (at, at + 5 * US), (at + 9 * US, at + 9 * US + took))
+            for part in range(3):
+                start = at + 5 * 10**6 + part * US * 20
+                synth.launch("relu", (start, start + US), (start + 2 * US, start + 9 * US))
+        paths.append(synth.write())
+    assert compared(*paths).verdict is Verdict.UNKNOWN
 
 
 def test_two_iterations_of_one_report(tmp_path: Path) -> None:

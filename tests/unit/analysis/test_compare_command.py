@@ -161,7 +161,7 @@ def test_parts_of_one_report(runs: dict[str, str], capsys: Out) -> None:
     data = as_json(capsys, runs["a"], "--iteration-a", "2", "--iteration-b", "step 5")
     assert data["a"]["label"] == "a.sqlite iteration 2: step 2"
     assert data["b"]["label"] == "a.sqlite iteration 5: step 5"
-    assert data["verdict"] == "same"
+    assert data["verdict"] == "not comparable"
     data = as_json(capsys, runs["a"], "--window-a", "/5ms", "--window-b", "5ms/10ms")
     assert data["summary"]["wall"]["b_ns"] == 5_000_000
     status, _, err = run(capsys, "compare", runs["a"], "--iteration-a", "99", "--no-cache")
