@@ -174,7 +174,7 @@ def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
         raise UsageError(f"no size {arguments.size!r}", hint="such as 120x40; 80x24 at least")
     asked = parse_window(arguments.window or "/")
     config, terminal = settings(arguments)
-    app = _app(arguments, paths, config, terminal, arguments.print)
+    app = _app(arguments, paths, config, terminal, arguments.print, remembers=False)
     from nsys_tui.ui.printed import printed_screen
 
     lines = printed_screen(app, (int(size[1]), int(size[2])), asked)
@@ -260,6 +260,8 @@ def _app(
     terminal: Terminal,
     start: str,
     kind: Callable[[], type[NsysTuiApp]] | None = None,
+    *,
+    remembers: bool = True,
 ) -> NsysTuiApp:
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -277,6 +279,7 @@ def _app(
         start=start,
         resume=getattr(arguments, "resume", False),
         use_cache=not arguments.no_cache,
+        remembers=remembers,
     )
 
 

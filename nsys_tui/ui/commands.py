@@ -184,12 +184,11 @@ def report_open(app: Host) -> None:
     from nsys_tui.ui.dialogs.picker import Picker
     from nsys_tui.ui.links import first_screen, look_at
     from nsys_tui.ui.matching import Entry
-    from nsys_tui.ui.recent import nearby, recent
+    from nsys_tui.ui.recent import distinct, nearby, recent
 
-    here = [(path, "here") for path in nearby(Path.cwd())]
     known = {session.path.absolute(): "open" for session in app.sessions}
-    known |= {path: kind for path, kind in ((p, "recent") for p in recent()) if path not in known}
-    known |= {p.absolute(): kind for p, kind in here if p.absolute() not in known}
+    for kind, paths in (("recent", recent()), ("here", nearby(Path.cwd()))):
+        known = {path: known.get(path, kind) for path in distinct([*known, *paths])}
     entries = [Entry(str(path), kind, str(path)) for path, kind in known.items()]
 
     def opened(path: str | None) -> None:

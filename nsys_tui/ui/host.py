@@ -85,6 +85,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         start: str = "overview",
         resume: bool = False,
         use_cache: bool = True,
+        remembers: bool = True,
     ) -> None:
         super().__init__(config or Config(), terminal or probe())
         self.opener = opener
@@ -102,7 +103,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self._has_opened = False
         self.progress: ProgressMoved | None = None
         self.work = Work()
-        self._start, self._resume = start, resume
+        self._start, self._resume, self._remembers = start, resume, remembers
         self.hint = ""
         """Stands on the first screen until Esc, or until it is left."""
 
@@ -115,7 +116,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
     def leave(self, status: int = 0) -> None:
         """Ends the app; whatever is still loading stops at its next step."""
-        if self.front is not None:
+        if self.front is not None and self._remembers:
             open_reports.keep_seen(self.sessions, self.session, self.front.SCREEN)
         for session in self.sessions:
             session.cancel.set()
@@ -314,9 +315,14 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         linked = session.place is not None
         if self._resume and not linked and (left := open_reports.take_up(session)):
             self._return_to(left, session)
-        remember(session.path)
+        self.remember(session)
         if message.session is self.session:
             self.sync()
+
+    def remember(self, session: Session, verdict: str = "") -> None:
+        """Keeps for the next start that a report was opened, and what was concluded of it."""
+        if self._remembers:
+            remember(session.path, verdict=verdict)
 
     def _return_to(self, screen: str, session: Session) -> None:
         """Goes to where the user left a report, unless another screen was asked for."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.ui.clipboard import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 KEPT: Final = 30
 SUFFIXES: Final = (".sqlite", ".nsys-rep", ".qdrep")
@@ -46,6 +49,14 @@ def recent(folder: Path | None = None) -> list[Path]:
     return [entry.path for entry in opened_before(folder)]
 
 
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Each file once, by the first of its paths: links lead to one file from several places."""
+    first: dict[Path, Path] = {}
+    for path in paths:
+        first.setdefault(path.resolve(), path)
+    return list(first.values())
+
+
 def is_first(folder: Path | None = None) -> bool:
     """Whether no report was ever opened by this user."""
     return not _file(folder).exists()
@@ -69,7 +80,8 @@ def remember(path: Path, folder: Path | None = None, verdict: str = "") -> None:
 def nearby(folder: Path) -> list[Path]:
     """Reports in a folder, newest first; those of one moment by their names."""
     try:
-        found = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
+        files = folder.absolute().iterdir()
+        found = [path for path in files if path.suffix in SUFFIXES and path.is_file()]
         return sorted(found, key=lambda path: (-path.stat().st_mtime, path))
     except OSError:
         return []

@@ -75,6 +75,23 @@ async def test_reports_named_after_ranks_are_offered_as_one_run(folder: Path) ->
     assert (choice.paths, choice.screen) == (tuple(ranks), "fleet")
 
 
+async def test_a_report_under_two_paths_is_listed_once(folder: Path) -> None:
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    remember(link / "a.sqlite", verdict="GPU 7% busy")
+    async with home(folder, (120, 24)) as pilot:
+        (listed,) = [row for row in rows(pilot)[2:8] if "GPU 7% busy" in row]
+        assert "here" in listed
+
+
+def test_a_screen_that_is_printed_leaves_nothing_to_home(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["open", "--print", "overview", str(small)]) == 0
+    assert "[1 Over" in capsys.readouterr().out
+    assert opened_before() == []
+
+
 @pytest.mark.parametrize(
     ("typed", "chosen"),
     [

@@ -21,7 +21,7 @@ from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
-from nsys_tui.ui.recent import nearby, recent
+from nsys_tui.ui.recent import distinct, nearby, recent
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.compare.pair import Pair, Part, shown_part
 from nsys_tui.ui.session import Session
@@ -52,7 +52,7 @@ def others(front: Session, sessions: Sequence[Session]) -> list[Entry]:
     captured = {path: text for path, text in captures() if path not in known}
     entries += [Entry(text, "capture", path) for path, text in captured.items()]
     known |= captured.keys()
-    paths = dict.fromkeys(path.absolute() for path in (*recent(), *nearby(Path.cwd())))
+    paths = distinct([*known, *recent(), *nearby(Path.cwd())])
     return [*entries, *(Entry(str(path), "report", path) for path in paths if path not in known)]
 
 

@@ -15,7 +15,7 @@ from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import DialogBox, Picker
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.recent import nearby, opened_before
+from nsys_tui.ui.recent import distinct, nearby, opened_before
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.past import past_line, result_word
@@ -59,14 +59,14 @@ def home_entries(folder: Path) -> list[Entry]:
         folder: where to look for reports, too.
     """
     known = opened_before()
-    paths = {entry.path: entry.present_verdict for entry in known}
-    here = {path.absolute(): paths.get(path.absolute(), "") for path in nearby(folder)}
-    rest = {path: verdict for path, verdict in paths.items() if path not in here}
+    verdicts = {entry.path.resolve(): entry.present_verdict for entry in reversed(known)}
+    here = distinct(nearby(folder))
+    rest = distinct([*here, *(entry.path for entry in known)])[len(here) :]
     ranks = [path for path in here if from_name(path.stem).rank is not None]
     return [
         *_together(ranks),
-        *_reports("here", here),
-        *_reports("recent", rest),
+        *_reports("here", here, verdicts),
+        *_reports("recent", rest, verdicts),
         *_captures(),
         Entry("profile a program: what to record, and where", "new", Choice(screen="capture")),
         Entry("the demo: a training run with planted problems", "demo", Choice(demo=True)),
@@ -81,12 +81,13 @@ def _together(ranks: Sequence[Path]) -> Iterator[Entry]:
         yield Entry(text, "fleet", Choice(tuple(sorted(ranks)), "fleet", told=visible(told)))
 
 
-def _reports(kind: str, verdicts: dict[Path, str]) -> Iterator[Entry]:
-    """Reports with size, age and what was concluded of them."""
+def _reports(kind: str, paths: list[Path], verdicts: dict[Path, str]) -> Iterator[Entry]:
+    """Reports with size, age and what was concluded of them (by their resolved paths)."""
     now = time.time()
-    names = dict(zip(verdicts, map(visible, told_apart([*verdicts])), strict=True))
+    names = dict(zip(paths, map(visible, told_apart(paths)), strict=True))
     widest = min(NAME_CELLS, max(map(cell_len, names.values()), default=0))
-    for path, verdict in verdicts.items():
+    for path in paths:
+        verdict = verdicts.get(path.resolve(), "")
         try:
             status = path.stat()
         except OSError:

@@ -21,7 +21,6 @@ from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import show_longest
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS, Action
-from nsys_tui.ui.recent import remember
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
@@ -293,7 +292,7 @@ class OverviewScreen(ResultScreen[Overview]):
         late = [entry.late for entry in found if entry.late >= 0]
         self._telling = [*late, *(entry.place for entry in found if entry.place is not None)]
         self._draw_trace()
-        remember(self.session.path, verdict=findings.verdict)
+        self.app.remember(self.session, findings.verdict)
         self.query_one(Verdict).tell(findings.verdict)
         self.set_class(bool(found), "-findings")
         if self.result is not None:
