@@ -129,7 +129,9 @@ class Bars:
                 continue
             span = state.since - since
             over = state.done - start
-            timed = over > 0 and span > 0 and (span >= LONG_ENOUGH_S or state.done == last)
+            warm = state.done == 1 and 2 * span * (last - 1) > 3 * (ordered[-1].since - span)
+            ends = span >= LONG_ENOUGH_S or state.done == last or warm
+            timed = over > 0 and span > 0 and ends
             ns = round(Fraction(span * 10**9, over)) if timed and start >= 0 else None
             found.append(
                 StepLine(

@@ -268,7 +268,8 @@ def warmup(steps: Sequence[StepLine], given: int | None) -> list[StepLine]:
             lambda one: one.step_ns is None or not typical / 2 <= one.step_ns <= 1.5 * typical,
             steps[: len(steps) // 4],
         )
-        count = max(count, len(list(off)))
+        timed = (i for i, one in enumerate(off, 1) if one.step_ns is not None)
+        count = max([count, *timed])
     return list(steps[:count])
 
 

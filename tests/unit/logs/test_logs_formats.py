@@ -240,6 +240,15 @@ def test_bars_of_four_processes_are_one_run(tmp_path: Path) -> None:
     assert [step.step_ns for step in result.step_lines] == [61 * 10**9, 59 * 10**9] * 2
 
 
+def test_a_first_step_that_lasts_longer_is_no_part_of_the_others(tmp_path: Path) -> None:
+    result = read(tmp_path, "".join(bar(n, 40, n * 5 + 9 * (n > 0)) for n in range(41)))
+    found = average_of(result)
+    assert found is not None
+    assert found.step is not None
+    assert (found.warmup, found.step.mean) == ((1,), 5_000 * MS)
+    assert found.step_ns == Fraction(209 * 1_000 * MS, 40)
+
+
 def test_whole_seconds_are_read_over_long_spans_only(tmp_path: Path) -> None:
     text = "".join(bar(n, 60, n * 2) for n in range(61))
     timed = [step for step in read(tmp_path, text).step_lines if step.step_ns]
