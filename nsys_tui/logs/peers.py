@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.int32]]"
 """Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
+_ALIKE: Final = 3
+"""Calls of which both ends count alike, from which their counters tell which one is missing."""
 MOST_CALLS: Final = 3_000_000
 """Calls of one communicator that are played through; of more only counts and types are compared."""
 
@@ -62,11 +64,37 @@ class Peers:
         for pair in sorted(sends.keys() & receives.keys()):
             if not all(rank in self.rows_of for rank in pair):
                 continue  # The other end is in no log.
-            met = min(len(sends[pair]), len(receives[pair]))
-            sent, received = sends[pair][:met], receives[pair][:met]
+            sent, received = self._matched(sends[pair], receives[pair])
             other[sent], other[received] = received, sent
             found += self._unlike(sent, received)
         return found + (self._play(other) if self.played else self._one_sided(other))
+
+    def _matched(
+        self, sent: NDArray[np.int32], received: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The n-th send and the n-th receive, without the one that the other end leaves out."""
+        met = min(len(sent), len(received))
+        if len(sent) == met + 1:
+            sent = np.delete(sent, self._left_out(sent, received))
+        elif len(received) == met + 1:
+            received = np.delete(received, self._left_out(received, sent))
+        return sent[:met], received[:met]
+
+    def _left_out(self, longer: NDArray[np.int32], shorter: NDArray[np.int32]) -> int:
+        """Which of some calls has no other end.
+
+        It is the last one, if not those before and behind another are alike on both ends: in the
+        counter, where that is no chance, or in count and type.
+        """
+        for columns, least in ((("op_count",), _ALIKE), (("count", "datatype"), 0)):
+            mine, others = (
+                np.column_stack([getattr(self.calls, name)[rows] for name in columns])
+                for rows in (longer, shorter)
+            )
+            at = int(np.argmax(np.append((mine[:-1] != others).any(axis=1), True)))
+            if at >= least and (mine[at + 1 :] == others[at:]).all():
+                return at
+        return len(shorter)
 
     @property
     def played(self) -> bool:

@@ -23,6 +23,9 @@ _OWN_RANK: Final = re.compile(r"(?i)(rank[= ])\d+")
 """The rank in a command of which every rank has its own."""
 
 
+_COMMUNICATOR: Final = "NCCL communicator ID"
+
+
 @dataclass(frozen=True)
 class Origin:
     """What a report tells of the run that it belongs to; empty or None where nothing does."""
@@ -57,25 +60,27 @@ NOWHERE: Final = Origin({}, {})
 
 
 def origin_of(report: Report) -> Origin:
-    """Reads what a report tells of its run."""
+    """Reads what a report tells of its run; NCCL's own words only where the launcher has none."""
     data, told = report.metadata, environment_of(report)
     jobs = dict(told.jobs)
     if data.command:
         jobs["command"] = digest(_OWN_RANK.sub(r"\1#", " ".join(data.command)))
-    nccl = sorted(rank for ranks in nccl_ranks(report).values() for rank in ranks)
-    if len({*nccl}) < len(nccl):
-        nccl = []  # of several groups
-    found = {"MPI": tuple(sorted({*report.ranks.values()})), "NCCL": tuple(nccl)}
+    ranks = {"MPI": tuple(sorted({*report.ranks.values()}))}
     for rank, variable in ((told.rank, told.variable), *told.others):
-        found[variable] = () if rank is None else (rank,)
-    fields = [values for _, values in nccl_inits(report)]
-    sizes = [size for each in fields if isinstance(size := each.get("No. of ranks"), int)]
-    names = {str(each["NCCL communicator ID"]) for each in fields if "NCCL communicator ID" in each}
+        ranks[variable] = () if rank is None else (rank,)
+    world, names = told.world, set[str]()
+    if told.rank is None or world is None:
+        nccl = sorted(rank for own in nccl_ranks(report).values() for rank in own)
+        fields = [values for _, values in nccl_inits(report)]
+        names = {str(own[_COMMUNICATOR]) for own in fields if _COMMUNICATOR in own}
+        if nccl and len({*nccl}) == len(nccl):  # else of several groups
+            sizes = (size for own in fields if isinstance(size := own.get("No. of ranks"), int))
+            ranks["NCCL"], world = tuple(nccl), max(sizes, default=world)
     buses = {device.info.bus for device in report.devices if device.info and device.info.bus}
     return Origin(
         jobs,
-        {source: ranks for source, ranks in found.items() if ranks},
-        max(sizes, default=told.world) if nccl else told.world,
+        {source: found for source, found in ranks.items() if found},
+        world,
         tuple(sorted(names)),
         tuple(sorted(digest(f"{data.host} {bus}") for bus in buses)) if data.host else (),
         _talks(report),

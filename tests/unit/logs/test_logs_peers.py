@@ -144,6 +144,22 @@ def swapped(run: Run) -> None:
     run[0][at], run[0][at + 1] = run[0][at + 1], run[0][at]
 
 
+def test_the_call_that_is_left_out_is_named(tmp_path: Path) -> None:
+    """By the counter in a ring of equal sizes, by the sizes where ranks count differently."""
+    around = ring(steps=9)
+    del around[2][nth(around, 2, "Recv", 5)]
+    (found,) = find_hangs(run_of(tmp_path, around)).mismatches
+    assert (found.what, found.op_count) == ("one-sided", 10)
+    assert found.members[0].number == 16
+    sized: Run = {rank: [] for rank in range(3)}
+    for step in range(9):
+        sized[0].append(send(1, 100 + step))
+        sized[1] += [recv(0, 100 + step), send(2, 200 + step)]
+        sized[2].append(recv(0 if step == 4 else 1, 200 + step))
+    (found,) = find_hangs(run_of(tmp_path, sized)).mismatches
+    assert (found.what, [one.number for one in found.members]) == ("peer", [10, 5])
+
+
 FAULTS = {
     "count": (wrong_count, {"size"}),
     "type": (wrong_type, {"type"}),
