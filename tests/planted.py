@@ -582,6 +582,7 @@ PLANTED: Final = {
     "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "warm_up": Planted(
-        (lazy_loading, set_up, programs.autotuning), (loaded_ahead, sleeping_host, programs.halo)
+        (lazy_loading, set_up, programs.autotuning, programs.second_process),
+        (loaded_ahead, sleeping_host, programs.halo, programs.second_set_up),
     ),
 }

@@ -101,6 +101,7 @@ def _used_first(gaps: Gaps) -> Int64:
     """Of each gap the part in which code was loaded, or the call that happens once was made."""
     loaded = gaps.shares[:, Cause.MODULE]
     called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
+    called += gaps.shares[:, Cause.ALLOCATION] * (gaps.cause == Cause.ALLOCATION)
     return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
 
 
@@ -112,6 +113,18 @@ def _middle(gaps: Gaps) -> Int64:
 def _steady_from(case: Case) -> int:
     """When warm-up ends; what comes only before that is set-up. Far back without named steps."""
     return case.loop[0] if case.has_named_steps else -FARTHEST
+
+
+def _sets_up(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the process that ends them makes its first CUDA call."""
+    api = case.report.api
+    owners = api.thread_process[api.thread]
+    processes, first = np.unique(owners, return_index=True)
+    known = np.flatnonzero(gaps.call >= 0)
+    begun = api.start[first[np.searchsorted(processes, owners[gaps.call[known]])]]
+    found = np.zeros(len(gaps), bool)
+    found[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
+    return found
 
 
 _ONCE: Final = 2
@@ -129,7 +142,10 @@ def _usual(case: Case, gaps: Gaps) -> Bool:
 
 
 def first_uses(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps happen once: before the second step, at first use of code, in a lone call."""
+    """Which gaps happen once: before the second step, at first use of code, in a lone call.
+
+    So does the one in which a process makes its first CUDA call, which sets its context up.
+    """
     report = case.report
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
@@ -137,6 +153,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     found |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
+    found |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
         return found
