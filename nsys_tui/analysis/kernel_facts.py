@@ -11,7 +11,7 @@ from nsys_tui.analysis.launches import launches, stream_gaps
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import BLOCK, GRID, REGISTERS
-from nsys_tui.model.groups import sums
+from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.names import api_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
+    from nsys_tui.model.target import GpuInfo
 
 MOST_STREAMS: Final = 16
 """Up to so many streams are looked at one by one."""
@@ -181,3 +182,81 @@ def _parts(pairs: Sequence[tuple[str, int]], whole: int) -> Parts:
         Part(text, int(amount) / whole if whole else 0.0) for text, amount in pairs[:LISTED]
     )
     return Parts(listed, max(0, len(pairs) - LISTED))
+
+
+REGISTER_UNIT: Final = 256
+LIMITS: Final = ("warps", "blocks", "registers", "shared memory")
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """Occupancy of some kernels, aligned with the rows asked for."""
+
+    share: NDArray[np.float64]
+    """Resident warps / the most an SM holds, 0 to 1; NaN where the GPU's limits are unknown."""
+    limit: NDArray[np.int8]
+    """Which of ``LIMITS`` allows the fewest blocks; -1 where unknown."""
+
+
+def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
+    """Theoretical occupancy of some operations; NaN for those that are no kernels.
+
+    Args:
+        report: the report; launch attributes are loaded.
+        rows: rows of ``Report.operations``.
+    """
+    ops, launch = report.operations, report.launch_attributes
+    share, limit = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int8)
+    known = report.can(Capability.LAUNCH_SHAPES)
+    kernels = np.flatnonzero(ops.kind[rows] == OpKind.KERNEL) if known else rows[:0]
+    by_device = rows_of_codes(ops.device[rows[kernels]], len(ops.devices))
+    for device, own in zip(ops.devices, by_device, strict=True):
+        mine = kernels[own]
+        if device.info is None or not len(mine):
+            continue
+        of_kernels = rows[mine]
+        threads = launch.threads[launch.code[of_kernels]]
+        blocks = blocks_per_sm(
+            device.info,
+            threads,
+            launch.of(of_kernels, REGISTERS).astype(np.int64),
+            launch.shared[launch.code[of_kernels]],
+        )
+        if blocks is None or not device.info.max_warps_per_sm:
+            continue
+        warps = _warps(device.info, threads)
+        share[mine] = blocks.min(axis=0) * warps / device.info.max_warps_per_sm
+        limit[mine] = blocks.argmin(axis=0)
+    return Occupancy(share, limit)
+
+
+def _warps(gpu: GpuInfo, threads: Int64) -> Int64:
+    return -(-np.maximum(threads, 1) // (gpu.threads_per_warp or 32))
+
+
+def blocks_per_sm(gpu: GpuInfo, threads: Int64, registers: Int64, shared: Int64) -> Int64 | None:
+    """Blocks per SM that each of ``LIMITS`` allows: int64 [4, n], or None without the limits.
+
+    Args:
+        gpu: properties of the device.
+        threads: threads per block, int64 [n].
+        registers: registers per thread, int64 [n].
+        shared: static and dynamic shared memory per block, bytes, int64 [n].
+    """
+    if not gpu.max_warps_per_sm or not gpu.max_registers_per_sm or not gpu.max_shared_per_sm:
+        return None
+    warps = _warps(gpu, threads)
+    most = np.full(len(threads), gpu.max_blocks_per_sm or gpu.max_warps_per_sm, np.int64)
+    per_warp = -(-registers * (gpu.threads_per_warp or 32) // REGISTER_UNIT) * REGISTER_UNIT
+    resident = gpu.max_registers_per_sm // np.maximum(per_warp, 1)
+    new = (gpu.compute_capability or (0, 0)) >= (8, 0)
+    unit, reserved = (128, 1024) if new else (256, 0)
+    per_block = -(-(shared + reserved) // unit) * unit
+    return np.stack(
+        (
+            gpu.max_warps_per_sm // warps,
+            most,
+            np.where(registers > 0, resident // warps, most),
+            np.where(shared > 0, gpu.max_shared_per_sm // np.maximum(per_block, 1), most),
+        )
+    )

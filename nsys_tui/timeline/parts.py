@@ -25,8 +25,7 @@ from nsys_tui.analysis.timeline.host import (
     state_tracks,
     sync_tracks,
 )
-from nsys_tui.analysis.timeline.metrics import metric_tracks
-from nsys_tui.analysis.timeline.step_tracks import step_tracks
+from nsys_tui.analysis.timeline.metrics import metric_tracks, step_tracks
 from nsys_tui.timeline.colouring import layers_of
 from nsys_tui.timeline.summary_view import Explained
 

@@ -14,7 +14,7 @@ from synth import Synth
 from tui.frames import FANCY
 from tui.timeline_pilot import frame, rows, running, settled, text
 
-from nsys_tui.analysis.timeline.sample import sample_tracks
+from nsys_tui.analysis.timeline.gpu import sample_tracks
 from nsys_tui.demo.report import make_report
 from nsys_tui.timeline import areas
 from nsys_tui.timeline.lanes import Arranged, Lanes

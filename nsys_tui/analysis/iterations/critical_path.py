@@ -18,7 +18,7 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.waiting import Waits, collective_waits
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
-from nsys_tui.analysis.stalls.queue_waits import STREAM_WAIT
+from nsys_tui.analysis.stalls.explained import STREAM_WAIT
 from nsys_tui.analysis.thread_states import Scheduling, beside
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals

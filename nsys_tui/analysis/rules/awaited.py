@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.rules.idle_causes import ANSWERS, SERVES, SIGNALS, TRAINS, WAITS
-from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.thread_states import beside
+from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, late_device
-from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig

@@ -12,14 +12,13 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Result, cut, rule
-from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
-from nsys_tui.analysis.sampled import Doing, sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import by_witness, when
 from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
-from nsys_tui.analysis.thread_states import Off, Witness
+from nsys_tui.analysis.thread_states import Doing, Off, Witness, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Column, Unit
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Arguments
-    from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.explained import Spans
     from nsys_tui.analysis.stalls.gap_columns import Gaps
+    from nsys_tui.analysis.thread_states import Sampled
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 

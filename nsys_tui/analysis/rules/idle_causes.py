@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.sampled import Doing
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.model.capabilities import OPTIONS, Capability
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.finding import longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
-from nsys_tui.analysis.stats.kern_exec import ordinals
+from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.groups import factorise_rows

@@ -1,4 +1,4 @@
-"""Our rules on GPUs that slow down in the course of the run, or work by turns for processes."""
+"""Our rules on what changes in a run: first uses of code, slower kernels, processes by turns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
+from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import api_name, fit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
+    from nsys_tui.analysis.rules.register import Arguments
+    from nsys_tui.analysis.stalls.gap_columns import Gaps
+    from nsys_tui.model.events import Bool
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""
@@ -190,3 +197,145 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         (Column("Share", Unit.PERCENT, 1), [row[3] for row in shown]),
     )
     return Result(columns, tuple(sorted(found, key=lambda one: -one.stake_ns)[:1]), hidden=hidden)
+
+
+_CALL_CELLS: Final = 22
+_TOLD_APART: Final = frozenset(
+    (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
+)
+"""Causes with a finding for each call; of the others one finding names the worst."""
+
+
+def kinds_of(gaps: Gaps) -> Int64:
+    """Of each gap the cause, and the call at fault where that tells more: int64 [2, n]."""
+    apart = np.isin(gaps.cause, [*_TOLD_APART])
+    return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
+
+
+@rule(
+    "First use of code",
+    advice="Loading, compiling and setting up happen once: leave the first steps out of what you"
+    " measure, load eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
+    nothing="No GPU idles while code is loaded or used for the first time.",
+)
+def warm_up(case: Case, arguments: Arguments) -> Result:
+    """Idle gaps that come in the first of named steps alone, and first uses of code.
+
+    In the steps after these, ``module_loading`` tells of what is loaded.
+    """
+    gaps = case.stalls.gaps
+    gaps = gaps.take(gaps.edge == Edge.INNER)
+    gaps = gaps.take(first_uses(case, gaps))
+    shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
+    work = case.stalls.work
+    columns = (
+        (Column("Idle", Unit.NS), gaps.idle[shown]),
+        (Column("Start", Unit.NS), gaps.start[shown]),
+        (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
+    )
+    return Result(columns, tuple(_warm_up(case, gaps)) if len(gaps) else (), hidden=hidden)
+
+
+def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
+    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
+    gaps = gaps.take(gaps.place == place)
+    early = _middle(gaps) < _steady_from(case)
+    each = np.where(early, _charged(gaps), _used_first(gaps))
+    cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
+    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
+    longest = f", longest in {fit(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
+    loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
+    before = 2 * int(each[early].sum()) > cost
+    first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
+    where = first if before else "at first use of code"
+    return case.finding(
+        "warm_up",
+        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where}{longest}:"
+        " only once",
+        "leave the warm-up out of what you measure"
+        + (", or load code before (eagerly)" if loads else ""),
+        subject="set-up (once)" if before else "first use of code (once)",
+        saved_ns=cost,
+        at_most=Severity.MEDIUM if case.has_named_steps else None,
+        window=(int(gaps.start[worst]), int(gaps.end[worst])),
+        place=place,
+        screen="5",
+        command="nsys-tui stalls REPORT",
+        lost=case.idle_part(place, (gaps.start, gaps.end)),
+    )
+
+
+def _charged(gaps: Gaps) -> Int64:
+    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
+    place = np.minimum(gaps.cause, len(SHARES) - 1)
+    own = shares_of(gaps)[np.arange(len(gaps)), place]
+    return np.where(gaps.cause < len(SHARES), own, gaps.idle)
+
+
+def _used_first(gaps: Gaps) -> Int64:
+    """Of each gap the part in which code was loaded, or the call that happens once was made."""
+    loaded = gaps.shares[:, Cause.MODULE]
+    called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
+    called += gaps.shares[:, Cause.ALLOCATION] * (gaps.cause == Cause.ALLOCATION)
+    return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
+
+
+def _middle(gaps: Gaps) -> Int64:
+    """Where most of each gap lies: one that begins with a step is of it, not of the step before."""
+    return (gaps.start + gaps.end) // 2
+
+
+def _steady_from(case: Case) -> int:
+    """When warm-up ends; what comes only before that is set-up. Far back without named steps."""
+    return case.loop[0] if case.has_named_steps else -FARTHEST
+
+
+def _sets_up(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the process that ends them makes its first CUDA call."""
+    api = case.report.api
+    owners = api.thread_process[api.thread]
+    processes, first = np.unique(owners, return_index=True)
+    known = np.flatnonzero(gaps.call >= 0)
+    begun = api.start[first[np.searchsorted(processes, owners[gaps.call[known]])]]
+    found = np.zeros(len(gaps), bool)
+    found[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
+    return found
+
+
+_ONCE: Final = 2
+"""Calls of one name up to which they are set-up."""
+
+
+def _usual(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
+    _, kind = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
+    kind = kind.ravel()
+    steady = _middle(gaps) >= _steady_from(case)
+    longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
+    np.maximum.at(longest, kind[steady], gaps.idle[steady])
+    return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
+
+
+def first_uses(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps happen once: before the second step, at first use of code, in a lone call.
+
+    So does the one in which a process makes its first CUDA call, which sets its context up.
+    """
+    report = case.report
+    api = report.api
+    before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
+    found: Bool = (gaps.cause == Cause.MODULE) & before
+    found |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
+    used_first = np.isin(gaps.next, case.first_of_names) & before
+    found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
+    found |= _sets_up(case, gaps) & before
+    by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
+    if not len(by_api):
+        return found
+    count = np.bincount(api.name[api.real], minlength=len(api.names))
+    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
+    found[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
+    long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
+    long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
+    found[by_api] |= used_first[by_api] & long
+    return found

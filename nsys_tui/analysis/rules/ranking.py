@@ -1,10 +1,14 @@
-"""All rules at once, and what they found ranked by the time it could save."""
+"""All rules at once, what they found ranked by the time it could save, and what counters say."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.rules import (
     copies,
     gpu,
@@ -18,18 +22,18 @@ from nsys_tui.analysis.rules import (
     report_quality,
     small_work,
     utilisation,
-    warm_up,
 )
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Severity
-from nsys_tui.analysis.rules.witness import witnessed
+from nsys_tui.analysis.rules.finding import Confidence, Severity
 from nsys_tui.model import intervals
+from nsys_tui.model.capabilities import Capability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
@@ -39,7 +43,6 @@ FAMILIES: Final = (
     report_quality,
     gpu_work,
     idle,
-    warm_up,
     gpu,
     host,
     host_only,
@@ -190,3 +193,155 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> str:
 def gravest(findings: Iterable[Finding]) -> Severity | None:
     """The highest severity among findings, None for none."""
     return max((f.severity for f in findings), key=lambda s: s.rank, default=None)
+
+
+SMS, DRAM, TENSOR = "SMs active", "DRAM", "tensor cores"
+_COUNTERS: Final = {
+    SMS: re.compile(r"(?i)^SMs? active"),
+    TENSOR: re.compile(r"(?i)^tensor.*active"),
+    DRAM: re.compile(r"(?i)^DRAM"),
+    "PCIe": re.compile(r"(?i)^PCIe"),
+    "NVLink": re.compile(r"(?i)^NVLink"),
+}
+"""Counters in per cent by what a finding calls them; of reads and writes the sum counts."""
+_CLOCK: Final = re.compile(r"(?i)^(GPC|SM|GR) clock")
+_BUSY: Final = 20.0
+"""Per cent of SMs active from which a GPU was not idle."""
+_BOUND: Final = 60.0
+"""Per cent of the DRAM's bandwidth from which a kernel looks bound by it."""
+_RESTS: Final = 100_000
+"""Idle time from which a GPU's clock may fall; shorter gaps between kernels keep it, ns."""
+_SLOWER: Final = 0.03
+"""Part by which a clock has to be lower to explain a slow GPU."""
+
+
+def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with what their GPU's counters say, less sure where times or events lack."""
+    if case.clock_trouble or loss(case.report):
+        findings = [_unsure(case, one) for one in findings]
+    if not case.report.can(Capability.GPU_METRICS):
+        return [*findings]
+    return [_witnessed(case, one) for one in findings]
+
+
+def _unsure(case: Case, finding: Finding) -> Finding:
+    """Idle time of a report that lacks events of GPUs, or whose clocks do not fit."""
+    if finding.lost is None:
+        return finding
+    if case.clock_trouble:
+        return replace(finding, confidence=Confidence.GUESS, doubt=case.clock_trouble)
+    sure = finding.confidence
+    return replace(
+        finding,
+        confidence=Confidence.INFERRED if sure is Confidence.MEASURED else sure,
+        doubt="nsys lost CUDA events: work that is missing may have run meanwhile",
+    )
+
+
+def _witnessed(case: Case, finding: Finding) -> Finding:
+    spans = finding.lost
+    if spans is None and finding.window is not None:
+        spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
+    if finding.place is None or spans is None or not len(spans[0]):
+        return finding
+    if finding.rule in ("gpu_imbalance", "slowing_kernels"):
+        return _clocked(case, finding, finding.place)
+    found = means(case.report, finding.place, spans)
+    if not found:
+        return finding
+    told = ", ".join(f"{name} {value:.0f}%" for name, value in found.items())
+    finding = replace(finding, metrics=told)
+    if finding.lost is not None and found.get(SMS, 0.0) >= _BUSY:
+        return replace(
+            finding,
+            confidence=Confidence.GUESS,
+            severity=Severity.LOW,
+            doubt=f"GPU metrics contradict it ({told}): work that was not traced ran meanwhile",
+        )
+    tensor = found.get(TENSOR, 0.0) >= _BOUND
+    if finding.rule == "low_occupancy" and tensor:
+        return replace(finding, advice=f"no fault here: the tensor cores are busy ({told})")
+    if finding.rule == "dominant_kernel" and tensor:
+        return replace(finding, advice=f"it keeps the tensor cores busy ({told}): let it do less")
+    if finding.rule == "dominant_kernel" and found.get(DRAM, 0.0) >= _BOUND:
+        return replace(
+            finding,
+            advice=f"it looks bound by memory ({told}): move fewer bytes, fuse, reuse caches",
+        )
+    return finding
+
+
+def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
+    """Mean of each kind of counter of a GPU over some time, per cent.
+
+    Args:
+        report: the report.
+        place: the GPU.
+        spans: disjoint intervals in order.
+    """
+    found = {}
+    for name, pattern in _COUNTERS.items():
+        values = [
+            float(sampled.mean())
+            for code in _codes(report, pattern)
+            if len(sampled := _samples(report, place, code, spans))
+        ]
+        if values:
+            found[name] = sum(values)
+    return found
+
+
+def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
+    names = report.gpu_metrics.metrics
+    return [code for code, name in enumerate(names) if pattern.search(name)]
+
+
+def _samples(report: Report, place: int, code: int, spans: Intervals) -> intervals.Int64:
+    """Values of one counter of a GPU in some time: whole up to the samples before and after."""
+    metrics, number = report.gpu_metrics, report.devices[place].number
+    mine = np.flatnonzero((metrics.metric == code) & (metrics.gpu == number))
+    time = metrics.start[mine]
+    apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
+    at = np.searchsorted(spans[0], time - apart, side="right") - 1
+    inside = (at >= 0) & (time + apart <= spans[1][np.maximum(at, 0)])
+    found: intervals.Int64 = metrics.value[mine[inside]]
+    return found
+
+
+def _clocked(case: Case, finding: Finding, place: int) -> Finding:
+    """Whether a slow GPU's clock was lower than the others', or than at the beginning."""
+    if finding.rule == "slowing_kernels" and finding.window:
+        begin, until = case.base[0], (2 * case.base[0] + case.base[1]) // 3
+        spans, whose = {-1: (begin, until), place: finding.window}, "that at first"
+    else:
+        spans, whose = {split.place: case.base for split in case.splits}, "the others'"
+    clocks = {
+        one: clock
+        for one, span in spans.items()
+        if (clock := _clock(case, place if one < 0 else one, span))
+    }
+    others = [clock for other, clock in clocks.items() if other != place]
+    if place not in clocks or not others:
+        return finding
+    own, usual = clocks[place], float(np.median(others))
+    told = f"clock {own / usual:.0%} of {whose}"
+    finding = replace(finding, metrics=told)
+    if own > usual * (1 - _SLOWER):
+        doubt = f"GPU metrics do not explain it ({told}): it may have more work"
+        return replace(finding, doubt=doubt)
+    return replace(
+        finding,
+        title=f"{finding.title}, {told}",
+        advice="see why its clock is lower: power limit, temperature, other programs",
+        confidence=Confidence.MEASURED,
+    )
+
+
+def _clock(case: Case, place: int, span: tuple[int, int]) -> float:
+    """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
+    whole = (np.array(span[:1], np.int64), np.array(span[1:], np.int64))
+    starts, ends = case.idle_part(place, whole)
+    apart = ends - starts >= _RESTS
+    busy = intervals.subtract(whole, (starts[apart], ends[apart]))
+    values = [_samples(case.report, place, code, busy) for code in _codes(case.report, _CLOCK)]
+    return next((float(np.median(one)) for one in values if len(one)), 0.0)

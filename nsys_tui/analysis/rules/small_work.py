@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.queue_waits import wait_causes
+from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.rules.nsys import COMPAT
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.analysis.stats.kern_exec import member_ordinals
+from nsys_tui.analysis.stats.kernels import member_ordinals
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind

@@ -12,8 +12,8 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.sampled import Doing
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import column, columns, data
 from nsys_tui.units import format_duration, format_share

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
-from nsys_tui.analysis.stats.kern_exec import ordinals
 from nsys_tui.analysis.stats.kernels import (
     BUSY,
     KERNELS,
     operation_codes,
     operation_rows,
     operation_sums,
+    ordinals,
 )
 from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import (

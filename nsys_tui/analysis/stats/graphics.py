@@ -1,22 +1,37 @@
-"""Vulkan, OpenGL, Direct3D and video: calls and debug ranges, where the tables are simple."""
+"""Vulkan, OpenGL, Direct3D and video: calls and debug ranges; queues of the Windows display driver.
+
+A packet of such a queue is two rows, its start and its stop; a queue belongs to a process, GPU,
+context and engine.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.host import rows_summary
 from nsys_tui.analysis.stats.query import Columns, Needs, report
-from nsys_tui.analysis.stats.summary import NAME, RANGE, thread_columns
+from nsys_tui.analysis.stats.summary import NAME, RANGE, moments, pick, summarise, thread_columns
+from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.events import EventSet
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
 
 _GL_DEBUG_CLASS: Final = 4
 """Event class of OpenGL debug ranges on the host; the others are on the GPU."""
@@ -134,3 +149,146 @@ def nvvideo_api_sum(query: Query) -> Columns:
             rows.append(row)
             names.append((label, row["name"] or ""))
     return rows_summary(query, rows, names, "Num Calls", (Column("Event Type"), NAME))
+
+
+_QUEUES: Final = (
+    (
+        (0, "queue"),
+        (Kind.WDDM_QUEUE_START, "submit_sequence"),
+        (Kind.WDDM_QUEUE_STOP, "submit_sequence"),
+    ),
+    (
+        (1, "dma"),
+        (Kind.WDDM_DMA_START, "uli_submission_id"),
+        (Kind.WDDM_DMA_STOP, "uli_completion_id"),
+    ),
+)
+"""Type and name, and the kinds of start and stop rows with the fields that pair them."""
+_ENGINES: Final = (
+    "Other",
+    "3D",
+    "Video Decode",
+    "Video Encode",
+    "Video Processing",
+    "Scene Assembly",
+    "Copy",
+    "Overlay",
+    "Crypto",
+)
+_OTHER, _3D = 0, 1
+_SHARED_BY: Final = 2
+"""A 3D context above more hardware queues than this runs compute work as well."""
+
+
+@report(
+    "WDDM Queue Utilization Summary",
+    Needs("WDDM event", "--trace=wddm (on Windows)"),
+    old="wddmqueuesdetails",
+)
+def wddm_queue_sum(query: Query) -> Columns:
+    """Queues of the Windows display driver by how busy they were, with the time of their packets.
+
+    Utilization is the part of the time from the first to the last packet of the process, in any of
+    its queues, in which the queue held at least one packet.
+    """
+    packets = [row for row in _packets(query.report) if query.keeps(row)]
+    if not packets:
+        raise NoDataError("no queue packets")
+    codes, queues = regroup(np.arange(len(packets)), [row["queue"] for row in packets])
+    start = np.array([row["start"] for row in packets], np.int64)
+    end = np.array([row["end"] for row in packets], np.int64)
+    by_start = np.argsort(start, kind="stable")
+    codes, start, end = codes[by_start], start[by_start], end[by_start]
+    events = EventSet(start, end, np.arange(len(packets)))
+    summary = summarise(query, events, EVERYTHING, codes, len(queues))
+    start, end = clipped(events, EVERYTHING, query.scope.window if query.clip else None)
+    busy = _utilization(codes, start, end, [pid for _, pid, *_ in queues])
+    names = _names(query.report, queues)
+    # As NVIDIA sorts, by the printed figure; of equals the earlier queue first.
+    order = np.argsort(-np.round(busy, 1), kind="stable")
+    kinds, pids, gpus, contexts, engines = (list(values) for values in zip(*queues, strict=True))
+    titles = dict(queue for queue, _, _ in _QUEUES)
+    nodes = {row["context"]: row["node_ordinal"] for row in _contexts(query.report)}
+    labels: Columns = [
+        (NAME, names),
+        (Column("Q Type", Unit.NONE), kinds),
+        (Column("Q Name"), [titles[kind] for kind in kinds]),
+        (Column("PID", Unit.NONE), pids),
+        (Column("GPU ID", Unit.NONE), gpus),
+        (Column("Context"), [f"0x{context & 0xFFFFFFFFFFFFFFFF:x}" for context in contexts]),
+        (Column("Engine", Unit.NONE), engines),
+        (Column("Node Ord", Unit.NONE), [nodes.get(context) or 0 for context in contexts]),
+    ]
+    return [
+        (Column("Utilization", Unit.PERCENT, 1), busy[order]),
+        (Column("Instances", Unit.COUNT), summary.instances.counts[order]),
+        *moments(summary.instances, order, Unit.NS, 1),
+        *((column, pick(values, order)) for column, values in labels),
+    ]
+
+
+def _packets(report: Report) -> list[dict[str, Any]]:
+    """Packets as rows of start, end, thread and queue; one that never stopped takes no part."""
+    found = []
+    for (kind, _), (start, begun), (stop, done) in _QUEUES:
+        stops: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
+        for row in _timed(report, stop, "context", done):
+            stops[row["context"], row[done]].append(row["start"])
+        for times in stops.values():
+            times.sort()
+        fields = ("global_tid", "gpu", "context", begun, "engine_type")
+        for row in _timed(report, start, *fields):
+            times = stops.get((row["context"], row[begun]), [])
+            place = bisect_left(times, row["start"])
+            if place == len(times):
+                continue
+            pid = pid_of(row["global_tid"] or 0)
+            queue = (kind, pid, row["gpu"], row["context"] or 0, row["engine_type"] or _OTHER)
+            thread = {"global_tid": row["global_tid"], "global_pid": None}
+            found.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
+    return found
+
+
+def _timed(report: Report, kind: Kind, *fields: str) -> list[dict[str, Any]]:
+    """Rows that have a start."""
+    rows = report.rows(kind, "start", *fields).dictionaries()
+    return [row for row in rows if row["start"] is not None]
+
+
+def _utilization(
+    codes: NDArray[np.integer], start: Int64, end: Int64, pids: list[int]
+) -> NDArray[np.float64]:
+    """Percentage of its process's time in which each queue held a packet."""
+    busy = grouped_union(codes, start, end, len(pids))
+    process = np.array(pids)[codes]
+    rows = {pid: process == pid for pid in set(pids)}
+    lengths = {pid: int(end[mine].max() - start[mine].min()) for pid, mine in rows.items()}
+    spans = np.array([lengths[pid] for pid in pids])
+    return np.asarray(100.0 * busy / np.maximum(spans, 1), np.float64)
+
+
+def _contexts(report: Report) -> list[dict[str, Any]]:
+    return report.rows(Kind.WDDM_CONTEXT, "context", "node_ordinal", "friendly_name").dictionaries()
+
+
+def _names(report: Report, queues: list[tuple[int, int, int, int, int]]) -> list[str]:
+    """What each queue is called: its engine, or what the driver calls its context."""
+    friendly = {row["context"]: row["friendly_name"] for row in _contexts(report)}
+    children: defaultdict[int, set[int]] = defaultdict(set)
+    fields = ("context", "hw_queue", "parent_dxg_hw_queue")
+    for context, queue, parent in zip(
+        *report.rows(Kind.WDDM_HARDWARE_QUEUE, *fields).lists(), strict=True
+    ):
+        if context != parent:
+            children[parent].add(queue)
+    return [_name(engine, context, friendly, children) for *_, context, engine in queues]
+
+
+def _name(
+    engine: int, context: int, friendly: Mapping[int, str], children: Mapping[int, set[int]]
+) -> str:
+    if engine == _3D and len(children.get(context, ())) > _SHARED_BY:
+        return "3D/Comp"
+    if engine == _OTHER:
+        return friendly.get(context) or _ENGINES[_OTHER]
+    return _ENGINES[engine] if 0 <= engine < len(_ENGINES) else f"engine {engine}"

@@ -12,13 +12,10 @@ from nsys_tui.analysis.stats import (  # noqa: F401
     gpu,
     graphics,
     host,
-    kern_exec,
     kernels,
-    network,
     nvtx,
     nvtx_gpu,
     um,
-    wddm,
 )
 from nsys_tui.analysis.stats.query import REPORTS, Query, StatReport
 from nsys_tui.analysis.stats.summary import rank_label

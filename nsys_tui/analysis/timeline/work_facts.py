@@ -7,10 +7,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from nsys_tui.analysis.kernel_facts import LIMITS, blocks_per_sm
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.waiting import collective_waits
-from nsys_tui.analysis.occupancy import LIMITS, blocks_per_sm
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.units import format_bytes, format_duration, format_share
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.occupancy import LIMITS, occupancy
+from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from synth import Synth
 
 from nsys_tui.analysis.timeline.area import area
 from nsys_tui.analysis.timeline.facts import facts_of, path_at
-from nsys_tui.analysis.timeline.gpu import device_tracks, stream_tracks
+from nsys_tui.analysis.timeline.gpu import device_tracks, spread, stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.lineup import Lineup
-from nsys_tui.analysis.timeline.sample import spread
 from nsys_tui.analysis.timeline.search import search
 from nsys_tui.analysis.timeline.steps import Step, after, before, column
 from nsys_tui.analysis.timeline.summary import Summary

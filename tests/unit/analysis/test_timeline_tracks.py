@@ -26,8 +26,7 @@ from nsys_tui.analysis.timeline.host import (
     sync_tracks,
 )
 from nsys_tui.analysis.timeline.lineup import Lineup
-from nsys_tui.analysis.timeline.metrics import metric_tracks
-from nsys_tui.analysis.timeline.step_tracks import step_tracks
+from nsys_tui.analysis.timeline.metrics import metric_tracks, step_tracks
 from nsys_tui.analysis.timeline.tracks import Section, Track, arrange, launching_first, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
