@@ -241,10 +241,13 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     gaps = gaps.take(gaps.place == place)
     early = _middle(gaps) < _steady_from(case)
     each = np.where(early, _charged(gaps), _used_first(gaps))
-    cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
+    cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, place)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
     longest = f", longest in {fit(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
     loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
+    longest = (
+        f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest
+    )
     before = 2 * int(each[early].sum()) > cost
     first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
     where = first if before else "at first use of code"
@@ -255,7 +258,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         "leave the warm-up out of what you measure"
         + (", or load code before (eagerly)" if loads else ""),
         subject="set-up (once)" if before else "first use of code (once)",
-        saved_ns=cost,
+        saved_ns=cost + tried,
         at_most=Severity.MEDIUM if case.has_named_steps else None,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=place,
@@ -263,6 +266,15 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         command="nsys-tui stalls REPORT",
         lost=case.idle_part(place, (gaps.start, gaps.end)),
     )
+
+
+def _tried(case: Case, place: int) -> int:
+    """How long a GPU runs, in the first of named steps, what never comes again."""
+    ops, rows = case.report.operations, dict(case.by_device)[place]
+    last = np.zeros(len(ops.names), np.int64)
+    np.maximum.at(last, ops.name[rows], ops.start[rows])
+    once = rows[last[ops.name[rows]] < _steady_from(case)]
+    return intervals.total(*intervals.union(ops.start[once], ops.end[once]))
 
 
 def _charged(gaps: Gaps) -> Int64:
@@ -295,13 +307,15 @@ def _sets_up(case: Case, gaps: Gaps) -> Bool:
     api = case.report.api
     owners = api.thread_process[api.thread]
     processes, first = np.unique(owners, return_index=True)
-    known = np.flatnonzero(gaps.call >= 0)
+    known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= _CONTEXT_NS))
     begun = api.start[first[np.searchsorted(processes, owners[gaps.call[known]])]]
     found = np.zeros(len(gaps), bool)
     found[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
     return found
 
 
+_CONTEXT_NS: Final = 10_000_000
+"""No context is set up in less time: the call is merely the first that was recorded."""
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
 

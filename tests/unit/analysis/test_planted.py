@@ -261,6 +261,13 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
         assert one.saved_ns == (one.stake_ns if every > 1 else case.busy_ns(0))
 
 
+def test_kernels_that_only_the_first_steps_try_are_set_up_too(tmp_path: Path) -> None:
+    found = find_in(case_of(programs.autotuning, tmp_path))
+    (one,) = [o for o in found if o.rule == "warm_up"]
+    assert one.title.endswith("in the first steps, tries kernels for 36.00 ms: only once")
+    assert one.saved_ns >= 36 * MS
+
+
 def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
     for run, idle in (
         (programs.event_loop, REQUESTS),
