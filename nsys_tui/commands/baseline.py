@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
+    from nsys_tui.analysis.compare.side import runs_of
     from nsys_tui.export import baselines
     from nsys_tui.units import plural
 
@@ -79,7 +80,8 @@ def _add(arguments: argparse.Namespace) -> int:
     for run in runs:
         found = baselines.add_run(arguments.file, run)
     print(arguments.file)
-    say(f"nsys-tui: {plural(len(found.runs), 'run')} in {arguments.file}")
+    there = plural(len(runs_of([run.side for run in found.runs])), "run")
+    say(f"nsys-tui: {plural(len(found.runs), 'report')} of {there} in {arguments.file}")
     return OK
 
 

@@ -206,6 +206,10 @@ def _clocks(
     return Clock.ENDS, first, found
 
 
+_TOLD: Final = 3
+"""Residuals that a drift must come to over a session: the fit of less is chance."""
+
+
 def _clock_notes(members: Sequence[Member]) -> list[str]:
     """How well clocks agree, and whose do not."""
     notes = []
@@ -214,7 +218,7 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
     used = [m for m in members if m.clock.aligned]
     drift, drifting = max(((abs(m.clock.drift), m.rank) for m in used), default=(0, 0))
     worst, rank = max(((m.clock.residual or 0, m.rank) for m in used), default=(0, 0))
-    if drift * max((m.lasted for m in used), default=0) > worst:
+    if drift * max((m.lasted for m in used), default=0) > _TOLD * worst:
         notes.append(
             f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
             f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"
