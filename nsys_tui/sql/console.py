@@ -23,6 +23,7 @@ from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, n
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
+from nsys_tui.sql.strange import strange_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +56,7 @@ class Answer:
     more: bool
     """Whether there are more rows than were asked for."""
     notes: tuple[str, ...] = ()
-    """What the report lacks of what was asked."""
+    """What the report lacks of what was asked, and what of it nsys would not have written."""
 
 
 def columns_of(view: View) -> tuple[str, ...]:
@@ -275,6 +276,7 @@ class Console:
         try:
             for table in dict.fromkeys(wanted):
                 self._fill(table, self._guard.checked)
+            strange = strange_values(self._db, read)
         finally:
             self._guard.stand()
         lacks = {view.name: self._lacks(view) for view in views}
@@ -283,7 +285,7 @@ class Console:
         found = [why for why in lacks.values() if why]
         if found and len(found) == len(views) and not others - behind:
             raise NoDataError(f"{self._report.name}: {found[0]}")
-        return tuple(f"{name} is empty: {why}" for name, why in lacks.items() if why)
+        return *(f"{name} is empty: {why}" for name, why in lacks.items() if why), *strange
 
     def _lacks(self, view: View) -> str:
         return self._lacking.get(view.name, "") or self._report.lacks(view.gives)

@@ -196,3 +196,24 @@ def test_what_is_not_there_says_what_would_record_it(tmp_path: Path) -> None:
     answer = console.run("select name from ranges union all select name from kernels")
     assert answer.table.rows() == [("a",)]
     assert "kernels is empty" in answer.notes[0]
+
+
+def test_values_of_other_kinds_behind_the_answer_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = make_report(tmp_path / "strange.sqlite").report
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        calls = "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = 'x' WHERE rowid IN (3, 5)"
+        db.execute(calls)
+        db.execute(
+            "UPDATE StringIds SET value = x'00ff' WHERE id = (SELECT max(id) FROM StringIds)"
+        )
+    told = "note: 2 rows with text in `globalTid` of CUPTI_ACTIVITY_KIND_RUNTIME: taken as they are"
+    name = "note: 1 row with a blob in `value` of StringIds: taken as they are"
+    for query, notes in (
+        ("select count(*) from api where pid = 1", [told, name]),
+        ("select start from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", []),
+        ("select globalTid from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", [told]),
+    ):
+        assert cli.main(["sql", str(path), query]) == 0
+        assert set(capsys.readouterr().err.splitlines()) == set(notes)

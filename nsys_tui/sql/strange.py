@@ -1,0 +1,51 @@
+"""Values that nsys would not have written, such as text among numbers, behind a query's answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.model.notes import Notes
+from nsys_tui.reader.raw_columns import KINDS, note_strange
+from nsys_tui.reader.schema import declared
+from nsys_tui.reader.sqlite import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from nsys_tui.reader.sqlite import Database
+
+FIRST: Final = 100_000
+"""Rows of a table that are looked at: a query of a large one is not held up for more."""
+_USUAL: Final = dict.fromkeys("isp", "'integer'") | {"r": "'integer', 'real'", "t": "'text'"}
+"""What SQLite calls the values of a column, by its type in the schema; ``b`` holds anything."""
+
+
+def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str, ...]:
+    """Sentences on values of other kinds in the columns that a query reads.
+
+    Args:
+        db: the open file.
+        read: tables and columns in lower case, those behind views among them.
+    """
+    notes = Notes()
+    for table, columns in db.schema.columns.items():
+        known = declared(table)
+        kinds = {
+            actual: _USUAL[known.columns[name].type]
+            for name, actual in columns.items()
+            if known and (table.lower(), actual.lower()) in read
+            if known.columns[name].type in _USUAL
+        }
+        if not kinds:
+            continue
+        rows = f"(SELECT * FROM main.{quoted(table)} LIMIT {FIRST})"
+        tests = (f"sum(typeof({quoted(c)}) NOT IN ({usual}, 'null'))" for c, usual in kinds.items())
+        counts = db.query(f"SELECT {', '.join(tests)} FROM {rows}")[0]
+        for column in (name for name, count in zip(kinds, counts, strict=True) if count):
+            found = db.query(
+                f"SELECT min({quoted(column)}), count(*) FROM {rows} WHERE typeof({quoted(column)})"
+                f" NOT IN ({kinds[column]}, 'null') GROUP BY typeof({quoted(column)})"
+            )
+            named = {KINDS[type(value)]: count for value, count in found}
+            note_strange(notes, table, column, named, ": taken as they are")
+    return notes.texts
