@@ -31,7 +31,7 @@ from nsys_tui.model.events import (
     Syncs,
 )
 from nsys_tui.model.notes import Note
-from nsys_tui.model.report import RawRow, RawTable
+from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.encode import Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
+from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.model.events import Operations
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.front import Evidence
+from nsys_tui.ui.keymap import SCREENS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import EventSet
     from nsys_tui.ui.host import Host
 
@@ -77,3 +80,21 @@ def show_longest(app: Host, events: EventSet, rows: NDArray[np.intp]) -> bool:
     if len(rows):
         show_on_timeline(app, events, longest(events, rows))
     return bool(len(rows))
+
+
+def show_finding(app: Host, finding: Finding) -> None:
+    """Goes to what a finding is about: on its screen, or the timeline, at its window."""
+    names = (spec.name for spec in SCREENS if str(spec.number) == finding.screen)
+    screen = next(names, "timeline")
+    if finding.window is None:
+        app.show(screen)
+        return
+    start, end = finding.window
+    margin = max((end - start) // 5, 1)
+    key = (finding.rule, start, end)
+    app.show(
+        screen,
+        window=Window(start - margin, end + margin),
+        selection=Selection("finding", key, Window(start, end), (), finding.title),
+        cursor=Cursor(start, "" if finding.place is None else gpu_key(finding.place)),
+    )

@@ -35,7 +35,7 @@ from nsys_tui.model.events import (
     ThreadEvents,
 )
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.report import RawRow
+from nsys_tui.model.source import RawRow
 from nsys_tui.units import format_bytes, format_count, format_duration, plural
 
 if TYPE_CHECKING:

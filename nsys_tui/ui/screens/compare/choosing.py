@@ -182,6 +182,24 @@ class Choosing:
             pair = replace(pair, more=(more[0], more[1]))
         return pair.swapped if pair is not None and self.is_swapped else pair
 
+    @property
+    def is_part(self) -> bool:
+        """Whether less than the whole of both reports is compared."""
+        pair = self.pair
+        windows = [] if pair is None else [session.state.window for session in pair.sessions]
+        return pair is not None and (self.parts is not None or any(windows))
+
+    def choose_whole(self) -> None:
+        """The whole of both reports instead of their windows, or of two parts of one."""
+        screen, pair = self._screen, self.pair
+        if self.parts is not None:
+            self.choose_parts(None)
+            return
+        for session in pair.sessions if pair is not None else ():
+            if session is not screen.session:
+                session.state = replace(session.state, window=None)
+        screen.app.show(screen.SCREEN, window=None)
+
     def _parts_pair(self) -> Pair | None:
         parts = self.parts
         here = parts is not None and parts[0].session is self._screen.session

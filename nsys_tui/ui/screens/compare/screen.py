@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,15 +12,16 @@ from textual.containers import Vertical
 from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.evidence import evidence_of, selection_of
+from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
-from nsys_tui.ui.screens.compare.changes import GROUPS, ChangesTable
+from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
 from nsys_tui.ui.screens.compare.pair import Result, gather, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
-from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of, with_lane_of
+from nsys_tui.ui.screens.compare.row_times import RowTimes
+from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.screens.compare.pair import BothPicked, Pair, Part, Span
+    from nsys_tui.ui.screens.compare.pair import Pair, Part
     from nsys_tui.ui.screens.compare.timelines import Half
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -87,6 +88,7 @@ class CompareScreen(ResultScreen[Result]):
         self.summary = LinePane("Compare", id="summary")
         self.twins = TwinTimelines(id="twins")
         self.difference = DifferenceIcicle(id="difference")
+        self.row_times = RowTimes(self, self.table, self.twins)
         self.noise = RUN_NOISE
         self._asked: tuple[Pair, str, Rules] | None = None
         self._taken: Selection | None = None
@@ -195,7 +197,7 @@ class CompareScreen(ResultScreen[Result]):
 
             def drawn(found: tuple[Half | None, Half | None]) -> None:
                 self.twins.show_result(result, found)
-                self._follow(self.table.row)
+                self.row_times.follow(self.table.row)
 
             self.compute("lanes", halves, drawn)
 
@@ -230,64 +232,18 @@ class CompareScreen(ResultScreen[Result]):
         self.remove_class("-flame")
         self.add_class("-lower")
         # Which lanes are in view depends on the height that the timelines have by then.
-        self.call_after_refresh(self._show_row, message.row)
+        self.call_after_refresh(self.row_times.show, message.row)
         if not self.has_class("-tall"):
             self.twins.canvases[0].focus()
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Timelines in view follow the row under the cursor."""
-        self._follow(message.row)
-
-    def _follow(self, place: int | None) -> None:
-        if self.has_class("-tall") and not self.has_class("-flame") and self.table.has_focus:
-            self._show_row(place)
-
-    def _show_row(self, place: int | None) -> None:
-        result, row = self.result, self.table.change
-        if result is None or place is None:
-            return
-        step = self.twins.step if self.twins.step is not None else result.step
-        if self.table.group == "findings":
-            changes = result.found.findings or ()
-            if place < len(changes):
-                sides = (changes[place].a, changes[place].b)
-                spans = [None if side is None else side.window for side in sides]
-                self.twins.go_to_spans(spans, changes[place].rule)
-        elif row is None:
-            self.twins.go_to_step(step)
-        elif self.table.group == "stalls":
-            take = partial(self._show_gaps, row.name)
-            self.compute("pick", lambda: result.gaps(row.name, step), take)
-        else:
-            group, twins = GROUPS[self.table.group][1][0], self.twins
-            halves = twins.halves
-
-            def work() -> tuple[BothPicked, list[Half | None]]:
-                picked = result.examples(group, row.name, step)
-                return picked, [*map(with_lane_of, halves, picked)]
-
-            def show(found: tuple[BothPicked, list[Half | None]]) -> None:
-                if halves == twins.halves:
-                    picked, (first, second) = found
-                    twins.halves = first, second
-                    twins.go_to_step(step, picked)
-
-            self.compute("pick", work, show)
-
-    def _show_gaps(self, cause: str, found: tuple[list[Span], BothPicked]) -> None:
-        self.twins.go_to_spans(found[0], cause, found[1])
+        self.row_times.follow(message.row)
 
     @property
     def evidence(self) -> Evidence:
         """An event of the row's name, in the report in front."""
-        result, row = self.result, self.table.change
-        if result is not None and row is not None:
-            step = self.twins.step if self.twins.step is not None else result.step
-            found = result.examples(GROUPS[self.table.group][1][0], row.name, step)
-            for end, picked in zip((result.pair.a, result.pair.b), found, strict=True):
-                if picked is not None and getattr(end, "session", None) is self.session:
-                    return evidence_of(picked.events, picked.row)
-        return super().evidence
+        return self.row_times.evidence() or super().evidence
 
     def action_compare_swap(self) -> None:
         """Exchanges A and B."""
@@ -366,22 +322,7 @@ class CompareScreen(ResultScreen[Result]):
 
     def action_timeline_whole(self) -> None:
         """The whole of both reports instead of their windows."""
-        if self.choosing.parts is not None:
-            self.choosing.choose_parts(None)
-            return
-        pair = self.choosing.pair
-        for session in pair.sessions if pair is not None else ():
-            if session is not self.session:
-                session.state = replace(session.state, window=None)
-        self.app.show(self.SCREEN, window=None)
-
-    @property
-    def _is_part(self) -> bool:
-        pair = self.choosing.pair
-        return pair is not None and (
-            self.choosing.parts is not None
-            or any(s.state.window is not None for s in pair.sessions)
-        )
+        self.choosing.choose_whole()
 
     def action_nav_open(self) -> None:
         """From one of the timelines to the timeline screen, on the same window."""
@@ -416,7 +357,7 @@ class CompareScreen(ResultScreen[Result]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What works depends on what there is and what has the focus."""
         if action == "timeline_whole":
-            return self._is_part
+            return self.choosing.is_part
         return self._allowed(action) and super().check_action(action, parameters)
 
     def _allowed(self, action: str) -> bool:
@@ -428,13 +369,10 @@ class CompareScreen(ResultScreen[Result]):
             "compare_previous_change": lambda: not self.table.pattern,
             **dict.fromkeys(OF_TIMELINES, lambda: not self.classes.isdisjoint(("-lower", "-tall"))),
             "nav_open": lambda: isinstance(self.focused, TimelineCanvas),
-            "nav_escape": self._can_leave,
+            "nav_escape": lambda: self.has_class("-lower") or not self.table.has_focus,
         }
         test = tests.get(action)
         return test is None or test()
-
-    def _can_leave(self) -> bool:
-        return self.has_class("-lower") or not self.table.has_focus
 
     def view(self) -> CompareView:
         """Grouping, threshold, and what is compared."""

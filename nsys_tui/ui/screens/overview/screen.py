@@ -12,20 +12,19 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.analysis.window import Scope
 from nsys_tui.render.cells import BOLD, MUTED
-from nsys_tui.state import Cursor, Selection, Window
-from nsys_tui.timeline.opening import FewSteps, opening
+from nsys_tui.state import Selection
 from nsys_tui.times import moment_text
-from nsys_tui.ui.evidence import show_longest
+from nsys_tui.ui.evidence import show_finding, show_longest
 from nsys_tui.ui.front import Evidence
-from nsys_tui.ui.keymap import SCREENS, Action
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.overview import data, panes
+from nsys_tui.ui.screens.overview.findings import FindingsPane
+from nsys_tui.ui.screens.overview.trace import WholeTrace
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
-from nsys_tui.ui.widgets.trace import HINT, TracePane
-from nsys_tui.units import format_duration, format_share, plural
+from nsys_tui.ui.widgets.trace import TracePane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
     from nsys_tui.state import ViewState
+    from nsys_tui.timeline.opening import FewSteps
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.lines import Built
     from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
@@ -45,12 +45,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("timeline.area", ("v",), "span", "begin or end a span of the trace; Enter opens it", 35),
 )
 
-MEDIUM, TALL = 30, 40
-"""Rows from which panes are higher, and from which the trace shows ranges and a legend."""
+MEDIUM = 30
+"""Rows from which panes are higher."""
 LOW, SPLIT = 2, 6
 """Lines of the split on a narrow screen that is low, and else the part of its rows."""
-FIXED, PART = 16, 4
-"""Rows that other panes need at least, and the part of the rest that GPUs of the trace may take."""
 READING: tuple[list[Line], list[panes.Chosen | None]] = ([[(" reading …", MUTED)]], [None])
 WIDE = 120
 """Columns from which the split and the findings, kernels and ranges stand side by side."""
@@ -58,8 +56,6 @@ THREE = 200
 """Columns from which other GPU work stands beside them."""
 FRAME = 2
 """Rows of a pane's frame."""
-LEVEL = 5
-"""Rows of a tall screen for which the trace has one level of ranges more."""
 
 
 class OverviewScreen(ResultScreen[Overview]):
@@ -91,20 +87,13 @@ class OverviewScreen(ResultScreen[Overview]):
         super().__init__()
         self._asked: Session | None = None
         """The session whose findings are computed or shown."""
-        self._gpu_rows: Sequence[AnyRow] = []
-        self._host_rows: list[TraceRow] = []
-        self._few: FewSteps | None = None
-        self._findings = ""
-        """Heading of the findings."""
-        self._telling: list[int] = []
-        """GPUs that findings are about, the one that others wait for first."""
 
     def body(self) -> Iterable[Any]:
         """Panes in reading order."""
         yield Verdict()
         yield Horizontal(
             LinePane("Time split", id="split"),
-            LinePane("Report", id="findings"),
+            FindingsPane("Report", id="findings"),
             id="upper",
         )
         yield Horizontal(
@@ -113,15 +102,15 @@ class OverviewScreen(ResultScreen[Overview]):
             LinePane("Top NVTX ranges", "enter: details", id="ranges", names=True),
             id="tops",
         )
-        yield TracePane(id="trace")
+        yield WholeTrace(id="trace")
 
     def clear(self) -> None:
         """A new report: nothing is known yet but its metadata."""
         self._asked = None
         self.set_class(False, "-findings")
-        self._gpu_rows, self._host_rows, self._few, self._telling = [], [], None, []
+        self.query_one(WholeTrace).forget()
         self._draw_trace()
-        self.query_one("#findings", LinePane).heading("Report")
+        self.query_one(FindingsPane).forget()
         for pane in self.query(LinePane):
             pane.show_built(lambda _: [[("reading …", MUTED)]])
 
@@ -161,9 +150,8 @@ class OverviewScreen(ResultScreen[Overview]):
     def work(self, report: Report) -> Callable[[Progress], Overview]:
         """All figures; then what is wrong can be found."""
         names, memo = self.state.display.names, self.session.memo
-        return lambda _: memo(
-            ("overview", names), lambda: overview(report, style=names, top=data.MOST)
-        )
+        figures = partial(overview, report, style=names, top=data.MOST)
+        return lambda _: memo(("overview", names), figures)
 
     def say_stopped(self, why: str) -> None:
         """Panes that would wait for ever say why; earlier figures stay."""
@@ -173,7 +161,7 @@ class OverviewScreen(ResultScreen[Overview]):
                 pane.show_built(lambda _: lines)
 
     def _show_trace(self, rows: Sequence[AnyRow]) -> None:
-        self._gpu_rows = rows
+        self.query_one(WholeTrace).gpu_rows = rows
         self._draw_trace()
 
     def _find_host_rows(self, report: Report, part: str) -> None:
@@ -181,36 +169,14 @@ class OverviewScreen(ResultScreen[Overview]):
         session = self.session
 
         def show(rows: list[TraceRow]) -> None:
-            self._host_rows = rows
+            self.query_one(WholeTrace).host_rows = rows
             self._draw_trace()
 
         self.compute("host", lambda: data.host_rows(session, report, part), show)
 
     def _draw_trace(self) -> None:
-        """GPUs always, as many as there is room for; ranges where the screen is tall."""
-        height, pane = self.size.height, self.query_one(TracePane)
-        most = max(2, (height - FIXED) // PART)
-        levels = 1 + (height - TALL) // LEVEL if self._gpu_rows else most
-        there = range(len(self._gpu_rows))
-        telling = dict.fromkeys((*(place for place in self._telling if place in there), *there))
-        gpus = [self._gpu_rows[place] for place in sorted([*telling][:most])]
-        rows = [*gpus, *self._host_rows[: max(levels, 0)]]
-        hidden = len(self._gpu_rows) - most
-        rest = f" ({plural(hidden, 'more GPU')}: timeline)" if hidden > 0 else ""
-        estimated = self.session.report is not None and not self.session.exact
-        mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
-        extent, report = self.session.extent, self.session.report
-        span = report.span if report is not None and self.session.exact else None
-        work = opening(span, self._few, extent, self.size.width)
-        whole = format_duration(extent[1] - extent[0])
-        busy = "" if span is None else format_duration(span[1] - span[0])
-        part = "" if work is None else f"GPU work, {busy} of {whole}"
-        part = part if self._few is None else f"{self._few} ({whole})".capitalize()
-        pane.heading(f"{part or 'Whole trace'}{rest}", f"{mark}{HINT}")
-        legend = height >= TALL and bool(self._gpu_rows)
-        pane.show(rows, work or extent, legend=legend)
-        pane.styles.height = len(rows) + legend + 3
-        pane.set_class(not rows and self.session.finished, "-empty")
+        """What is known of the whole trace, as much as there is room for."""
+        self.query_one(WholeTrace).fit_in(self.session, self.size)
 
     def _show_estimates(self, found: Overview) -> None:
         glyphs, pane = self.app.glyphs, self.query_one("#kernels", LinePane)
@@ -271,8 +237,9 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _show_steps(self, few: FewSteps | None) -> None:
         """A few of many steps stand for the whole trace."""
-        if few != self._few:
-            self._few = few
+        trace = self.query_one(WholeTrace)
+        if few != trace.few:
+            trace.few = few
             self._draw_trace()
 
     def _compute_findings(self, report: Report, splits: tuple[DeviceSplit, ...]) -> None:
@@ -290,59 +257,33 @@ class OverviewScreen(ResultScreen[Overview]):
     def _show_findings(self, findings: data.Findings) -> None:
         found = findings.ranked
         late = [entry.late for entry in found if entry.late >= 0]
-        self._telling = [*late, *(entry.place for entry in found if entry.place is not None)]
+        places = (entry.place for entry in found if entry.place is not None)
+        self.query_one(WholeTrace).telling = [*late, *places]
         self._draw_trace()
         self.app.remember(self.session, findings.verdict)
         self.query_one(Verdict).tell(findings.verdict)
         self.set_class(bool(found), "-findings")
         if self.result is not None:
             self._show_split(self.result)
-        if not found:
-            return
-        pane, unseen = self.query_one("#findings", LinePane), findings.unseen
-        extent, report = self.session.extent, self.report
-        gpus = dict(enumerate(device.label for device in report.devices)) if report else {}
+        if found:
+            pane = self.query_one(FindingsPane)
+            pane.show_findings(findings, self.session.name, self._place, self._facts)
 
-        def place(entry: Finding) -> str:
-            gpu = gpus.get(-1 if entry.place is None else entry.place, "")
-            time = self.state.display.time
-            step = max(1, (extent[1] - extent[0]) // 1000)
-            moment = moment_text(entry.window[0], step, time, report) if entry.window else ""
-            return f"{gpu} {moment}".strip() or "report"
+    def _place(self, entry: Finding) -> str:
+        """The GPU and the moment that a finding is about."""
+        start, end = self.session.extent
+        report, time = self.report, self.state.display.time
+        places = [device.label for device in report.devices] if report else []
+        number = -1 if entry.place is None else entry.place
+        gpu = places[number] if 0 <= number < len(places) else ""
+        step = max(1, (end - start) // 1000)
+        moment = moment_text(entry.window[0], step, time, report) if entry.window else ""
+        return f"{gpu} {moment}".strip() or "report"
 
-        def gain(entry: Finding) -> str:
-            return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
-
-        def build(width: int) -> Built:
-            chosen = pane.choice or found[0]
-            lines, choices = panes.finding_lines(found, chosen, width, place, gain)
-            more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
-            rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
-            # A narrow screen has no other place for what was captured.
-            result = self.result if self.size.width < WIDE else None
-            facts = panes.report_facts(result, width, self.session.gpus) if result else []
-            head: list[Line] = [[("Report", BOLD)]] if facts else []
-            rest += (panes.Chosen("fact", str(number)) for number in range(len(head + facts)))
-            return [*lines, *more, *head, *facts], [*choices, *rest]
-
-        pane.show_choices(build)
-        self._findings = f"Findings ({len(found)}), could give back up to % of the time"
-        self._head_findings(pane)
-
-    def _head_findings(self, pane: LinePane) -> None:
-        """How many there are, and what records or prints the one under the cursor."""
-        choice = pane.choice
-        command = choice.command if isinstance(choice, Finding) else ""
-        record = "p: record it" if data.recording(choice) else ""
-        pane.heading(self._findings, record or command.replace("REPORT", self.session.name))
-
-    def on_line_pane_moved(self, message: LinePane.Moved) -> None:
-        """The finding under the cursor is told in full."""
-        pane = message.pane
-        if pane.id == "findings" and self.has_class("-findings"):
-            pane.rebuild()
-            pane.scroll_to_cursor()
-            self._head_findings(pane)
+    def _facts(self, width: int) -> list[Line]:
+        """What was captured, where a narrow screen has no other place for it."""
+        result = self.result if self.size.width < WIDE else None
+        return panes.report_facts(result, width, self.session.gpus) if result else []
 
     def _show_tops(self) -> None:
         """Lists side by side, or one below the other; what has nothing to list gives way."""
@@ -390,7 +331,6 @@ class OverviewScreen(ResultScreen[Overview]):
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
         from nsys_tui.ui.saving import Saving, save
-        from nsys_tui.ui.screens.overview.data import overview_writers
 
         report, names = self.report, self.state.display.names
         if report is None:
@@ -398,7 +338,7 @@ class OverviewScreen(ResultScreen[Overview]):
         pane = self.focused.id if self.focused is not None else None
         section = pane if pane in ("kernels", "ranges") else "devices"
         name = f"{Path(self.session.name).stem}.overview.md"
-        writers = overview_writers(report, names, section)
+        writers = data.overview_writers(report, names, section)
         save(self.app, Saving("Write the overview", name, writers))
 
     @property
@@ -410,37 +350,18 @@ class OverviewScreen(ResultScreen[Overview]):
         """A kernel or range was chosen: its own screen, on it; of calls the longest is shown."""
         choice, report = message.choice, self.report
         if isinstance(choice, Finding):
-            self._go_to(choice)
+            show_finding(self.app, choice)
         elif isinstance(choice, panes.Chosen) and choice.kind == "call" and report is not None:
             of_mpi = self.result is not None and self.result.mpi
             calls = report.host_events if of_mpi else report.osrt
             rows = (mpi_calls if of_mpi else osrt_calls)(report, Scope())
-            named = [name == choice.name for name in calls.names]
-            show_longest(self.app, calls, rows[np.asarray(named)[calls.name[rows]]])
+            names = np.array(calls.names, object)
+            show_longest(self.app, calls, rows[names[calls.name[rows]] == choice.name])
         elif isinstance(choice, panes.Chosen) and choice.kind != "fact":
             kind = "range_name" if choice.kind == "range" else "kernel_name"
             screen = "nvtx" if choice.kind == "range" else "kernels"
             chosen = Selection(kind, (choice.name,), label=choice.name)
             self.app.show(screen, window=None, selection=chosen)
-
-    def _go_to(self, finding: Finding) -> None:
-        """The evidence: its screen with its window, or the timeline where that is not there."""
-        names = [spec.name for spec in SCREENS if str(spec.number) == finding.screen]
-        screen = names[0] if names else "timeline"
-        label = finding.title
-        if finding.window is None:
-            self.app.show(screen)
-            return
-        start, end = finding.window
-        margin = max((end - start) // 5, 1)
-        selection = Selection("finding", (finding.rule, start, end), Window(start, end), (), label)
-        changes: dict[str, Any] = {
-            "window": Window(start - margin, end + margin),
-            "selection": selection,
-        }
-        lane = "" if finding.place is None else gpu_key(finding.place)
-        changes["cursor"] = Cursor(start, lane)
-        self.app.show(screen, **changes)
 
     @property
     def evidence(self) -> Evidence:

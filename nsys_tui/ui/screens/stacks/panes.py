@@ -15,7 +15,7 @@ from nsys_tui.analysis.stacks.folding import (
     gpu_stacks,
 )
 from nsys_tui.analysis.stacks.frames import FrameRules
-from nsys_tui.analysis.stacks.sources import host_stacks
+from nsys_tui.analysis.stacks.sources import NEEDED, host_stacks, sources
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.model.groups import sums
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
     from nsys_tui.ui.widgets.table.columns import TableColumn
+    from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 SMALL_SHARE = 0.005
 MANY_NAMES = 100
@@ -72,6 +73,15 @@ class Viewed:
         names = [self.tree.trie.labels[code] for code in self.codes]
         return next((names.index(n) for n in (frame, similar_name(frame)) if n in names), None)
 
+    def frame(self, row: int) -> str:
+        """The function of a row."""
+        return self.tree.trie.labels[int(self.codes[row])]
+
+    def heaviest(self, row: int) -> tuple[str, ...]:
+        """Path to the heaviest place of the function of a row."""
+        places = np.flatnonzero(self.tree.trie.label == self.codes[row])
+        return self.tree.trie.path(int(places[np.argmax(self.tree.weight[places])]))
+
 
 @dataclass(frozen=True, eq=False)
 class Shown:
@@ -95,6 +105,12 @@ class Shown:
         for view in reversed(self.views):
             nodes = np.flatnonzero(np.isin(view.of_node, nodes))
         return nodes
+
+    def frame(self, node: int) -> str:
+        """The frame of a node; of the root that with most of its own."""
+        codes = self.tree.trie.label
+        code = codes[node] if node else np.bincount(codes, weights=self.tree.self_weight).argmax()
+        return self.tree.trie.labels[int(code)]
 
 
 def fold(report: Report, options: Options, scope: Scope, names: str, progress: Progress) -> Stacks:
@@ -277,11 +293,25 @@ def _inside(frames: tuple[str, ...]) -> str:
     return f", in {' < '.join(reversed(frames))}" if frames else ""
 
 
-def tree_columns(stacks: WeightedTree) -> tuple[TableColumn, ...]:
-    """Frame, total, share, self and count of each node."""
+def show_as_tree(pane: VirtualTree, stacks: WeightedTree, selected: int) -> None:
+    """Frame, total, share, self and count of each node, with the selected one in view."""
     trie = stacks.trie
     frame = texts("frame", 30, trie.label, trie.labels, grow=True)
-    return (frame, *_figures(stacks, stacks.weight, stacks.self_weight, stacks.count))
+    columns = (frame, *_figures(stacks, stacks.weight, stacks.self_weight, stacks.count))
+    pane.prefer("total")
+    pane.show_tree(trie, [trie.labels[code] for code in trie.label], columns, weight=stacks.weight)
+    if selected != ROOT:
+        pane.reveal(selected)
+
+
+def next_source(report: Report, now: StackSource) -> tuple[StackSource, str]:
+    """The next source with data, and once all were seen what would record others."""
+    found = sources(report) or [StackSource.GPU]
+    place = found.index(now) + 1 if now in found else 0
+    needs = dict.fromkeys(kind for source, kind in NEEDED.items() if source not in found)
+    lacks = [report.lacks(kind) for kind in needs]
+    options = " ".join(filter(None, (why.partition("nsys profile ")[2] for why in lacks)))
+    return found[place % len(found)], options if place == len(found) else ""
 
 
 def _figures(

@@ -6,21 +6,20 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import TITLES, StackSource
-from nsys_tui.analysis.stacks.sources import NEEDED, OF_THREADS, first_source, sources
+from nsys_tui.analysis.stacks.sources import OF_THREADS, first_source
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
+from nsys_tui.ui.screens.stacks.actions import ACTIONS
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     Shown,
@@ -32,14 +31,14 @@ from nsys_tui.ui.screens.stacks.panes import (
     frame_facts,
     heading,
     merges_at_first,
+    next_source,
     picture_writers,
-    tree_columns,
+    show_as_tree,
     viewed,
 )
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.table.actions import WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
@@ -53,40 +52,6 @@ if TYPE_CHECKING:
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.table.grid import Grid
 
-ACTIONS: tuple[Action, ...] = (
-    Action("stacks.move_left", ("h", "left"), "left", "frame at the left on the same level"),
-    Action("stacks.move_down", ("j", "down"), "move", "heaviest frame below", 11),
-    Action("stacks.move_up", ("k", "up"), "up", "frame above"),
-    Action("stacks.move_right", ("l", "right"), "right", "frame at the right on the same level"),
-    Action(
-        "stacks.order",
-        ("v",),
-        "view",
-        "left-heavy, time order, functions with callers and callees",
-        12,
-    ),
-    Action("stacks.source", ("s",), "source", "GPU time, on or off the CPU, API, OS calls", 13),
-    Action("stacks.thread", ("t",), "thread", "next thread, on or off the CPU, or all"),
-    Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
-    Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
-    Action(
-        "stacks.similar",
-        ("m",),
-        "merge",
-        "one frame for names that differ in numbers, or addresses",
-    ),
-    Action("stacks.recursion", ("r",), "recursion", "collapse a frame that calls itself"),
-    Action("stacks.hide_small", ("u",), "small", "hide small frames behind a counted one"),
-    Action("stacks.tree", ("i",), "tree", "icicle, or the same stacks as a tree", 14),
-    Action("tree.toggle", ("space",), "fold", "fold or unfold in the tree"),
-    Action("tree.expand_subtree", ("E",), "subtree", "unfold the whole subtree"),
-    Action("table.sort", ("S",), "sort", "sort the tree by this column; again reverses"),
-    Action("table.column_previous", ("<",), "column", "column to the left"),
-    Action("table.column_next", (">",), "column", "column to the right"),
-    WHOLE,
-    Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
-)
-
 KINDS = dict.fromkeys((StackSource.CPU, StackSource.ON), "on-cpu") | {
     StackSource.GPU: "path",
     StackSource.OFF: "off-cpu",
@@ -95,6 +60,11 @@ KINDS = dict.fromkeys((StackSource.CPU, StackSource.ON), "on-cpu") | {
 NARROW = 76
 SPARE_CELLS = 11
 """Of a heading: corners, blanks, the sign of focus, and a gap before the remark."""
+
+
+def toggles(option: str) -> Callable[[StacksScreen], None]:
+    """An action that does something, or leaves it again."""
+    return lambda screen: screen.change(**{option: not getattr(screen.options, option)})
 
 
 class StacksScreen(Finding):
@@ -257,15 +227,8 @@ class StacksScreen(Finding):
     def _fill_tree(self) -> None:
         """The icicle's stacks as a tree; a hidden tree has no width to lay columns out in."""
         pane, tree = self.icicle, self.query_one("#tree", VirtualTree)
-        stacks = pane.stacks
-        if stacks is None or not tree.size.width:
-            return
-        labels = stacks.trie.labels
-        tree.prefer("total")
-        texts = [labels[code] for code in stacks.trie.label]
-        tree.show_tree(stacks.trie, texts, tree_columns(stacks), weight=stacks.weight)
-        if pane.selected != ROOT:
-            tree.reveal(pane.selected)
+        if pane.stacks is not None and tree.size.width:
+            show_as_tree(tree, pane.stacks, pane.selected)
 
     def action_stacks_tree(self) -> None:
         """Shows the stacks as a tree, at the selected frame, or as an icicle again."""
@@ -327,22 +290,19 @@ class StacksScreen(Finding):
         if self.options.order is not Order.SANDWICH:
             self._put_in_the_middle(message)
         elif message.grid is self.functions and self.shown is not None:
-            found = self.shown.viewed
-            places = np.flatnonzero(found.tree.trie.label == found.codes[message.row])
-            heaviest = places[np.argmax(found.tree.weight[places])]
-            self._place = (found.tree.trie.path(int(heaviest)), ())
-            self._change(order=Order.HEAVY)
+            self._place = (self.shown.viewed.heaviest(message.row), ())
+            self.change(order=Order.HEAVY)
             self.icicle.focus()
 
     def _put_in_the_middle(self, message: Grid.RowMessage) -> None:
         if message.grid is not self.functions or self.shown is None or message.row is None:
             return
-        found = self.shown.viewed
-        frame = found.tree.trie.labels[found.codes[message.row]]
+        frame = self.shown.viewed.frame(message.row)
         if frame != self.options.frame or self.options.order is not Order.SANDWICH:
-            self._change(order=Order.SANDWICH, frame=frame)
+            self.change(order=Order.SANDWICH, frame=frame)
 
-    def _change(self, **changes: Any) -> None:
+    def change(self, **changes: Any) -> None:
+        """Has the stacks folded or arranged in another way."""
         self.options = replace(self.options, **changes)
         self.make()
 
@@ -353,29 +313,21 @@ class StacksScreen(Finding):
         """
         order, frame = cycled(self.options.order), ""
         if order is Order.SANDWICH and self.shown is not None:
-            tree, node = self.shown.tree, self.icicle.selected
-            codes = tree.trie.label
-            hottest = np.bincount(codes, weights=tree.self_weight).argmax()
-            frame = tree.trie.labels[int(codes[node] if node else hottest)]
-        self._change(order=order, frame=frame)
+            frame = self.shown.frame(self.icicle.selected)
+        self.change(order=order, frame=frame)
         (self.functions if order is Order.SANDWICH else self.icicle).focus()
 
     def action_stacks_source(self) -> None:
         """The next source that the report has data of."""
         if (report := self.report) is None:
             return
-        found, now = sources(report) or [StackSource.GPU], self.options.source
-        place = found.index(now) + 1 if now in found else 0
-        needs = dict.fromkeys(kind for source, kind in NEEDED.items() if source not in found)
-        lacks = [report.lacks(kind) for kind in needs]
-        options = " ".join(filter(None, (why.partition("nsys profile ")[2] for why in lacks)))
-        if place == len(found) and options:
+        following, options = next_source(report, self.options.source)
+        if options:
             self.app.say(f"no more sources here: record with nsys profile {options}")
-        following = found[place % len(found)]
-        if following is now:
+        if following is self.options.source:
             return
         self.shown, self._place = None, ((), ())
-        self._change(source=following, thread=None, frame="", order=Order.HEAVY)
+        self.change(source=following, thread=None, frame="", order=Order.HEAVY)
 
     def action_stacks_thread(self) -> None:
         """The next sampled thread, then all again."""
@@ -384,27 +336,19 @@ class StacksScreen(Finding):
             return
         busiest = busiest_threads(self.report, self.options.source)
         choices = [None, *busiest]
-        self._change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
-
-    def action_stacks_across(self) -> None:
-        """Credits work to other threads, or only to its own."""
-        self._change(across=not self.options.across)
+        self.change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
 
     def action_stacks_similar(self) -> None:
         """Merges frames that differ in numbers only, or addresses, or tells them apart."""
         options = self.options
         if options.source is StackSource.GPU:
-            self._change(similar=not options.similar)
+            self.change(similar=not options.similar)
         else:
-            self._change(addresses=not options.addresses)
+            self.change(addresses=not options.addresses)
 
-    def action_stacks_recursion(self) -> None:
-        """Collapses recursion or shows it."""
-        self._change(recursion=not self.options.recursion)
-
-    def action_stacks_hide_small(self) -> None:
-        """Hides small frames or shows them."""
-        self._change(small=not self.options.small)
+    action_stacks_across = toggles("across")
+    action_stacks_recursion = toggles("recursion")
+    action_stacks_hide_small = toggles("small")
 
     def action_nav_escape(self) -> None:
         """Out of the search, then out of the zoom, then back."""

@@ -15,7 +15,7 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Window
 from nsys_tui.timeline.areas import selected_tracks
-from nsys_tui.timeline.cell_facts import cell_facts, cell_title
+from nsys_tui.timeline.cell_facts import cell_facts, cell_title, gap_cause
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
@@ -79,6 +79,13 @@ def _finding(
     return None if entry is None else finding_facts(report, entry, moment)
 
 
+PLAIN: Final = ("dur", "start", "stream", "GPU", "call", "name", "bytes", "corr")
+"""Facts that are told of most events and need no word."""
+KINDS: Final = {
+    "states": "thread state", "syncs": "sync call", "osrt": "os runtime calls", "ranges": "range",
+    "operations": "operation", "api": "call", "projected": "GPU time of a range", "steps": "step",
+}  # fmt: skip
+"""Word for the events of a row, by its part."""
 STRIP: Final = 5
 """Most lines of the strip below the lanes."""
 
@@ -103,6 +110,16 @@ class Details:
         """Whether all that is known of the selection is asked for."""
         self.facts: Facts | None = None
         """What is known of the selection."""
+
+    @property
+    def words(self) -> list[str]:
+        """The cause of a gap, the terms of the selected event, or the kind of the cursor's row."""
+        row, words = self._model.row, [gap_cause(self._model)]
+        if self.facts is not None:
+            words = [text for name, text in self.facts.facts if name == "cause"]
+            words += [name for name, _ in self.facts.facts if name not in PLAIN]
+        kinds = () if row is None else (KINDS.get(row.part, ""), row.words or row.label)
+        return [*words, *kinds]
 
     @property
     def _model(self) -> TimelineModel:

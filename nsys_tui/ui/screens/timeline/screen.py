@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial, partialmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
 
-from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.timeline.search import search
 from nsys_tui.timeline import (
     areas,
     arranging,
-    marking,
     moving,
-    path,
     pointing,
     searching,
     stepping,
 )
-from nsys_tui.timeline.cell_facts import gap_cause
 from nsys_tui.times import window_text
-from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import LetterPrompt, Prompt
-from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
+from nsys_tui.ui.screens.timeline.asking import Asking
 from nsys_tui.ui.screens.timeline.details import EVIDENCE, Details
 from nsys_tui.ui.screens.timeline.exporting import trace_of
+from nsys_tui.ui.screens.timeline.finder import Finder
 from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder
 from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 from nsys_tui.ui.screens.timeline.reports_beside import ReportsBeside
+from nsys_tui.ui.screens.timeline.steps import Steps
 from nsys_tui.ui.widgets.timeline.info import FindBox
-from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from textual import events
 
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.timeline.search import Found
     from nsys_tui.state import ViewState
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.timeline.opening import FewSteps
@@ -55,18 +47,19 @@ FAR: Final = 8
 """How many times closer the far zoom is."""
 
 
-PLAIN: Final = ("dur", "start", "stream", "GPU", "call", "name", "bytes", "corr")
-"""Facts that are told of most events and need no word."""
-KINDS: Final = {
-    "states": "thread state", "syncs": "sync call", "osrt": "os runtime calls", "ranges": "range",
-    "operations": "operation", "api": "call", "projected": "GPU time of a range", "steps": "step",
-}  # fmt: skip
-"""Word for the events of a row, by its part."""
-
-
 def step(to_next: Step) -> Callable[[TimelineScreen], None]:
     """An action that only goes to the next moment of the model."""
     return lambda screen: screen.take(to_next(screen.model))
+
+
+def asks(question: Callable[[Asking], None]) -> Callable[[TimelineScreen], None]:
+    """An action that asks something."""
+    return lambda screen: question(screen.asking)
+
+
+def by_steps(act: Callable[[Steps], None]) -> Callable[[TimelineScreen], None]:
+    """An action that may need to know the steps."""
+    return lambda screen: act(screen.steps)
 
 
 class TimelineScreen(ModelScreen):
@@ -120,6 +113,16 @@ class TimelineScreen(ModelScreen):
     action_timeline_empty = step(arranging.empty_lanes)
     action_timeline_fold = step(arranging.fold)
     action_timeline_colour_by = step(arranging.next_colours)
+    action_timeline_goto = asks(Asking.time)
+    action_timeline_min_duration = asks(Asking.shortest)
+    action_timeline_show_hidden = asks(Asking.hidden)
+    action_mark_set = asks(Asking.mark)
+    action_mark_note = asks(Asking.note)
+    action_timeline_iteration_next = by_steps(partial(Steps.iterate, step=1))
+    action_timeline_iteration_previous = by_steps(partial(Steps.iterate, step=-1))
+    action_timeline_path = by_steps(Steps.toggle_path)
+    action_timeline_fit = by_steps(Steps.fit)
+    action_timeline_zoom_to = by_steps(Steps.ask_zoom)
     action_find_next = step(partial(searching.step_match, forward=True))
     action_find_previous = step(partial(searching.step_match, forward=False))
 
@@ -129,6 +132,8 @@ class TimelineScreen(ModelScreen):
         self.details = Details(self)
         self.reports_beside = ReportsBeside(self, self._lanes_changed)
         self.find_box = FindBox(id="find")
+        self.asking, self.finder = Asking(self), Finder(self)
+        self.steps = Steps(self, self.finder, self.builder.draw)
 
     def body(self) -> Iterable[Any]:
         """Lanes, then what is known about the selection, the whole trace, and a line of facts."""
@@ -222,9 +227,7 @@ class TimelineScreen(ModelScreen):
     def _lanes_drawn(self) -> None:
         """Other lanes are there: what is looked for may be among them."""
         self.learn_trace()
-        pattern = self.state.search.pattern
-        if pattern:
-            self._search(pattern, exact=self.state.search.exact)
+        self.finder.again()
         if self.model.picked is None and self.state.selection is not None:
             self.adopt(self.model.following())
             self.details.show_facts()
@@ -249,13 +252,7 @@ class TimelineScreen(ModelScreen):
     @property
     def words_here(self) -> list[str]:
         """The cause of a gap, the terms of the selected event, or the kind of the cursor's row."""
-        row, facts = self.model.row, self.details.facts
-        words = [gap_cause(self.model)]
-        if facts is not None:
-            words = [text for name, text in facts.facts if name == "cause"]
-            words += [name for name, _ in facts.facts if name not in PLAIN]
-        kinds = () if row is None else (KINDS.get(row.part, ""), row.words or row.label)
-        return [*words, *kinds]
+        return self.details.words
 
     def view(self) -> int:
         """The scroll position."""
@@ -272,123 +269,6 @@ class TimelineScreen(ModelScreen):
             return self.model.found is not None
         return super().check_action(action, parameters)
 
-    def action_timeline_goto(self) -> None:
-        """Asks for a time."""
-        hint = "2.1s, 350ms, +3ms or -3ms from the cursor, 50% of the trace; seconds without a unit"
-        prompt = Prompt("Go to a time", hint, check=lambda text: moving.time_of(self.model, text))
-        self._ask(prompt, moving.go_to)
-
-    def action_timeline_min_duration(self) -> None:
-        """Asks for the shortest duration to show."""
-        now = self.state.filter.min_duration
-        value = format_duration(now).replace(" ", "") if now else ""
-        hint = "such as 10us or 1.5ms; nothing shows all events again"
-        prompt = Prompt("Hide events shorter than", hint, value, check=searching.shortest)
-        self._ask(prompt, searching.filtered_from)
-
-    def action_timeline_show_hidden(self) -> None:
-        """Lists hidden lanes; the chosen one comes back."""
-        lineup, hidden = self.model.lanes.whole.lineup, sorted(self.state.display.hidden)
-        if not hidden:
-            self.app.say("no lane is hidden")
-            return
-        entries = [Entry("all of them", f"{len(hidden)}", "")]
-        entries += [Entry(t.title if (t := lineup.track(key)) else key, "", key) for key in hidden]
-        self._ask(Picker("Hidden lanes", entries), arranging.bring_back)
-
-    def _ask(self, dialog: Any, to_next: Callable[[TimelineModel, str], TimelineModel]) -> None:
-        """Goes to the next moment with what the user answers."""
-
-        def answered(answer: str | None) -> None:
-            if answer is not None:
-                self.take(to_next(self.model, answer))
-
-        self.app.push_screen(dialog, answered)
-
-    def action_mark_set(self) -> None:
-        """Asks for a letter and sets the mark."""
-        self._ask(
-            LetterPrompt(f"{self._mark_question}: press a letter a-z, esc leaves"), marking.set_mark
-        )
-
-    def action_mark_note(self) -> None:
-        """The same with a note."""
-
-        def ask(letter: str | None) -> None:
-            if letter:
-                old = self.state.marks.get(letter)
-                prompt = Prompt(f"Note on mark {letter}", "one line", old.note if old else "")
-                self._ask(prompt, lambda model, note: marking.set_mark(model, letter, note))
-
-        question = f"{self._mark_question} with a note: press a letter a-z"
-        self.app.push_screen(LetterPrompt(question), ask)
-
-    @property
-    def _mark_question(self) -> str:
-        return f" mark {self.model.moment(self.model.cursor_time)}"
-
-    def _iterate(self, step: int) -> None:
-        """Goes to the next (1) or previous (-1) iteration."""
-        self._with_steps(lambda found: moving.step_iteration(self.model, found, step))
-
-    action_timeline_iteration_next = partialmethod(_iterate, 1)
-    action_timeline_iteration_previous = partialmethod(_iterate, -1)
-
-    def _with_steps(self, to_next: Callable[[Iterations], TimelineModel]) -> None:
-        """Goes to the next moment with the steps, which are looked for at the first use."""
-        session, report = self.session, self.report
-        if report is None or not session.finished:
-            self.app.say("iterations are known once the report is read")
-            return
-        self.compute(
-            "iterations",
-            lambda: session.memo("iterations", lambda: find_iterations(report)),
-            lambda found: self.take(to_next(found)),
-        )
-
-    def action_timeline_path(self) -> None:
-        """What the end of the step at the cursor waited for, as a lane; or without it again."""
-        session, report = self.session, self.report
-        if path.has_path(self.model):
-            self._put_path(path.without_path(self.model))
-        elif report is None or not session.finished:
-            self.app.say("the critical path is known once the report is read")
-        else:
-            time = self.model.cursor_time
-            self.compute(
-                "path",
-                lambda: path.path_at(
-                    report, session.memo("iterations", lambda: find_iterations(report)), time
-                ),
-                lambda found: self._put_path(path.with_path(self.model, found)),
-            )
-
-    def _put_path(self, model: TimelineModel) -> None:
-        self.take(model)
-        self.builder.draw()
-
-    def action_timeline_fit(self) -> None:
-        """Fits the selection, then wider and wider."""
-        if self.session.finished and moving.needs_steps(self.model):
-            self._with_steps(lambda found: moving.fit(self.model, found))
-        else:
-            self.take(moving.fit(self.model))
-
-    def action_timeline_zoom_to(self) -> None:
-        """Asks for a width or a name."""
-        hint = "a width (50us, 3 steps), or words of a name: its first event from the cursor on"
-        self.app.push_screen(Prompt("Zoom to", hint), self._zoom_to)
-
-    def _zoom_to(self, text: str | None) -> None:
-        if not text or not text.strip():
-            return
-        if (width := moving.width_of(text)) is not None:
-            self.take(moving.zoom_to_width(self.model, width))
-        elif count := moving.wanted_steps(text):
-            self._with_steps(lambda found: moving.zoom_to_steps(self.model, found, count))
-        else:
-            self._search(text, go=True, fit=True)
-
     def action_find_open(self) -> None:
         """Opens the box for a pattern."""
         self.find_box.open(self.state.search.pattern)
@@ -396,12 +276,7 @@ class TimelineScreen(ModelScreen):
     def on_find_box_entered(self, message: FindBox.Entered) -> None:
         """A pattern was entered."""
         self.on_find_box_left()
-        if message.as_filter:
-            self.take(searching.filtered_by(self.model, message.pattern))
-        elif message.pattern:
-            self._search(message.pattern, go=True)
-        else:
-            self.take(searching.search_ended(self.model))
+        self.finder.entered(message.pattern, as_filter=message.as_filter)
 
     def on_find_box_left(self) -> None:
         """The box was left."""
@@ -410,36 +285,7 @@ class TimelineScreen(ModelScreen):
 
     def action_timeline_same_name(self) -> None:
         """Finds all events of the name of the one selected or under the cursor."""
-        picked = self.model.current
-        if picked is None:
-            self.app.say(stepping.NO_EVENT)
-        else:
-            self._search(self.model.name_of(picked), exact=True, go=True)
-
-    def _search(
-        self, pattern: str, *, exact: bool = False, go: bool = False, fit: bool = False
-    ) -> None:
-        """Searches the present lanes; ``go`` goes to the first match, which ``fit`` fits.
-
-        What is fitted is what has just this name, if anything has.
-        """
-        lineup, style = self.model.lanes.shown.lineup, self.state.display.names
-
-        def work() -> tuple[Found, bool]:
-            named = search(lineup, pattern, style, exact=True) if exact or fit else None
-            if named is not None and (exact or named.total):
-                return named, True
-            return search(lineup, pattern, style), False
-
-        def show(result: tuple[Found, bool]) -> None:
-            found, named = result
-            self.take(searching.searched(self.model, found, exact=named))
-            if go:
-                self.take(searching.first_match(self.model, work=fit))
-            if fit and found.total:
-                self.take(moving.fit(self.model))
-
-        self.compute("search", work, show)
+        self.finder.same_name()
 
     def action_timeline_beside(self) -> None:
         """Asks for an open report whose lanes are to join or leave."""

@@ -1,0 +1,79 @@
+"""FindingsPane: what is wrong, the worst first, the one under the cursor told in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.render.cells import BOLD
+from nsys_tui.ui.screens.overview import data, panes
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.render.cells import Line
+    from nsys_tui.ui.widgets.lines import Built
+
+
+class FindingsPane(LinePane):
+    """Shows facts of the report until there are findings."""
+
+    _titled = ""
+    """Heading of the findings; empty until there are some."""
+    _report = ""
+    """Its name, for commands."""
+
+    def show_findings(
+        self,
+        findings: data.Findings,
+        name: str,
+        place: Callable[[Finding], str],
+        facts: Callable[[int], list[Line]],
+    ) -> None:
+        """Fills the pane.
+
+        Args:
+            findings: one at least.
+            name: of the report.
+            place: tells where a finding is.
+            facts: lines of a width that stand below.
+        """
+        found, unseen = findings.ranked, findings.unseen
+
+        def gain(entry: Finding) -> str:
+            return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
+
+        def build(width: int) -> Built:
+            chosen = self.choice or found[0]
+            lines, choices = panes.finding_lines(found, chosen, width, place, gain)
+            more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
+            rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
+            below = facts(width)
+            head: list[Line] = [[("Report", BOLD)]] if below else []
+            rest += (panes.Chosen("fact", str(number)) for number in range(len(head + below)))
+            return [*lines, *more, *head, *below], [*choices, *rest]
+
+        self.show_choices(build)
+        self._report = name
+        self._titled = f"Findings ({len(found)}), could give back up to % of the time"
+        self._head()
+
+    def forget(self) -> None:
+        """Nothing is found yet."""
+        self._titled = ""
+        self.heading("Report")
+
+    def _head(self) -> None:
+        """How many there are, and what records or prints the one under the cursor."""
+        command = self.choice.command if isinstance(self.choice, Finding) else ""
+        record = "p: record it" if data.recording(self.choice) else ""
+        self.heading(self._titled, record or command.replace("REPORT", self._report))
+
+    def on_line_pane_moved(self) -> None:
+        """The finding under the cursor is told in full."""
+        if self._titled:
+            self.rebuild()
+            self.scroll_to_cursor()
+            self._head()

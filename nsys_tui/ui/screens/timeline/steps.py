@@ -1,0 +1,90 @@
+"""Steps: what a timeline does with iterations, which are looked for at the first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.timeline import moving, path
+from nsys_tui.ui.dialogs.prompt import Prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.analysis.iterations.detection import Iterations
+    from nsys_tui.timeline.model import TimelineModel
+    from nsys_tui.ui.screens.timeline.finder import Finder
+    from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+
+
+class Steps:
+    """Finds steps in a thread, and goes to them.
+
+    Args:
+        screen: whose model moves.
+        finder: finds what is zoomed to by its name.
+        redraw: draws the lanes, with the critical path or without it.
+    """
+
+    def __init__(self, screen: ModelScreen, finder: Finder, redraw: Callable[[], None]) -> None:
+        self._screen, self._finder, self._redraw = screen, finder, redraw
+
+    def iterate(self, step: int) -> None:
+        """Goes to the next (1) or previous (-1) iteration."""
+        self._with_steps(lambda found: moving.step_iteration(self._screen.model, found, step))
+
+    def fit(self) -> None:
+        """Fits the selection, then wider and wider."""
+        screen = self._screen
+        if screen.session.finished and moving.needs_steps(screen.model):
+            self._with_steps(lambda found: moving.fit(screen.model, found))
+        else:
+            screen.take(moving.fit(screen.model))
+
+    def ask_zoom(self) -> None:
+        """Asks for a width or a name."""
+        hint = "a width (50us, 3 steps), or words of a name: its first event from the cursor on"
+        self._screen.app.push_screen(Prompt("Zoom to", hint), self._zoom_to)
+
+    def _zoom_to(self, text: str | None) -> None:
+        screen = self._screen
+        if not text or not text.strip():
+            return
+        if (width := moving.width_of(text)) is not None:
+            screen.take(moving.zoom_to_width(screen.model, width))
+        elif count := moving.wanted_steps(text):
+            self._with_steps(lambda found: moving.zoom_to_steps(screen.model, found, count))
+        else:
+            self._finder.search(text, go=True, fit=True)
+
+    def toggle_path(self) -> None:
+        """What the end of the step at the cursor waited for, as a lane; or without it again."""
+        screen = self._screen
+        report, time = screen.report, screen.model.cursor_time
+
+        def put(model: TimelineModel) -> None:
+            screen.take(model)
+            self._redraw()
+
+        if path.has_path(screen.model):
+            put(path.without_path(screen.model))
+        elif (known := self._known("the critical path is")) and report is not None:
+            screen.compute(
+                "path",
+                lambda: path.path_at(report, known(), time),
+                lambda found: put(path.with_path(screen.model, found)),
+            )
+
+    def _with_steps(self, to_next: Callable[[Iterations], TimelineModel]) -> None:
+        """Goes to the next moment with the steps."""
+        screen = self._screen
+        if known := self._known("iterations are"):
+            screen.compute("iterations", known, lambda found: screen.take(to_next(found)))
+
+    def _known(self, what: str) -> Callable[[], Iterations] | None:
+        """Looks for the steps, in a worker; None, with a word, before the report is read."""
+        session, report = self._screen.session, self._screen.report
+        if report is None or not session.finished:
+            self._screen.app.say(f"{what} known once the report is read")
+            return None
+        return lambda: session.memo("iterations", lambda: find_iterations(report))
