@@ -34,15 +34,20 @@ if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
   nt_p "nsys $nt_found"
   for nt_try in 1 2; do
     nt_said=$(nt_run "$nt_found" --version)
-    nt_over $? || break
+    nt_status=$?
+    nt_over $nt_status || break
     [ $nt_try = 1 ] || { nt_p "hangs yes"; exit; }
   done
-  nt_line=$(printf '%s\n' "$nt_said" | grep '[0-9]\{4\}\.[0-9]' | head -n 1)
-  nt_p "version ${nt_line:-$(printf '%s\n' "$nt_said" | head -n 1)}"
-  nt_run "$nt_found" profile --help | sed -n '1,3000s/^/@@p help /p'
-  [ "$THOROUGH" != yes ] || nt_run "$nt_found" status -e | head -n 40 | while IFS= read -r nt_line; do
-    [ -z "$nt_line" ] || nt_p "status $nt_line"
-  done
+  case $nt_status in
+  126 | 127) nt_p "broken $(printf '%s\n' "$nt_said" | head -n 1)" ;;
+  *)
+    nt_line=$(printf '%s\n' "$nt_said" | grep '[0-9]\{4\}\.[0-9]' | head -n 1)
+    nt_p "version ${nt_line:-$(printf '%s\n' "$nt_said" | head -n 1)}"
+    nt_run "$nt_found" profile --help | sed -n '1,3000s/^/@@p help /p'
+    [ "$THOROUGH" != yes ] || nt_run "$nt_found" status -e | head -n 40 | while IFS= read -r nt_line; do
+      [ -z "$nt_line" ] || nt_p "status $nt_line"
+    done ;;
+  esac
 else
   nt_p "no_nsys $nt_found"
 fi

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from nsys_tui.capture.job import Job
 
 _PACKAGES: Final = ("/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli")
-_IMPORTING: Final = ("QdstrmImporter", "libssh.so")
+_IMPORTER: Final = "host-linux-x64/QdstrmImporter"
+_LACKS: Final = re.compile(r"error while loading shared libraries: (\S+):")
+_LIBSSH: Final = {"libssh.so": " (Debian: libssh-4)"}
 _RANK = re.compile(r"\.(\d+)\.nsys-rep$")
 _SHOWN: Final = 8
 LATE_TRIES: Final = 10
@@ -61,7 +63,9 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     lacks = importer = ""
     if raw and not any(map(_is_report, found)):
         lacks, importer = await _importer(job)
-        found += await _imported(job, importer, raw[0].path) if importer and not lacks else []
+        if importer:
+            made, lacks = await _imported(job, importer, raw[0].path)
+            found += made
     reports = sorted((file for file in found if _is_report(file)), key=_rank)
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
@@ -221,33 +225,33 @@ def _nothing(
 
 
 async def _importer(job: Job) -> tuple[str, str]:
-    """What the importer lacks, as far as looking tells, and its path there; empty = not found."""
+    """That it is not there, as far as looking tells, or its path; both are empty for unknown."""
     release, _, last = posixpath.dirname(job.record.nsys_path).rpartition("/")
     number = job.record.nsys_version
     places = [release, f"{release}/nsight-systems-{number}", *(f"{p}/{number}" for p in _PACKAGES)]
-    looked = [f"{place}/host-linux-x64/{name}" for place in places for name in _IMPORTING]
-    there = {file.path for file in files_in(await job.ask("files", PATHS="\n".join(looked)))}
-    importer = next((path for path in looked[::2] if path in there), "")
-    if not importer:
-        gone = f"the importer is not there: {looked[0]}"
-        return gone if last == "target-linux-x64" else "", ""
-    library = looked[looked.index(importer) + 1]
-    lacks = "" if library in there else "libssh is missing there: install it (Debian: libssh-4)"
-    return lacks, importer
+    looked = [f"{place}/{_IMPORTER}" for place in places]
+    there = files_in(await job.ask("files", PATHS="\n".join(looked)))
+    if there:
+        return "", there[0].path
+    gone = f"the importer is not there: {looked[0]}"
+    return gone if last == "target-linux-x64" else "", ""
 
 
-async def _imported(job: Job, importer: str, path: str) -> list[RemoteFile]:
-    """The report of what nsys collected and did not import; the raw file stays."""
+async def _imported(job: Job, importer: str, path: str) -> tuple[list[RemoteFile], str]:
+    """The report of what nsys collected and did not import, or the library that is missing."""
     name = f"{job.record.id}-import"
     output = path.removesuffix(RAW_ENDING) + REPORT_ENDINGS[0]
     script = scripts.import_script(job.plan, name, importer, path, output)
     made, said = await run_own(job, name, script, output)
+    lost = _LACKS.search(said)
     if made:
         job.remark("note", "the importer made the report when it was started once more")
-    else:
+    elif not lost:
         job.remark("warning", f"the importer can make no report of it: {said}")
     await job.link.ask("clean", job.values(name))
-    return [made] if made else []
+    if made or not lost:
+        return [made] if made else [], ""
+    return [], f"{lost[1]} is missing there: install it{_LIBSSH.get(lost[1], '')}"
 
 
 def _ranges_before(job: Job) -> str:

@@ -62,6 +62,8 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          "name a folder that is there and can be written"),
         (r"^(?:Executable not found|Program not found: |No such file or directory: \S+$)",
          "error", "the program was not found there", "give its path, or set PATH in the preamble"),
+        (r"error while loading shared libraries: (\S+):",
+         "error", r"a library is missing there: \1", "install it, or set LD_LIBRARY_PATH there"),
         (r"^Not executable", "error", "the program there is no executable file",
          "make it executable, or put what runs it in front of it, such as python"),
         (r"^(?:Failed to probe the process|Agent launcher failed)|Invalid truncate size"

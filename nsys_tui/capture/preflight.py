@@ -155,6 +155,12 @@ def _nsys(found: Preflight, target: Target) -> Check:
             ERROR, "nsys --version", f"{found.nsys} hangs: no version within 10 s, tried twice",
             "try again; end processes of nsys that were left there",
         )  # fmt: skip
+    elsewhere = bool(target.launcher.scheduler)
+    severity = WARNING if elsewhere else ERROR
+    where = "on the login node" if elsewhere else "there"
+    if broken := found.get("broken"):
+        return Check(severity, "nsys", f"nsys does not start {where}: {broken}",
+                     "install there what it lacks, such as libelf1 in a small image")  # fmt: skip
     if found.nsys:
         version = found.facts.nsys_version
         shown = (
@@ -164,9 +170,6 @@ def _nsys(found: Preflight, target: Target) -> Check:
     if found.get("preamble") == "":
         return Check(ERROR, "preamble", "the preamble did not come to its end", found.get("stderr"))
     looked = _LOOKED if target.settings.nsys == "auto" else target.settings.nsys
-    elsewhere = bool(target.launcher.scheduler)
-    severity = WARNING if elsewhere else ERROR
-    where = "on the login node" if elsewhere else "there"
     return Check(
         severity, "nsys", f"no nsys {where}; looked in {looked}",
         f"give --nsys PATH, set targets.{target.name}.nsys, or load its module in the preamble",

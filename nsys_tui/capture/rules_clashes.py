@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 REGISTER_ONLY: Final = "NSYS_NVTX_PROFILER_REGISTER_ONLY"
 WRAPPERS: Final = re.compile("torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun")
+CLIENTS: Final = re.compile("srun|sbatch|salloc|docker|podman|kubectl|ssh")
+"""They ask a server to start the program, which is then no child of nsys."""
 _UNIQUE: Final = ("%q{", "%p", "%n")
 
 
@@ -169,6 +171,11 @@ def many_processes(draft: Draft) -> Iterator[Check]:
             "program",
             f"one report will hold all processes that {wrapper} starts on this node",
         )
+    if CLIENTS.fullmatch(wrapper):
+        yield Check(
+            WARNING, "program", f"the report will hold {wrapper} alone, not what it has started",
+            "name that program, on a target whose launcher or host leads there",
+        )  # fmt: skip
 
 
 @rule

@@ -1,4 +1,4 @@
-"""A real Slurm of one node in a folder of the test: munge, controller and daemon, all our own."""
+"""A real Slurm of two nodes on this machine: munge, controller and daemons, all our own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ CONFIG = """\
 ClusterName=nsystui
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={port_a}
-SlurmdPort={port_b}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/munge.sock
 StateSaveLocation={folder}/spool/ctld
-SlurmdSpoolDir={folder}/spool/d
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdLogFile={folder}/log/slurmd.log
+SlurmdLogFile={folder}/log/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -47,8 +46,10 @@ SlurmctldTimeout=30
 SlurmdTimeout=30
 KillWait=3
 MinJobAge=300
-NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000 State=UNKNOWN
-PartitionName=debug Nodes=localhost Default=YES MaxTime=INFINITE State=UP
+NodeName=DEFAULT CPUs=4 RealMemory=1000 State=UNKNOWN
+NodeName=node1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={port_b}
+NodeName=node2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={port_c}
+PartitionName=debug Nodes=node[1-2] Default=YES MaxTime=INFINITE State=UP
 """
 
 
@@ -59,20 +60,22 @@ def make_slurm(folder: Path) -> Iterator[Path]:
         pytest.skip("NOT TESTED: Slurm needs root here")
     need("slurmctld", package="slurm-wlm munge")
     need("munged", package="slurm-wlm munge")
-    for name in ("munge", "spool/ctld", "spool/d", "log"):
+    for name in ("munge", "spool/ctld", "spool/node1", "spool/node2", "log"):
         (folder / name).mkdir(parents=True)
     munge = folder / "munge"
     (munge / "munge.key").write_bytes(os.urandom(1024))
     (munge / "munge.key").chmod(0o400)
     config = folder / "slurm.conf"
-    config.write_text(CONFIG.format(folder=folder, port_a=free_port(), port_b=free_port()))
+    ports = {f"port_{daemon}": free_port() for daemon in "abc"}
+    config.write_text(CONFIG.format(folder=folder, **ports))
     env = {**os.environ, "SLURM_CONF": str(config)}
     commands = [
         ["munged", "--foreground", f"--key-file={munge}/munge.key", f"--socket={munge}/munge.sock",
          f"--pid-file={munge}/munged.pid", f"--log-file={munge}/munged.log",
          f"--seed-file={munge}/seed", "--force"],
         ["slurmctld", "-D", "-i"],
-        ["slurmd", "-D", "-N", "localhost"],
+        ["slurmd", "-D", "-N", "node1"],
+        ["slurmd", "-D", "-N", "node2"],
     ]  # fmt: skip
     started: list[subprocess.Popen[bytes]] = []
     try:
@@ -100,9 +103,9 @@ def make_slurm(folder: Path) -> Iterator[Path]:
 def _wait_until_idle(env: dict[str, str], folder: Path) -> None:
     for _ in range(100):
         answer = subprocess.run(
-            ["sinfo", "-h", "-o", "%T"], env=env, capture_output=True, text=True, check=False
+            ["sinfo", "-h", "-o", "%T %D"], env=env, capture_output=True, text=True, check=False
         )
-        if "idle" in answer.stdout:
+        if "idle 2" in answer.stdout:
             return
         time.sleep(0.2)
     logs = "\n".join(path.read_text(errors="replace")[-800:] for path in (folder / "log").iterdir())

@@ -1,4 +1,4 @@
-"""Captures in a real Slurm of one node: srun and sbatch, ranks, queue, cancel, time limit."""
+"""Captures in a real Slurm of two nodes: srun and sbatch, ranks, queue, cancel, time limit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_a_report_of_a_job(tmp_path: Path, heard: Recorder, launcher: str)
 
 @BOTH
 async def test_one_report_per_rank(tmp_path: Path, launcher: str) -> None:
-    place = at(tmp_path, launcher, "--ntasks=3", "--overcommit", "--time=5")
+    place = at(tmp_path, launcher, "--nodes=2", "--ntasks=3", "--overcommit", "--time=5")
     record = await asyncio.wait_for(place.capture("true").run(), 60)
     names = sorted(Path(report.local).name for report in record.reports)
     assert names == [f"true.{rank}.nsys-rep" for rank in range(3)]

@@ -1,4 +1,4 @@
-"""A fleet read by jobs of a real Slurm of one node."""
+"""A fleet read by jobs of a real Slurm of two nodes."""
 
 from __future__ import annotations
 

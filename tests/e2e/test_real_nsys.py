@@ -235,11 +235,16 @@ def cluster(tmp_path: Path, nsys: Path, slurm: Path) -> Place:
     )  # fmt: skip
 
 
-async def test_a_batch_job_brings_its_report_home(cluster: Place, heard: Recorder) -> None:
-    record = await run(cluster, heard, "sh", "-c", "ls / > /dev/null", trace="osrt")
+async def test_a_batch_job_on_two_nodes_brings_its_reports_home(
+    cluster: Place, heard: Recorder
+) -> None:
+    place = cluster.setting(tables={"slurm": {"args": ("--time=5", "--nodes=2")}})
+    script = "ls / > /dev/null; echo on $SLURMD_NODENAME"
+    record = await run(place, heard, "sh", "-c", script, trace="osrt")
     assert record.state is State.DONE
-    (report,) = record.reports
-    assert events_in(report.sqlite) > 0
+    assert {"on node1", "on node2"} <= set(heard.log)
+    assert len(record.reports) == 2
+    assert all(events_in(report.sqlite) > 0 for report in record.reports)
 
 
 async def test_a_batch_job_that_is_stopped_keeps_its_report(
@@ -385,5 +390,5 @@ async def test_without_its_library_the_importer_is_named(
     place = place.setting(nsys=str(crippled / "target-linux-x64" / "nsys"))
     with pytest.raises(CaptureError) as caught:
         await run(place, heard, "true", trace="osrt")
-    assert "libssh is missing there" in caught.value.message
+    assert "libssh.so is missing there" in caught.value.message
     assert f"{crippled}/host-linux-x64/QdstrmImporter -i " in caught.value.hint

@@ -106,6 +106,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     ),
     ({}, {"processes": 4, "output": "r"}, "error", "output", "%h.%p"),
     ({}, {"program": ("/usr/bin/torchrun", "x.py")}, "note", "program", "torchrun"),
+    ({}, {"program": ("srun", "-n4", "./a.out")}, "warning", "program", "hold srun alone"),
     ({}, {"program": ("-x",)}, "error", "program", "./-x"),
     ({}, {"program": ("p", "--api-key=sk-0123456789abcdefghij")}, "warning", "program", "secret"),
     ({}, {"program": ("p", "hf_" + "a" * 24)}, "warning", "program", "secret"),

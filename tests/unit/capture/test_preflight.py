@@ -40,6 +40,12 @@ def test_a_good_machine() -> None:
         ({"cwd": None, "cwd_missing": "/w"}, "cwd", "error", "no such folder there: /w"),
         ({"cwd_readonly": ""}, "cwd", "warning", "cannot be written"),
         ({"nsys": None, "no_nsys": ""}, "nsys", "error", "/opt/nvidia/nsight-systems*"),
+        (
+            {"broken": "nsys: libelf.so.1: lost"},
+            "nsys",
+            "error",
+            "does not start there: nsys: libelf",
+        ),
         ({"preamble": "3"}, "preamble", "error", "ended with status 3"),
         ({"jobs": None, "jobs_bad": "/j"}, "jobs folder", "error", "jobs_dir"),
         ({"free": "1000"}, "disk", "warning", "1.00 kB free"),
