@@ -60,7 +60,7 @@ def _unlisted(draft: Draft, name: str, legal: tuple[str, ...]) -> Iterator[Check
 def _unknown_name(name: str) -> Iterator[Check]:
     if name in RENAMED:
         return
-    near = difflib.get_close_matches(name, OPTIONS, 1)
+    near = difflib.get_close_matches(name, OPTIONS, 1, 0.8)
     remedy = f"did you mean --{near[0]}?" if near else "it is passed on as it is"
     yield Check(WARNING, name, f"--{name} is no option known here", remedy)
 

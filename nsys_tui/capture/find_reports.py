@@ -220,7 +220,7 @@ def _nothing(
     return NoReportError(
         f"{where}: no report",
         "\n".join(filter(None, [what, why, hung, kept])),
-        remedy or ("capture again" if hung or kept else "the log says more"),
+        remedy or ("capture again" if hung or kept or status > 128 else "the log says more"),
     )
 
 

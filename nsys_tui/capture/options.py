@@ -193,7 +193,7 @@ def read_words(words: Iterable[str]) -> dict[str, str]:
         if match is None:
             raise UsageError(
                 f"{word!r} cannot be passed on", "it is neither an option nor the value of one",
-                "options start with -, and a value follows its option",
+                f"options start with -, such as --{word.lstrip('-') or 'trace=nvtx'}",
             )  # fmt: skip
         name = match["long"] or SHORT.get(match["short"], match["short"])
         found[name] = match["value"] or match["rest"] or ""

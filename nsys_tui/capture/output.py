@@ -92,6 +92,8 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          r"\1 takes \2, …", ""),
         (r"Possible (--[a-z-]+) (?:values|option-arguments) are:? (.*?[^,\s.])[.\s]*$", "error",
          r"\1 takes \2", ""),
+        (r"^(Illegal --\S+ usage|option '--\S+' cannot be specified more than once)", "error",
+         r"nsys: \1", "see its own words in the log"),
         (r"(?:[Uu]nrecogni[sz]ed|[Uu]nknown) option ?'?(--[a-z-]*)?", "error",
          r"nsys does not know an option there: \1", "see its own words in the log"),
         (r"JOB \d+ ON \S+ CANCELLED .*DUE TO TIME LIMIT", "error",

@@ -17,7 +17,7 @@ from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.launchers import Target, plain
-from nsys_tui.capture.options import OPTIONS, option_there, read_words
+from nsys_tui.capture.options import OPTIONS, name_there, option_there, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot, frozen, with_nsys
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.config import Config
     from nsys_tui.config_values import OptionValue
 
+_LONG: Final = re.compile(r"(?<=^--)[\w-]+")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OWNED: Final = ("output", "env-var", "session-new", "command-file", "defer-report")
 FUNCTIONS_FILE: Final = "functions.json"
@@ -84,13 +85,17 @@ class Plan:
         return [nsys, "profile", *self._options(job_dir, known), *self.program]
 
     def _options(self, job_dir: str, known: Collection[str]) -> list[str]:
+        passed = read_words(self.extra)
         words = [
-            option_there(name, option_text(value), known) for name, value in self.options.items()
+            option_there(name, option_text(value), known)
+            for name, value in self.options.items()
+            if name not in passed  # nsys refuses an option that is given twice
         ]
         if self.functions_json:
             file = f"{job_dir}/{FUNCTIONS_FILE}"
             words.append(option_there("python-functions-trace", file, known))
-        return [*words, *self.extra, f"--output={self.output or f'{job_dir}/{self.stem()}'}"]
+        extra = [_LONG.sub(lambda name: name_there(name[0], known), word) for word in self.extra]
+        return [*words, *extra, f"--output={self.output or f'{job_dir}/{self.stem()}'}"]
 
     def stem(self) -> str:
         """A readable name for a report of this program, without extension."""

@@ -112,7 +112,8 @@ def _sides(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     if unknown:
         raise UsageError(
             f"not understood: {' '.join(unknown)}", "",
-            "write -- before the program; further nsys options go through --nsys-option=…",
+            "write -- before the program; further nsys options go through"
+            f" --nsys-option={unknown[0] if unknown[0].startswith('-') else '…'}",
         )  # fmt: skip
     return arguments.target, command
 

@@ -216,8 +216,8 @@ def finish(record: Record, arguments: Any) -> int:
         for path in home:
             print(printable(path, 10_000) if sys.stdout.isatty() else path)
     if record.program_exit:
-        said = "report complete" if home else "no report"
-        print(f"{said}; the program exited {record.program_exit}", file=sys.stderr)
+        exited = f"report complete; the program exited {record.program_exit}"
+        print(exited if home else "no report", file=sys.stderr)  # or nsys itself was killed
     if getattr(arguments, "propagate", False) and record.program_exit is not None:
         return record.program_exit
     if home:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,10 +52,12 @@ class TwoFactorServer(asyncssh.SSHServer):  # type: ignore[misc, name-defined]
         return answers == ["hunter2", "424242"]
 
 
+served: set[Any] = set()
+
+
 async def shell(process: Any) -> None:
     """Runs ``exec sh -s`` as sshd would."""
-    import asyncio
-
+    served.add(asyncio.current_task())
     child = await asyncio.create_subprocess_exec(
         "sh", "-c", process.command or "exit 1", stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -82,6 +85,9 @@ async def server(request: Any, lab: Lab, tmp_path: Path) -> AsyncIterator[tuple[
     yield request.param, port
     listener.close()
     await listener.wait_closed()
+    async with asyncio.timeout(20):  # what is left undone is warned of in a later test
+        await asyncio.gather(*served, return_exceptions=True)
+    served.clear()
 
 
 def connector(lab: Lab, tmp_path: Path, port: int, answers: dict[str, str], more: str = "") -> Any:
@@ -115,6 +121,7 @@ async def test_every_question_comes_once_and_the_second_command_asks_nothing(
     assert [prompt.kind.value for prompt in asked] == expected
     assert await channel.ask(request("hello"), 10) == []
     assert len(asked) == len(expected)
+    await channel.close()
     await way.close()
 
 
@@ -133,7 +140,7 @@ async def test_without_anybody_to_ask_the_error_says_what_was_due(
     lab: Lab, tmp_path: Path, server: tuple[str, int]
 ) -> None:
     way, _ = connector(lab, tmp_path, server[1], RIGHT)
-    await way.connect()
+    await (await way.connect()).close()
     await way.close()
     silent = SshConnector(way._target, way._ssh, None)
     with pytest.raises(AuthenticationError) as caught:
@@ -155,7 +162,7 @@ async def test_questions_of_the_jump_host_and_of_the_target_come_in_order(
         f"  UserKnownHostsFile {tmp_path}/known\n  GlobalKnownHostsFile /dev/null\n"
     )
     way, asked = connector(lab, tmp_path, port, {**RIGHT, "passphrase": "open sesame"}, hop)
-    await way.connect()
+    await (await way.connect()).close()
     expected = ["host key", "passphrase", "host key", "password"]
     if kind == "two factors":
         expected.append("verification code")

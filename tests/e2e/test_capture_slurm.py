@@ -243,12 +243,14 @@ async def test_srun_that_cannot_start_says_so(tmp_path: Path, heard: Recorder) -
 @BOTH
 async def test_leaving_and_coming_back(tmp_path: Path, launcher: str) -> None:
     place = at(tmp_path, launcher)
-    capture = place.capture("sh", "-c", "for i in 1 2 3; do echo line $i; sleep 0.5; done")
+    script = "echo line 1; echo line 2; until [ -e on ]; do sleep 0.1; done; echo line 3"
+    capture = place.capture("sh", "-c", script)
     running = asyncio.create_task(capture.run())
     await wait_for(lambda: capture.record.state is State.RUNNING and capture.record.slurm_job)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    (place.cwd / "on").touch()
     heard = Recorder()
     record = await asyncio.wait_for(place.attach(capture.record.id, heard).run(), 60)
     assert record.state is State.DONE

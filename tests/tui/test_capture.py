@@ -18,6 +18,8 @@ from nsys_tui.ui.screens.capture.running import Live
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual.pilot import Pilot
 
 
@@ -58,15 +60,20 @@ def screen(pilot: Pilot[int]) -> CaptureScreen:
     return front.front
 
 
+async def until(pilot: Pilot[int], reached: Callable[[], bool]) -> None:
+    """Waits for what comes of a capture, whose worker goes on."""
+    async with asyncio.timeout(20):
+        while not reached():
+            await pilot.pause(0.05)
+
+
 async def ask_to_stop(pilot: Pilot[int]) -> None:
     """Starts a capture that would last, and asks what to do with it."""
     await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
     await pilot.press("enter")
-    async with asyncio.timeout(20):
-        while not (Path("dump.started").exists() and "running" in text(pilot)):
-            await pilot.pause(0.05)
+    await until(pilot, lambda: Path("dump.started").exists() and "running" in text(pilot))
     await pilot.press("K")
-    await pilot.pause()
+    await until(pilot, lambda: "keep what was collected" in text(pilot))
 
 
 async def test_profile_again_is_filled_in_from_the_report(report: Path) -> None:
@@ -152,7 +159,7 @@ async def test_discarding_lists_what_goes_and_removes_it(report: Path, stand_in:
         await press(pilot, "d")
         (record,) = Store().all()
         assert record.kept == "discarded"
-        assert "y remove" in text(pilot)
+        await until(pilot, lambda: "y remove" in text(pilot))
         assert "sleep.nsys-rep, " in text(pilot)
         assert Path(record.job_dir).is_dir()
         await press(pilot, "y")

@@ -69,6 +69,13 @@ def test_an_older_nsys_is_given_its_own_names() -> None:
     assert "--gpu-metrics-device=all" in words
     assert "--python-nvtx-annotations=/j/functions.json" in words
     assert "--gpu-metrics-devices=cuda-visible" in plan.argv()
+    plan = make_plan(REMOTE, ["true"], extra=["--gpu-metrics-devices=0"])
+    assert "--gpu-metrics-device=0" in plan.argv(known=known)
+
+
+def test_an_option_passed_on_wins_since_nsys_takes_it_once() -> None:
+    plan = make_plan(REMOTE, ["true"], options={"trace": "osrt"}, extra=["-t", "nvtx"])
+    assert plan.argv()[2:4] == ["-t", "nvtx"]
 
 
 def test_a_report_without_name_goes_into_the_job_folder() -> None:

@@ -217,7 +217,7 @@ class Running(PastCaptures):
         status = record.program_exit
         self.live.state = str(record.state)
         if not home:
-            self.say("no report came home" + (f"; the program exited {status}" if status else ""))
+            self.say("no report came home")
             if record.kept == "discarded":
                 self.remove_there(record, here=False)
             return
