@@ -8,7 +8,6 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence, Severity
@@ -197,16 +196,16 @@ def _told(
     if _serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
-    if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
+    if cause is Cause.SLEEP and words.keeps_a_rate(lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     waits = cause in (Cause.LOCK, Cause.SLEEP) or words.WAITS.match(what)
-    if waits and (other := awaited.workers(case, _thread(case, gaps), lost)):
+    if waits and (other := words.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
-    if waits and (other := awaited.alone(case, _thread(case, gaps), lost)):
+    if waits and (other := words.alone(case, _thread(case, gaps), lost)):
         other = fit(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    if cause is Cause.LOCK and any(found := awaited.waker(case, _thread(case, gaps), lost)):
+    if cause is Cause.LOCK and any(found := words.waker(case, _thread(case, gaps), lost)):
         other, call = (fit(name, _PLACE_CELLS) for name in found)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
@@ -276,9 +275,9 @@ def _thread(case: Case, gaps: Gaps) -> int:
 def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:
     """Whether the program waits for requests: itself, or behind a thread that takes them."""
     if cause is Cause.LOCK:
-        return awaited.by_requests(case, _thread(case, gaps), lost)
+        return words.by_requests(case, _thread(case, gaps), lost)
     waits = cause is Cause.IO and words.WAITS.match(what) is not None
-    return waits and awaited.is_asked(case, _thread(case, gaps))
+    return waits and words.is_asked(case, _thread(case, gaps))
 
 
 def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
