@@ -262,7 +262,7 @@ def _process(
 ) -> ProcessSummary:
     process = unit.process
     pid = pid_of(process) if process >= 0 else -1
-    covered = [coverage for coverage in coverages(report, scope) if _has_work(coverage)]
+    covered = [coverage for coverage in coverages(report, scope) if len(coverage.starts)]
     memory_peak, memory = summary_parts.memory_maps(
         report, [c.place for c in covered], grid, scope.window
     )
@@ -287,10 +287,6 @@ def _process(
         ),
         window=scope.window,
     )
-
-
-def _has_work(coverage: Coverage) -> bool:
-    return len(coverage.starts) > 0
 
 
 def _splits(report: Report, covered: list[Coverage], scope: Scope) -> Int64:

@@ -330,11 +330,7 @@ def _shape(front: bytes, header: re.Match[bytes]) -> _Shape | None:
 
 
 def _cut(front: bytes, begin: int, end: int, kind: str) -> _Shape:
-    return _Shape(begin, _zeros(front[begin:end]), kind)
-
-
-def _zeros(text: bytes) -> bytes:
-    return re.sub(rb"\d", b"0", text)
+    return _Shape(begin, re.sub(rb"\d", b"0", front[begin:end]), kind)
 
 
 def _value(digits: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.participants import Communicator
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.statistics import BucketRow, DistinctRow, SizeRow, TrafficRow
+    from nsys_tui.logs.statistics import BucketRow, SizeRow, TrafficRow
 
 
 def _rounded(value: Fraction | None) -> int | None:
@@ -103,22 +103,10 @@ CALLS: Final = (
 )
 
 
-def _of_ranks(answer: LogAnswer) -> tuple[SizeRow, ...]:
-    return per_owner(answer.calls, job_ranks(answer.result, answer.calls))
-
-
-def _of_gpus(answer: LogAnswer) -> tuple[SizeRow, ...]:
-    return per_owner(answer.calls, answer.calls.gpu)
-
-
 def _in_buckets(answer: LogAnswer) -> list[BucketRow]:
     order = {label: index for index, label in enumerate(bucket_labels(answer.bounds))}
     rows = histogram(answer.calls, answer.bounds)
     return sorted(rows, key=lambda row: (row.op, order[row.bucket]))
-
-
-def _most_bytes_first(answer: LogAnswer) -> list[DistinctRow]:
-    return sorted(aggregate(answer.calls), key=lambda row: -row.calls * max(row.bytes, 0))
 
 
 def _meaning(_: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
@@ -200,7 +188,9 @@ SECTIONS: Final = (
         "aggregate",
         "Distinct sizes, by total bytes",
         DISTINCT,
-        _most_bytes_first,
+        lambda answer: sorted(
+            aggregate(answer.calls), key=lambda row: -row.calls * max(row.bytes, 0)
+        ),
         count=_calls,
         longest="sizes",
     ),
@@ -216,12 +206,17 @@ SECTIONS: Final = (
         "ranks",
         "Collectives per rank",
         owned("rank", "Rank"),
-        _of_ranks,
+        lambda answer: per_owner(answer.calls, job_ranks(answer.result, answer.calls)),
         _without_rank,
         count=_calls,
     ),
     Section(
-        "gpus", "Collectives per GPU", (_GPU, *owned("gpu")), _of_gpus, _guessed_gpus, count=_calls
+        "gpus",
+        "Collectives per GPU",
+        (_GPU, *owned("gpu")),
+        lambda a: per_owner(a.calls, a.calls.gpu),
+        _guessed_gpus,
+        count=_calls,
     ),
     Section(
         "calls",

@@ -49,10 +49,15 @@ class Origin:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Origin:
-        """What was written as plain data."""
-        known = {key: tuple(data[key]) for key in ("communicators", "gpus")}
-        ranks = {str(source): tuple(found) for source, found in data["ranks"].items()}
-        return cls(dict(data["jobs"]), ranks, data["world"], talks=data["talks"], **known)
+        """What was written as plain data.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        ranks = {str(source): tuple(map(int, own)) for source, own in dict(data["ranks"]).items()}
+        world = None if data["world"] is None else int(data["world"])
+        names, gpus = (tuple(map(str, data[key])) for key in ("communicators", "gpus"))
+        return cls(dict(data["jobs"]), ranks, world, names, gpus, data["talks"])
 
 
 NOWHERE: Final = Origin({}, {})

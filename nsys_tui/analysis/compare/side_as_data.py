@@ -13,13 +13,20 @@ from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 VERSION: Final = 6
 """Counted up when a side holds something else, or the same is measured otherwise."""
 _READ: Final = (2, 3, 4, 5, VERSION)
 """Versions that are read; of groups that one did not have nothing is known."""
-_PLAIN: Final[dict[str, type]] = {
+
+
+def _span(values: Sequence[Any]) -> tuple[int, int]:
+    start, end = values
+    return int(start), int(end)
+
+
+_PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "label": str,
     "identity": str,
     "facts": dict,
@@ -31,7 +38,7 @@ _PLAIN: Final[dict[str, type]] = {
     "style": str,
     "run": str,
     "run_count": int,
-    "recorded": tuple,
+    "recorded": _span,
 }
 """What is written as it is."""
 
@@ -130,8 +137,7 @@ def _named(values: list[Any]) -> Named:
 def _found(
     rule: str, severity: str, title: str, saved: int, window: list[int] | None = None
 ) -> Found:
-    span = None if window is None else (int(window[0]), int(window[1]))
-    return Found(rule, severity, title, int(saved), span)
+    return Found(rule, severity, title, int(saved), None if window is None else _span(window))
 
 
 def _array(values: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
