@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from nsys_tui import errors
@@ -54,14 +55,11 @@ def agents_text() -> str:
 
 
 def explanations(word: str) -> Iterator[str]:
-    """Everything of that name, as printed."""
+    """Everything of that name, as printed: what is called just so before words that are near."""
     from nsys_tui.text.definitions import define
 
-    for definition in define(word):
-        yield _paragraph(definition)
-    for make in (_capability, _exit_code, _rule, _report):
-        if text := make(word):
-            yield text
+    named = filter(None, (make(word) for make in (_capability, _exit_code, _rule, _report)))
+    return chain(named, map(_paragraph, define(word)))
 
 
 def _paragraph(definition: Definition) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Mapping
 
     from nsys_tui.reader.sqlite import Database
 
@@ -36,16 +38,25 @@ def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str
             if known and (table.lower(), actual.lower()) in read
             if known.columns[name].type in _USUAL
         }
-        if not kinds:
-            continue
-        rows = f"(SELECT * FROM main.{quoted(table)} LIMIT {FIRST})"
-        tests = (f"sum(typeof({quoted(c)}) NOT IN ({usual}, 'null'))" for c, usual in kinds.items())
-        counts = db.query(f"SELECT {', '.join(tests)} FROM {rows}")[0]
-        for column in (name for name, count in zip(kinds, counts, strict=True) if count):
-            found = db.query(
-                f"SELECT min({quoted(column)}), count(*) FROM {rows} WHERE typeof({quoted(column)})"
-                f" NOT IN ({kinds[column]}, 'null') GROUP BY typeof({quoted(column)})"
-            )
-            named = {KINDS[type(value)]: count for value, count in found}
-            note_strange(notes, table, column, named, ": taken as they are")
+        with suppress(UnreadableReportError):  # the query itself tells of damage that it meets
+            for column, found in _found(db, table, kinds):
+                note_strange(notes, table, column, found, ": taken as they are")
     return notes.texts
+
+
+def _found(
+    db: Database, table: str, kinds: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    """Columns with values of other kinds than the usual ones, and how many of each."""
+    rows = f"(SELECT * FROM main.{quoted(table)} LIMIT {FIRST})"
+    tests = {c: f"typeof({quoted(c)}) NOT IN ({usual}, 'null')" for c, usual in kinds.items()}
+    if not tests:
+        return
+    sums = ", ".join(f"sum({test})" for test in tests.values())
+    counts = db.query(f"SELECT {sums} FROM {rows}")[0]
+    for column in (name for name, count in zip(tests, counts, strict=True) if count):
+        found = db.query(
+            f"SELECT min({quoted(column)}), count(*) FROM {rows} WHERE {tests[column]}"
+            f" GROUP BY typeof({quoted(column)})"
+        )
+        yield column, {KINDS[type(value)]: count for value, count in found}
