@@ -20,21 +20,27 @@ VERSION: Final = 6
 _READ: Final = (2, 3, 4, 5, VERSION)
 """Versions that are read; of groups that one did not have nothing is known."""
 
+_MOST_STEPS: Final = 1 << 27
+
 
 def _span(values: Sequence[Any]) -> tuple[int, int]:
     start, end = values
     return int(start), int(end)
 
 
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(text) for name, text in dict(values).items()}
+
+
 _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "label": str,
     "identity": str,
-    "facts": dict,
-    "options": dict,
+    "facts": _texts,
+    "options": _texts,
     "device_count": int,
     "base_ns": int,
     "steps_found": int,
-    "lacks": dict,
+    "lacks": _texts,
     "style": str,
     "run": str,
     "run_count": int,
@@ -84,10 +90,12 @@ def from_data(data: Mapping[str, Any]) -> Side:
     if data["version"] not in _READ:
         raise ValueError(f"written in version {data['version']}, this reads {VERSION}")
     steps, findings = data["steps"], data["findings"]
+    if "wall" not in data["metrics"]:
+        raise ValueError("it holds no time")
     return Side(
         **{key: kind(data[key]) for key, kind in _PLAIN.items() if key in data},
         origin=Origin.read(data["origin"]) if "origin" in data else NOWHERE,
-        kinds=tuple(data["kinds"]),
+        kinds=tuple(map(str, data["kinds"])),
         steps=_steps(steps),
         metrics={key: _sample(values) for key, values in data["metrics"].items()},
         groups={
@@ -95,14 +103,16 @@ def from_data(data: Mapping[str, Any]) -> Side:
             for key, names in data["groups"].items()
         },
         findings=None if findings is None else tuple(_found(*values) for values in findings),
-        notes=tuple(data["notes"]),
+        notes=tuple(map(str, data["notes"])),
         unknown=frozenset(data.get("unknown", ())).union(GROUPS.keys() - data["groups"].keys()),
     )
 
 
 def _steps(data: Mapping[str, Any]) -> Steps:
     """Steps; of those that were not kept the times are 0, which nothing asks for."""
-    start = data.get("start", [0] * int(data.get("count", 0)))
+    if (count := int(data.get("count", 0))) > _MOST_STEPS:
+        raise ValueError(f"it holds {count:.3g} steps")
+    start = data.get("start", [0] * count)
     end = data.get("end", start)
     return Steps(Rule(data["rule"]), str(data["name"]), _array(start), _array(end))
 

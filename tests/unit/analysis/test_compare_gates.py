@@ -143,6 +143,29 @@ def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     assert run(folder, capsys, "compare", "b0", "--baseline-file", str(file))[0] == 64
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"metrics": {}},
+        {"facts": {"nsys": 5}},
+        {"recorded": [1]},
+        {"origin": {"jobs": 5, "ranks": {}, "world": None, "communicators": [], "gpus": []}},
+        {"kinds": [[1]]},
+    ],
+)
+def test_a_damaged_file_of_runs_is_no_fault_of_the_program(
+    folder: Path, tmp_path: Path, capsys: Out, damage: dict[str, object]
+) -> None:
+    file = tmp_path / "base.json"
+    assert run(folder, capsys, "baseline", "add", "--file", str(file), A[0])[0] == 0
+    first, line, last = file.read_text().splitlines()
+    data = json.loads(line.removesuffix(","))
+    data["run"] |= damage
+    file.write_text(f"{first}\n{json.dumps(data)},\n{last}\n")
+    words = ("compare", "b0", "--baseline-file", str(file), "--section", "summary")
+    assert run(folder, capsys, *words)[0] in (0, 3, 64)
+
+
 def test_a_side_is_measured_once(
     folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
