@@ -47,6 +47,7 @@ _CUDA: Final = frozenset(
 _OF_SOME_PROGRAMS: Final = _CUDA | {Capability.RENDERING}
 _CUDA_NEEDED: Final = (Capability.KERNELS, Capability.API)
 """With CUDA traced, only these are worth a line when they are absent: the rest did not happen."""
+NO_WORK: Final = "no GPU work in this report or scope"
 
 
 @dataclass(frozen=True)
@@ -329,7 +330,7 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
             f"{python:,} Python samples: nsys exports their moments and threads, not their frames"
         )
     if not splits and not report.gpu_doubt:
-        notes.append(f"no GPU work in this report or scope{why_no_work(report)}")
+        notes.append(f"{NO_WORK}{why_no_work(report)}")
     return notes
 
 

@@ -24,7 +24,8 @@ By default nothing is stripped or dropped: the weights add up to the time of all
 
 
 DESCRIPTION = (
-    "Folds GPU time by NVTX path, CPU samples, API and OS backtraces, or time on or off the CPU."
+    "Folds GPU time or host time by NVTX path, CPU samples, API and OS backtraces, or time on or"
+    " off the CPU."
 )
 
 
@@ -34,9 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_scope(parser)
     parser.add_argument(
         "--source",
-        choices=("gpu", "cpu", "cuda", "osrt", "on", "off"),
+        choices=("gpu", "cpu", "cuda", "osrt", "on", "off", "nvtx"),
         help="GPU time by NVTX path, CPU samples, CUDA API or OS runtime backtraces, time on or "
-        "off the CPU by OS call (default: GPU time; without GPU work the first of these with data)",
+        "off the CPU by OS call, host time by NVTX path (default: GPU time; without GPU work the "
+        "first of these with data)",
     )
     options.add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     options.add_output(parser)

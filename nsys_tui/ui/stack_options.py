@@ -36,4 +36,4 @@ class Options:
     @property
     def merges(self) -> bool:
         """Whether similar frames are merged: only NVTX ranges carry numbers that tell nothing."""
-        return self.similar and self.source is StackSource.GPU
+        return self.similar and self.source in (StackSource.GPU, StackSource.NVTX)

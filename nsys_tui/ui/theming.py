@@ -62,10 +62,9 @@ def choose_theme(asked: str, terminal: Terminal) -> str:
     """
     if terminal.colours is Colours.MONO:
         return "mono"
-    if asked != AUTO:
-        return asked
-    shade = "dark" if terminal.dark else "light"
-    return f"ansi-{shade}" if terminal.colours is Colours.C16 else shade
+    shade = ("dark" if terminal.dark else "light") if asked == AUTO else asked
+    plain = terminal.colours is Colours.C16 and shade in ("dark", "light")
+    return f"ansi-{shade}" if plain else shade
 
 
 def find_theme(name: str, user_folder: Path | None = None) -> Theme:

@@ -173,6 +173,8 @@ async def test_frames_without_symbols_are_their_library_until_told_apart(tmp_pat
 async def test_a_source_without_data_says_what_records_it(report: Path) -> None:
     async with running(report, size=(160, 45)) as pilot:
         await press(pilot, "6", "s", "s")
+        assert "host time by NVTX path" in text(pilot)
+        await press(pilot, "s")
         assert "record with nsys profile --cudabacktrace" in text(pilot)
         assert "--cpuctxsw" in text(pilot)
         assert "all 100%" in text(pilot)

@@ -44,6 +44,7 @@ class StackSource(StrEnum):
     OSRT = "osrt"
     ON = "on"
     OFF = "off"
+    NVTX = "nvtx"
 
 
 TITLES: Final = {
@@ -53,6 +54,7 @@ TITLES: Final = {
     StackSource.OSRT: "OS runtime by backtrace",
     StackSource.ON: "on the CPU by thread",
     StackSource.OFF: "off the CPU by OS call",
+    StackSource.NVTX: "host time by NVTX path",
 }
 
 
@@ -132,6 +134,39 @@ def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: 
     place, parent, leaf = pair_codes(above, name, len(leaves))
     found: Int64 = builder.children(parent, leaves[leaf])[place]
     return found
+
+
+def range_stacks(
+    report: Report, scope: Scope = WHOLE_REPORT, *, rules: FrameRules = NO_RULES
+) -> Stacks:
+    """Folds the host time of NVTX ranges: each range without what those inside it cover.
+
+    Args:
+        report: the report.
+        scope: restricts time and processes; ranges that straddle the window are clipped.
+        rules: changes frames.
+
+    Raises:
+        NoDataError: the report has no NVTX ranges.
+    """
+    ranges = report.ranges
+    if not len(ranges):
+        raise NoDataError(f"{report.name}: {report.lacks(Capability.NVTX)}")
+    paths = nvtx_paths(report)
+    rows = row_numbers(ranges, scope.threads(ranges))
+    rows = rows[paths.node[rows] >= 0]
+    lo, hi = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
+    lo[rows], hi[rows] = clipped(ranges, rows, scope.window)
+    own = np.where(ranges.open, 0, hi - lo)
+    inner = rows[paths.parent[rows] >= 0]
+    around = paths.parent[inner]
+    np.subtract.at(own, around, np.maximum(np.minimum(hi[inner], hi[around]) - lo[inner], 0))
+    builder = TrieBuilder()
+    node = rewrite(paths.builder.trie(), builder, rules, paths.node[rows])[paths.node[rows]]
+    kept = node != DROPPED
+    rows, node = rows[kept], node[kept]
+    tree = weighted(builder, node, np.maximum(own[rows], 0), "ns")
+    return Stacks(tree, rows, node, rules.labels)
 
 
 def cpu_stacks(

@@ -14,6 +14,7 @@ from nsys_tui.analysis.stacks.folding import (
     call_stacks,
     chain_nodes,
     cpu_stacks,
+    range_stacks,
 )
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules
 from nsys_tui.analysis.thread_states import Scheduling, of_thread
@@ -111,6 +112,7 @@ NEEDED: Final = {
     StackSource.OSRT: Capability.OSRT_BACKTRACES,
     StackSource.ON: Capability.SCHED,
     StackSource.OFF: Capability.SCHED,
+    StackSource.NVTX: Capability.NVTX,
 }
 OF_THREADS: Final = (StackSource.CPU, StackSource.ON, StackSource.OFF)
 """Sources that can be folded of one thread."""
@@ -135,6 +137,8 @@ def host_stacks(
     Raises:
         NoDataError: the source was not recorded.
     """
+    if source is StackSource.NVTX:
+        return range_stacks(report, scope, rules=rules)
     if source not in OF_THREADS:
         return call_stacks(report, source, scope, rules=rules)
     if source is StackSource.CPU:

@@ -42,15 +42,20 @@ def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
 
 
-def merge_similar(tree: WeightedTree) -> View:
+def merge_similar(tree: WeightedTree, *, leaves: bool = False) -> View:
     """Makes one of range frames whose names differ in numbers only: ``Train step #``.
 
     Frames with weight of their own are operations and keep their names.
+
+    Args:
+        tree: folded stacks.
+        leaves: those are ranges, too.
     """
     trie, builder = tree.trie, TrieBuilder()
     labels = _labels(trie, builder)
     alike = np.array([builder.label(similar_name(text)) for text in trie.labels], np.int64)
-    wanted = np.where(tree.self_count > 0, labels[trie.label], alike[trie.label])
+    kept = (tree.self_count > 0) & (not leaves)
+    wanted = np.where(kept, labels[trie.label], alike[trie.label])
     return _moved(tree, builder, builder.graft(trie.parent, wanted))
 
 

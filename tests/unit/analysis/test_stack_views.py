@@ -20,6 +20,7 @@ from nsys_tui.analysis.stacks.views import (
     merge_similar,
     totals,
 )
+from nsys_tui.names import similar_name
 
 if TYPE_CHECKING:
     from nsys_tui.model.tree import WeightedTree
@@ -74,6 +75,10 @@ def test_similar_ranges_are_one_and_operations_keep_their_names(
     merged = {"step 1": "step #", "step 22": "step #", "fwd": "fwd"}
     expected = summed([((*(merged[r] for r in ranges), leaf), w) for ranges, leaf, w in stacks])
     assert stacks_of(view.tree) == expected
+    of_ranges = merge_similar(view.tree, leaves=True)
+    assert stacks_of(of_ranges.tree) == summed(
+        [((*path[:-1], similar_name(path[-1])), w) for path, w in expected.items()]
+    )
 
 
 def test_a_place_is_found_again_as_far_as_it_exists() -> None:

@@ -8,7 +8,14 @@ import pytest
 from paths import goldens, needs_logs, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.stacks.folding import (
+    StackSource,
+    call_stacks,
+    cpu_stacks,
+    gpu_stacks,
+    range_stacks,
+)
 from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.stacks.sources import NO_CALL, OWN_CODE, switch_stacks
 from nsys_tui.analysis.window import Scope
@@ -48,6 +55,35 @@ def micro(synth: Synth) -> Report:
     synth.kernel("gemm(float*)", 1000, 1100, corr=1).kernel("gemm(float*)", 1200, 1500, corr=2)
     synth.kernel("ln;k", 1600, 1650, corr=3).memcpy(1700, 1707, corr=4)
     return open_report(synth.write())
+
+
+def test_host_time_of_ranges_is_theirs_without_what_lies_inside(synth: Synth) -> None:
+    report = micro(synth)
+    assert sorted(lines(range_stacks(report))) == [
+        "Train step 0 520",
+        "Train step 0;gpt2_forward 40",
+        "Train step 0;gpt2_forward;Layer 0 180",
+        "Train step 0;gpt2_forward;LayerNorm fwd 170",
+        "Train step 0;validation 90",
+    ]
+    clipped = range_stacks(report, Scope((50, 200)), rules=FrameRules().without_layers())
+    assert sorted(lines(clipped)) == [
+        "Train step 0 10",
+        "Train step 0;gpt2_forward 90",
+        "Train step 0;validation 50",
+    ]
+
+
+@needs_reports
+def test_host_time_of_ranges_adds_up_to_their_self_time() -> None:
+    told = 0
+    for path in report_paths():
+        report = open_report(path)
+        if len(report.ranges) and not report.ranges.open.any():
+            stacks, paths = range_stacks(report), nvtx_paths(report)
+            assert int(stacks.tree.weight[0]) == int(paths.self_time[paths.node >= 0].sum())
+            told += 1
+    assert told >= 2
 
 
 LLM_C = FrameRules().without_layers().without_steps().without_validation()

@@ -86,6 +86,7 @@ def test_theme_by_terminal() -> None:
     assert choose_theme("auto", probe(rich)) == "dark"
     assert choose_theme("auto", probe(rich | {"COLORFGBG": "0;15"})) == "light"
     assert choose_theme("auto", probe({"TERM": "linux"})) == "ansi-dark"
+    assert choose_theme("light", probe({"TERM": "xterm"})) == "ansi-light", "never blended into 16"
     assert choose_theme("light", probe(rich | {"NO_COLOR": "1"})) == "mono"
     assert choose_theme("high-contrast", probe(rich)) == "high-contrast"
 

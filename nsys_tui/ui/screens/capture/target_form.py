@@ -6,16 +6,13 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.capture.launchers import Target, all_fields, launchers, plain_settings
 from nsys_tui.capture.plan import Plan, make_plan, split_words
 from nsys_tui.capture.targets import LOCAL, checked
 from nsys_tui.config import EXPORTS, Config, TargetConfig, parse_config
 from nsys_tui.errors import NsysTuiError, UsageError
-
-if TYPE_CHECKING:
-    from nsys_tui.config_values import OptionValue
 
 Texts = Mapping[str, str]
 """Key of a field to its text; ``name`` is the target's name."""
@@ -108,15 +105,12 @@ def settings_of(texts: Texts) -> dict[str, Any]:
 
 
 def _value(key: str, text: str) -> object:
-    if isinstance(_default(key), list | tuple):
+    if isinstance({**plain_settings(TargetConfig()), **Target("").own}[key], list | tuple):
         return split_words(text, key)
     if key == "options":
-        return {name: _option(value) for name, value in _pairs(key, text)}
+        pairs = _pairs(key, text)
+        return {name: tuple(v.split(",")) if "," in v else v for name, v in pairs}
     return dict(_pairs(key, text)) if key == "env" else text
-
-
-def _default(key: str) -> object:
-    return {**plain_settings(TargetConfig()), **Target("").own}[key]
 
 
 def _pairs(key: str, text: str) -> list[tuple[str, str]]:
@@ -125,10 +119,6 @@ def _pairs(key: str, text: str) -> list[tuple[str, str]]:
     if bare:
         raise UsageError(f"{key}: {bare[0]} has no =", hint="write NAME=VALUE")
     return [(name.removeprefix("--"), value) for name, _, value in pairs]
-
-
-def _option(value: str) -> OptionValue:
-    return value if "," not in value else tuple(value.split(","))
 
 
 def target_of(texts: Texts, config: Config) -> Target:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
     from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
@@ -180,7 +179,8 @@ class RangeDetail(DetailScreen[NvtxTable]):
         self.under.prefer("total")
         self.under.empty = "no GPU work was launched in it"
         self.under.show_rows(columns.kernel_columns(detail.kernels), len(detail.kernels))
-        threads = [thread_text(report, int(tid)) for tid in report.ranges.threads]
+        tids = report.ranges.threads.tolist()
+        threads = [report.thread_name(tid) if tid != -1 else "-" for tid in tids]
         cells = columns.range_columns(report, detail.instances, self.state.display, threads)
         self.instances.empty = "no range of its own"
         self.instances.show_rows(cells, len(detail.instances))
@@ -262,8 +262,3 @@ def _find_detail(
     closed = rows[~report.ranges.open[rows]]
     kernels = kernel_table(report, scope=table.scope, style=names, among=table.operations(nodes[1]))
     return Detail(table, row, rows, kernels, step_times(report, steps, closed), steps)
-
-
-def thread_text(report: Report, global_tid: int) -> str:
-    """Name of a thread, ``-`` for none."""
-    return report.thread_name(global_tid) if global_tid != -1 else "-"

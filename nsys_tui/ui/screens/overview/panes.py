@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from nsys_tui.analysis.overview import NO_WORK
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
@@ -297,7 +298,8 @@ def report_facts(found: Overview, width: int, gpus: str) -> list[Line]:
     for entry in found.missing:
         lines += _listed("- ", entry.reason, width)
     for note in found.notes:
-        lines += _listed("* ", note, width)
+        if not (found.missing and note.startswith(NO_WORK)):
+            lines += _listed("* ", note, width)
     return lines
 
 

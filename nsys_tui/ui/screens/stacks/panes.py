@@ -147,15 +147,17 @@ def event_set(report: Report, source: StackSource) -> EventSet:
         return report.operations
     if source is StackSource.CPU:
         return report.samples
+    if source is StackSource.NVTX:
+        return report.ranges
     return report.api if source is StackSource.CUDA else report.osrt
 
 
 def viewed(stacks: Stacks, options: Options) -> Viewed:
     """Applies the options that make other frames of those folded."""
     views: list[View] = []
-    tree = stacks.tree
+    tree, leaves = stacks.tree, options.source is StackSource.NVTX
     for wanted, change in (
-        (options.merges, stack_views.merge_similar),
+        (options.merges, lambda t: stack_views.merge_similar(t, leaves=leaves)),
         (options.recursion, stack_views.collapse_recursion),
         (options.small, lambda t: stack_views.hide_small(t, SMALL_SHARE)),
     ):
@@ -193,7 +195,7 @@ def _hint(tree: WeightedTree, options: Options) -> str:
     if options.merges:
         return "names that differ in numbers only are one: m tells them apart"
     names = tree.trie.labels
-    if options.source is not StackSource.GPU:
+    if options.source not in (StackSource.GPU, StackSource.NVTX):
         bare = not options.addresses and any(name.endswith("]") and ".so" in name for name in names)
         return (
             "[library] is code without symbols in it: m tells its addresses apart" if bare else ""

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import TITLES, StackSource
-from nsys_tui.analysis.stacks.sources import OF_THREADS, first_source
+from nsys_tui.analysis.stacks.sources import OF_THREADS, first_source, sources
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 KINDS = dict.fromkeys((StackSource.CPU, StackSource.ON), "on-cpu") | {
     StackSource.GPU: "path",
+    StackSource.NVTX: "path",
     StackSource.OFF: "off-cpu",
 }
 """Word for what is folded."""
@@ -183,14 +184,15 @@ class StacksScreen(Finding):
         if self.shown is None:
             self._say(*why.splitlines())
 
-    def show_result(self, report: Report, result: Shown | NoDataError) -> None:  # noqa: ARG002
+    def show_result(self, report: Report, result: Shown | NoDataError) -> None:
         """Draws the stacks, or says why there are none."""
         pane, found = self.icicle, result
         self._keep_place(pane)
         self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
         if isinstance(found, NoDataError):
             reason = str(found).partition(": ")[2] or str(found)
-            self._show_nothing(pane, *wrap(reason, NARROW), "s: another source")
+            others = ["s: another source"] if sources(report) else []
+            self._show_nothing(pane, *wrap(reason, NARROW), *others)
             return
         if not int(found.stacks.tree.self_count.sum()):
             whole = "0: the whole trace" if self.state.window is not None else "a filter is set"
@@ -341,7 +343,7 @@ class StacksScreen(Finding):
     def action_stacks_similar(self) -> None:
         """Merges frames that differ in numbers only, or addresses, or tells them apart."""
         options = self.options
-        if options.source is StackSource.GPU:
+        if options.source in (StackSource.GPU, StackSource.NVTX):
             self.change(similar=not options.similar)
         else:
             self.change(addresses=not options.addresses)

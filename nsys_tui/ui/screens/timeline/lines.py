@@ -13,8 +13,9 @@ from nsys_tui.units import format_count, format_duration, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.analysis.timeline.area import Area
+    from nsys_tui.analysis.timeline.area import Area, CategoryRow
     from nsys_tui.analysis.timeline.facts import Facts
+    from nsys_tui.model.categories import Category
     from nsys_tui.render.cells import Line
 
 LOW_NAME: Final = 24
@@ -62,19 +63,32 @@ def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
 
 
 def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
-    """The same in a few lines: the GPU's categories, then names, then the host's categories."""
+    """The same in a few lines: the GPU's categories, then names, then the host's categories.
+
+    The only name of a category stands for it, where that took as long.
+    """
+    alone: dict[Category, CategoryRow] = {}
     work: list[Line] = []
     host: list[Line] = []
     for row in found.categories:
-        share = f" {format_share(row.busy, row.of)}" if row.of else ""
-        text = f"{row.name} {format_duration(row.busy)}{share}{_times(row.events)}"
+        own = [entry for entry in found.names if entry.category.name.lower() == row.name]
+        if len(own) == 1 and own[0].total == row.busy:
+            alone[own[0].category] = row
+            continue
+        text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
         (work if row.of else host).append([(f" {text}  ", 0)])
     names: list[Line] = []
     for entry in found.names:
         name = squeezed(visible(entry.name, ascii_only), max(LOW_NAME, width // 4))
-        text = f"{name} {format_duration(entry.total)}{_times(entry.events) or ' from before'}"
+        figures = format_duration(entry.total) + _share(alone.get(entry.category))
+        text = f"{name} {figures}{_times(entry.events) or ' from before'}"
         names.append([(f" {text}  ", category_ink(entry.category))])
     return [*_flow(work, width), *_flow(names, width), *_flow(host, width)]
+
+
+def _share(row: CategoryRow | None) -> str:
+    """Of the time of all GPUs; nothing on the host."""
+    return f" {format_share(row.busy, row.of)}" if row is not None and row.of else ""
 
 
 def _times(events: int) -> str:

@@ -81,10 +81,10 @@ class VirtualTable(SiftedGrid):
             row: where the cursor goes; None for the first row shown.
             natural: all rows in the order they have without a sort; None for that of their numbers.
         """
-        here = self.header
+        wanted = (self.header, self.arrangement.sort)
         headers = [column.header for column in columns]
         self.columns, self.size_all, self._natural = columns, size, natural
-        self.column = headers.index(here) if here in headers else self._start_column(headers)
+        self.column = next((headers.index(name) for name in wanted if name in headers), 0)
         self._order = self._matches = self._positions = None
         self.cursor, self._first, self._told = 0, 0, None
         kept = self.arrangement
@@ -99,10 +99,6 @@ class VirtualTable(SiftedGrid):
         """Shows a text in the place of rows."""
         self.empty = text
         self.show_rows((), 0)
-
-    def _start_column(self, headers: list[str]) -> int:
-        """The sorted column is of interest first."""
-        return headers.index(self.arrangement.sort) if self.arrangement.sort in headers else 0
 
     def sift(self, wanted: Arrangement) -> None:
         """Arranges the rows otherwise; a cursor on top stays there when they are sorted."""
