@@ -30,8 +30,8 @@ from nsys_tui.capture.find_reports import collect
 from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
-from nsys_tui.capture.reconnecting import connector_for
 from nsys_tui.capture.record import Failure, Record, State, Store, new_id
+from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
 from nsys_tui.errors import NsysTuiError, UsageError
 

@@ -10,7 +10,6 @@ from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.capture.draft import Check
-    from nsys_tui.capture.output import LogUpdate
     from nsys_tui.capture.record import Record, State
 
 
@@ -20,6 +19,14 @@ class StateChanged:
 
     state: State
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class LogUpdate:
+    """One change of the log on a screen: a line to add, or a new text for the last line."""
+
+    text: str
+    replaces: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,18 +74,15 @@ class Fetch:
         file: RemoteFile,
         target: Path,
         progress: Callable[[Progress | Remark], None],
-        *,
-        hashing: bool = True,
     ) -> None:
         self.file = file
         self._link = link
-        self._values = dict(values) | {"PATHS": file.path, "SUM": "yes" if hashing else "no"}
+        self._values = dict(values) | {"PATHS": file.path, "SUM": "yes"}
         self._target = target
         self._part = target.with_name(target.name + ".part")
         self._bad = target.with_name(target.name + ".bad")
         self._seen = target.with_name(target.name + ".part.json")
         self._progress = progress
-        self._hashing = hashing
 
     async def run(self) -> str:
         """Brings the file home; returns its hash (empty when the far side has no hash).
@@ -125,7 +122,7 @@ class Fetch:
             request_ = request("send", **(self._values | {"OFF": str(self._size())}))
             try:
                 channel = await self._link.channel()
-                transfer = Transfer(channel, request_, self._part, self._hashing)
+                transfer = Transfer(channel, request_, self._part)
                 await self._watch(transfer)
             except ConnectionLostError as error:
                 await self._link.lost(error)

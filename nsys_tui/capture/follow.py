@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture import stop
-from nsys_tui.capture.events import LogChanged
+from nsys_tui.capture.events import LogChanged, LogUpdate
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
 from nsys_tui.capture.fetch import RemoteFile, files_in
-from nsys_tui.capture.output import LogUpdate, OutputParser
+from nsys_tui.capture.output import OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
 from nsys_tui.capture.supervisor import keeper

@@ -10,9 +10,10 @@ from __future__ import annotations
 import codecs
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from nsys_tui.capture.events import LogUpdate, Remark
 from nsys_tui.capture.quoting import printable
 
 REPORT_ENDINGS: Final = (".nsys-rep", ".qdrep")
@@ -30,17 +31,8 @@ _GENERATED = re.compile(r"\bGenerated:(.*)$")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-@dataclass(frozen=True)
-class Note:
-    """Something that nsys said and that a user should know, with the way on."""
-
-    severity: str
-    text: str
-    remedy: str = ""
-
-
-_NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
-    (re.compile(pattern), Note(severity, text, remedy))
+_NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
+    (re.compile(pattern), Remark(severity, text, remedy))
     for pattern, severity, text, remedy in (
         (r"does not allow enabling CPU profiling|CPU IP/backtrace sampling not supported",
          "warning", "no CPU samples: the system does not allow them",
@@ -105,14 +97,6 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LogUpdate:
-    """One change of the log on a screen: a line to add, or a new text for the last line."""
-
-    text: str
-    replaces: bool = False
-
-
 class OutputParser:
     """Follows a log from its first byte; feeding it the same bytes gives the same state.
 
@@ -132,7 +116,7 @@ class OutputParser:
         self.step: tuple[int, int, int] | None = None
         self.generated: list[str] = []
         self.raw: list[str] = []
-        self.notes: list[Note] = []
+        self.notes: list[Remark] = []
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
         self._frame_shown = False

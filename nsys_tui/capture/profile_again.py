@@ -241,7 +241,7 @@ def suggested_target(config: Config, host: str) -> Target | None:
 
 
 def plan_from_metadata(
-    pairs: Pairs, config: Config, target: str = "", ticked: Iterable[str] = (), driver: str = ""
+    pairs: Pairs, config: Config, target: str = "", driver: str = ""
 ) -> tuple[Plan, Again]:
     """A plan that repeats a report, and what it is made from.
 
@@ -250,12 +250,11 @@ def plan_from_metadata(
         config: where targets are.
         target: name of the target; empty = the one that the report's host suggests, else the
             default one.
-        ticked: names of recorded variables to replay; see :func:`replayed_values`.
         driver: see :func:`read_metadata`.
 
     Raises:
         NoDataError: the report does not say which program it profiled.
-        UsageError: an unknown target, or a variable that cannot be replayed.
+        UsageError: an unknown target.
     """
     again = read_metadata(pairs, driver)
     if not again.program:
@@ -264,15 +263,13 @@ def plan_from_metadata(
             "its nsys wrote no META_DATA_CAPTURE rows",
             "type the command yourself; captures started here are always remembered",
         )
-    names = tuple(ticked)
-    replayed_values(pairs, names)
     suggestion = suggested_target(config, again.host)
     chosen = find_target(config, target) if target or suggestion is None else suggestion
     if not target and suggestion is None and again.host:
         note = f"captured on {again.host}, which is no target here: {chosen.name} is taken"
         again = replace(again, remarks=(*again.remarks, note))
     plan = make_plan(chosen, again.program, options=again.options, config=config, cwd=again.cwd)
-    return replace(plan, replayed=names), again
+    return plan, again
 
 
 def plan_from_record(record: Record, config: Config, target: str = "") -> Plan:
@@ -308,4 +305,4 @@ def plan_again(
     record = (store or Store()).find_report(report_id)
     if record is not None:
         return plan_from_record(record, config, target), None
-    return plan_from_metadata(pairs, config, target, driver=driver)
+    return plan_from_metadata(pairs, config, target, driver)

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.channel import Channel, Connector, Stream, inner, local_channel
 from nsys_tui.capture.failures import CaptureError, ConnectionLostError, LostError, UnreachableError
-from nsys_tui.capture.launchers import way_to
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer, request
-from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.askpass import PromptHandler
     from nsys_tui.capture.launchers import Target
-    from nsys_tui.config import CaptureConfig
 
 _GONE: Final = re.compile(
     r"no such container|no container with name|is not running|container state improper"
@@ -155,22 +150,3 @@ class Link:
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
-
-
-def connector_for(
-    target: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
-) -> Connector:
-    """The connector for a target; nothing is connected yet.
-
-    Args:
-        target: where to.
-        settings: the ssh command.
-        on_prompt: answers ssh's questions; ``None`` = a question is an error.
-    """
-    if os.name != "posix":
-        raise UsageError(
-            "captures need Linux or macOS on this side", "there is no POSIX shell to drive them",
-            "run nsys-tui on the machine itself, or in WSL",
-        )  # fmt: skip
-    way = way_to(target)
-    return LocalConnector(target) if way is None else way.connector(target, settings, on_prompt)

@@ -25,8 +25,8 @@ from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.output import KNOWN_ENDINGS, REPORT_ENDINGS
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.reconnecting import connector_for
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
+from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
 from nsys_tui.capture.targets import check_host, find_target
 from nsys_tui.config import TargetConfig
@@ -235,7 +235,7 @@ class RemoteSource:
         text = json.dumps(self._index() | {self._key(file): entry}, indent=1)
         write_whole(self._cache / "index.json", text)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Gives the connection back."""
         await self._job.link.close()
         shutil.rmtree(self._cache / "jobs" / self._job.record.id, ignore_errors=True)
@@ -248,22 +248,16 @@ async def fetch_report(
     progress: Callable[[Progress | Remark], None] | None = None,
 ) -> Path:
     """Fetches one report by name; see :meth:`RemoteSource.fetch`."""
-    source = RemoteSource(name, config, on_prompt, progress)
-    try:
+    async with contextlib.aclosing(RemoteSource(name, config, on_prompt, progress)) as source:
         return await source.fetch(name.path)
-    finally:
-        await source.close()
 
 
 async def list_reports(
     name: RemoteName, config: Config, on_prompt: PromptHandler | None = None
 ) -> Listing:
     """Lists one folder by name; see :meth:`RemoteSource.list_folder`."""
-    source = RemoteSource(name, config, on_prompt)
-    try:
+    async with contextlib.aclosing(RemoteSource(name, config, on_prompt)) as source:
         return await source.list_folder(name.path)
-    finally:
-        await source.close()
 
 
 def _target(name: RemoteName, config: Config) -> Target:

@@ -139,14 +139,14 @@ def readable_batch_script(plan: Plan) -> tuple[str, list[str]]:
     body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(job_dir="."))
     script, args = _batch(plan, body.partition("\n")[2])
     target = plan.target
-    if not script or target.way is None:
+    if not script or not target.settings.host:
         return script, args
     line = quoting.words([target.launcher.name, *args])
     steps = filter(None, [target.settings.preamble, line])
     mark = "END"
     while mark in script:
         mark += "_"
-    typed = shlex.join(target.way.typed(target, " && ".join(steps)))
+    typed = shlex.join(["ssh", target.settings.host, " && ".join(steps)])
     return f"{typed} << '{mark}'\n{script}{mark}\n", []
 
 
@@ -164,8 +164,8 @@ def typed_command(plan: Plan) -> str:
     line = shlex.join(target.launcher.typed(target, argv, env, plan.cwd))
     if plan.stdin and not inside:
         line += f" < {cwd_word(plan.stdin)}"
-    if target.way is None:
+    if not target.settings.host:
         return line
     folder = "" if inside else plan.cwd
     steps = [f"cd {cwd_word(folder)}" if folder else "", target.settings.preamble, line]
-    return shlex.join(target.way.typed(target, " && ".join(filter(None, steps))))
+    return shlex.join(["ssh", target.settings.host, " && ".join(filter(None, steps))])

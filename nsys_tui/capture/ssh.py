@@ -26,14 +26,17 @@ from nsys_tui.capture.failures import (
     UnreachableError,
 )
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.reconnecting import explain_container, through
+from nsys_tui.capture.reconnecting import LocalConnector, explain_container, through
 from nsys_tui.capture.supervisor import request
 from nsys_tui.capture.targets import check_host
+from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.capture.channel import Connector
     from nsys_tui.capture.launchers import Target
+    from nsys_tui.config import CaptureConfig
 
 COMMAND: Final = "exec sh -s"
 """The only string that a remote shell is ever given as a command."""
@@ -277,3 +280,23 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def connector_for(
+    target: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
+) -> Connector:
+    """The connector for a target; nothing is connected yet.
+
+    Args:
+        target: where to.
+        settings: the ssh command.
+        on_prompt: answers ssh's questions; ``None`` = a question is an error.
+    """
+    if os.name != "posix":
+        raise UsageError(
+            "captures need Linux or macOS on this side", "there is no POSIX shell to drive them",
+            "run nsys-tui on the machine itself, or in WSL",
+        )  # fmt: skip
+    if not target.settings.host:
+        return LocalConnector(target)
+    return SshConnector(target, settings.ssh, on_prompt)

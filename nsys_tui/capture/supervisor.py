@@ -58,7 +58,6 @@ class Answer:
 class Request:
     """A verb with its values, as one script; the nonce tells our answer from banners."""
 
-    verb: str
     nonce: str
     script: str
 
@@ -84,7 +83,7 @@ def request(verb: str, **values: str) -> Request:
     chosen["T"] = _LOCK_NAME.sub("_", chosen["T"]) or "local"
     named = {f"NT_{name}": value for name, value in chosen.items()}
     text = shell_text("still.sh") + shell_text("supervisor.sh")
-    return Request(verb, nonce, quoting.assignments(named) + text)
+    return Request(nonce, quoting.assignments(named) + text)
 
 
 def parse_answer(line: bytes) -> Answer | None:

@@ -58,7 +58,6 @@ class Transfer:
     channel: Channel
     request: Request
     part: Path
-    hashing: bool = True
     done: int = 0
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
     sent: Sent | None = None
@@ -87,7 +86,7 @@ class Transfer:
             _lock(file, self.part)
             self.done = file.seek(0, os.SEEK_END)
             self._sender = sender = self._take_sender()
-            jobs = [self._flush, *([self._hash] if self.hashing else [])]
+            jobs = (self._flush, self._hash)
             threads = [threading.Thread(target=job, daemon=True) for job in jobs]
             for thread in threads:
                 thread.start()

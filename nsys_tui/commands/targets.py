@@ -13,7 +13,6 @@ from nsys_tui.errors import OK, ConfigError, UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.capture.launchers import Launcher, Way
     from nsys_tui.capture.plan import Plan
     from nsys_tui.config import Config
 
@@ -50,13 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _kinds() -> str:
     """What each kind of place is called and which settings it has."""
-    from nsys_tui.capture.launchers import launchers, ways
+    from nsys_tui.capture.launchers import HOST, launchers
 
-    kinds: list[Way | Launcher] = [*ways(), *launchers()]
     lines = ["kinds of places, with their settings:"]
-    for kind in kinds:
-        lines.append(f"  {kind.name:<10}{kind.about}")
-        lines += [f"  {'':<12}{field.key:<22}{field.hint}" for field in kind.fields]
+    ssh = "ssh", "another machine by your own OpenSSH; the launcher starts there", (HOST,)
+    for name, about, fields in (
+        ssh,
+        *((kind.name, kind.about, kind.fields) for kind in launchers()),
+    ):
+        lines.append(f"  {name:<10}{about}")
+        lines += [f"  {'':<12}{field.key:<22}{field.hint}" for field in fields]
     return "\n".join(lines)
 
 

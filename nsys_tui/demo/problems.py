@@ -24,7 +24,7 @@ from nsys_tui.demo.events import MEMCPY, Phase
 from nsys_tui.demo.kernels import SMALL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nsys_tui.demo.events import Trace
 
@@ -61,6 +61,7 @@ class Planted:
     """One problem as the truth states it."""
 
     kind: str
+    measure: Callable[[Trace, RankView, Planted], dict[str, Any]]
     step: int | None
     """The step that holds it, or None for the whole run."""
     ranks: str
@@ -68,54 +69,6 @@ class Planted:
     cause: str
     """The cause a gap is given, or what else the analysis should find."""
     text: str
-    permille: int = 0
-
-
-PLANTED: Final = (
-    Planted(
-        "sync_stall",
-        SYNC_STALL_STEP,
-        "all",
-        "sync call",
-        "cudaStreamSynchronize after every layer of the forward pass leaves the GPU idle",
-    ),
-    Planted(
-        "pageable_copy",
-        PAGEABLE_STEP,
-        "first",
-        "blocking or pageable copy",
-        "a checkpoint goes to pageable host memory; the call returns long after the transfer",
-    ),
-    Planted(
-        "launch_bound",
-        LAUNCH_BOUND_STEP,
-        "all",
-        "launch-bound run",
-        "the evaluation launches kernels that are shorter than their launches",
-    ),
-    Planted(
-        "exposed_communication",
-        EXPOSED_STEP,
-        "all",
-        "exposed communication",
-        "the gradients are reduced in one call after the backward pass, hidden by nothing",
-    ),
-    Planted(
-        "slow_step",
-        SLOW_STEP,
-        "all",
-        "I/O",
-        "the data loader's pread64 hangs, and every rank waits for its batch",
-    ),
-    Planted(
-        "straggler",
-        None,
-        "last",
-        "slow GPU",
-        "every compute kernel of the last rank takes 12 % longer; the others wait in collectives",
-        STRAGGLER_PERMILLE,
-    ),
-)
 
 
 def planted_problems(trace: Trace, views: Sequence[RankView]) -> list[dict[str, Any]]:
@@ -126,7 +79,7 @@ def planted_problems(trace: Trace, views: Sequence[RankView]) -> list[dict[str, 
             for info in trace.ranks:
                 first, last = info.rank == 0, info.rank == len(views) - 1
                 if {"all": True, "first": first, "last": last}[planted.ranks]:
-                    figures = _MEASURES[planted.kind](trace, views[info.rank], planted)
+                    figures = planted.measure(trace, views[info.rank], planted)
                     found.append(
                         {
                             "kind": planted.kind,
@@ -220,7 +173,7 @@ def _measure_exposed(trace: Trace, view: RankView, planted: Planted) -> dict[str
     }
 
 
-def _measure_straggler(trace: Trace, view: RankView, planted: Planted) -> dict[str, Any]:
+def _measure_straggler(trace: Trace, view: RankView, _: Planted) -> dict[str, Any]:
     """How much longer the compute kernels of the loop take than on the first rank."""
 
     def compute(rank: int) -> int:
@@ -232,15 +185,57 @@ def _measure_straggler(trace: Trace, view: RankView, planted: Planted) -> dict[s
         "duration_ns": compute(view.rank) - compute(0),
         "compute_ns": compute(view.rank),
         "other_compute_ns": compute(0),
-        "slowdown_permille": planted.permille,
+        "slowdown_permille": STRAGGLER_PERMILLE,
     }
 
 
-_MEASURES: Final = {
-    "sync_stall": _measure_gaps,
-    "pageable_copy": _measure_pageable,
-    "launch_bound": _measure_launch_bound,
-    "exposed_communication": _measure_exposed,
-    "slow_step": _measure_slow_step,
-    "straggler": _measure_straggler,
-}
+PLANTED: Final = (
+    Planted(
+        "sync_stall",
+        _measure_gaps,
+        SYNC_STALL_STEP,
+        "all",
+        "sync call",
+        "cudaStreamSynchronize after every layer of the forward pass leaves the GPU idle",
+    ),
+    Planted(
+        "pageable_copy",
+        _measure_pageable,
+        PAGEABLE_STEP,
+        "first",
+        "blocking or pageable copy",
+        "a checkpoint goes to pageable host memory; the call returns long after the transfer",
+    ),
+    Planted(
+        "launch_bound",
+        _measure_launch_bound,
+        LAUNCH_BOUND_STEP,
+        "all",
+        "launch-bound run",
+        "the evaluation launches kernels that are shorter than their launches",
+    ),
+    Planted(
+        "exposed_communication",
+        _measure_exposed,
+        EXPOSED_STEP,
+        "all",
+        "exposed communication",
+        "the gradients are reduced in one call after the backward pass, hidden by nothing",
+    ),
+    Planted(
+        "slow_step",
+        _measure_slow_step,
+        SLOW_STEP,
+        "all",
+        "I/O",
+        "the data loader's pread64 hangs, and every rank waits for its batch",
+    ),
+    Planted(
+        "straggler",
+        _measure_straggler,
+        None,
+        "last",
+        "slow GPU",
+        "every compute kernel of the last rank takes 12 % longer; the others wait in collectives",
+    ),
+)

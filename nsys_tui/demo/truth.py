@@ -6,6 +6,7 @@ gap's cause follows the call of the operation that ends it.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.demo import brute
@@ -78,10 +79,9 @@ def _totals(parts: Parts) -> dict[str, int]:
 def _device(trace: Trace, view: brute.RankView, tiling: Tiling) -> dict[str, Any]:
     first, last = brute.span(trace.operations)
     info = trace.ranks[view.rank]
-    figures: dict[str, int] = {}
+    figures: Counter[str] = Counter()
     for times, group in _parts(view.operations, tiling):
-        for name, value in _measure(group).items():
-            figures[name] = figures.get(name, 0) + times * value
+        figures.update({name: times * value for name, value in _measure(group).items()})
     length_of_all = last + tiling.shift(tiling.copies - 1)["time"] - first
     found = {
         "gpu_id": info.gpu,
@@ -155,10 +155,7 @@ def _copies(parts: Parts) -> dict[str, dict[str, int]]:
         for o in group:
             if o.kind == MEMCPY:
                 name = {1: "HtoD", 2: "DtoH", 8: "DtoD"}[o.copy_kind]
-                entry = found.setdefault(name, {"count": 0, "bytes": 0, "total_ns": 0})
-                entry["count"] += times
-                entry["bytes"] += times * o.bytes
-                entry["total_ns"] += times * o.ns
+                _add(found, name, count=times, bytes=times * o.bytes, total_ns=times * o.ns)
     return found
 
 
@@ -166,10 +163,14 @@ def _sums(named: Iterable[tuple[str, int]]) -> dict[str, dict[str, int]]:
     """How many there are of each name, and their time."""
     found: dict[str, dict[str, int]] = {}
     for name, ns in named:
-        entry = found.setdefault(name, {"count": 0, "total_ns": 0})
-        entry["count"] += 1
-        entry["total_ns"] += ns
+        _add(found, name, count=1, total_ns=ns)
     return found
+
+
+def _add(found: dict[str, dict[str, int]], name: str, **amounts: int) -> None:
+    entry = found.setdefault(name, dict.fromkeys(amounts, 0))
+    for key, amount in amounts.items():
+        entry[key] += amount
 
 
 def _nvtx(trace: Trace) -> dict[str, int]:

@@ -43,12 +43,12 @@ PLAIN = "ssh cat, plain"
 SLEEP = ("sh", "-c", "ls / > /dev/null; sleep 1")
 
 
-async def fetched(link: Link, source: Path, target: Path, *, hashing: bool) -> float:
+async def fetched(link: Link, source: Path, target: Path) -> float:
     """Seconds of one fetch into a fresh file."""
     status = source.stat()
     file = RemoteFile(str(source), status.st_size, int(status.st_mtime))
     began = time.perf_counter()
-    await Fetch(link, {}, file, target, lambda _: None, hashing=hashing).run()
+    await Fetch(link, {}, file, target, lambda _: None).run()
     return time.perf_counter() - began
 
 
@@ -104,8 +104,7 @@ async def fetches(lab: Lab, folder: Path, mib: int, repeats: int) -> None:
     ways: dict[str, Callable[[], Awaitable[float]]] = {
         PLAIN: lambda: copied(plain, source, target),
         "the same on our connection": lambda: copied(list(channel.argv)[:-1], source, target),
-        "fetch without hash": lambda: fetched(link, source, target, hashing=False),
-        "fetch with hash": lambda: fetched(link, source, target, hashing=True),
+        "fetch": lambda: fetched(link, source, target),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     lags: dict[str, list[float]] = {name: [] for name in ways}

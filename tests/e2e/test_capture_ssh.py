@@ -548,7 +548,7 @@ async def test_a_report_by_name_is_fetched_once(lab: Lab, tmp_path: Path) -> Non
         with pytest.raises(CaptureError, match="no such folder"):
             await source.list_folder("/no/such/folder/")
     finally:
-        await source.close()
+        await source.aclose()
 
 
 async def test_a_report_by_name_brings_an_export_where_only_the_far_side_has_nsys(

@@ -23,10 +23,6 @@ from nsys_tui.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.capture.askpass import PromptHandler
-    from nsys_tui.capture.channel import Connector
-    from nsys_tui.config import CaptureConfig
-
 
 SHELL: Final = ("sh", "-s")
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:%@\[\]-]{0,254}")
@@ -65,6 +61,12 @@ class PlaceField:
     def name(self) -> str:
         """The key inside its table."""
         return self.key.rpartition(".")[2]
+
+
+HOST: Final = PlaceField(
+    "host", "host", "whatever `ssh HOST` understands; empty = this machine", pattern=HOST_NAME
+)
+"""Another machine, by the user's own OpenSSH; whatever launcher the target has starts there."""
 
 
 def name_field(key: str, label: str, hint: str, *, required: bool = False) -> PlaceField:
@@ -165,38 +167,6 @@ class Launcher:
         raise NotImplementedError(f"{self.name} has no queue")
 
 
-class Way:
-    """How another machine is reached, where the launcher then starts the program.
-
-    Attributes:
-        name: of this way.
-        about: one line for the help.
-        fields: settings that decide about it.
-    """
-
-    name: str
-    about: ClassVar[str] = ""
-    fields: ClassVar[tuple[PlaceField, ...]] = ()
-
-    def takes(self, place: Target) -> bool:
-        """Whether the place is reached this way."""
-        raise NotImplementedError
-
-    def machine(self, place: Target) -> str:
-        """The machine's name for a reader."""
-        raise NotImplementedError
-
-    def typed(self, place: Target, line: str) -> list[str]:
-        """The command as one types it by hand, to run a line of shell there."""
-        raise NotImplementedError
-
-    def connector(
-        self, place: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
-    ) -> Connector:
-        """What makes channels to it; nothing is connected yet."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Target:
     """A checked target; ``settings`` is what the file says about it."""
@@ -214,15 +184,10 @@ class Target:
         """Values of the launchers' fields by key, such as ``container.name``."""
         return read_tables(self.settings.tables)
 
-    @cached_property
-    def way(self) -> Way | None:
-        """How its machine is reached; ``None`` = it is this one."""
-        return way_to(self)
-
     @property
     def remote(self) -> bool:
         """Whether reports have to be fetched: another machine, a container or a pod."""
-        return self.way is not None or bool(self.launcher.shell_argv(self))
+        return bool(self.settings.host) or bool(self.launcher.shell_argv(self))
 
     @property
     def jobs_dir(self) -> str:
@@ -236,7 +201,7 @@ class Target:
 
     def describe(self) -> str:
         """Where that is, in a few words: ``gpu-box, podman trainer``."""
-        machine = self.way.machine(self) if self.way else "this machine"
+        machine = self.settings.host or "this machine"
         if self.settings.launcher == TargetConfig().launcher:
             return machine
         return f"{machine}, {self.launcher.name} {self.launcher.inside(self)}".rstrip()
@@ -261,15 +226,11 @@ def plain(value: Any) -> Any:
 
 
 _LAUNCHERS: Final[dict[str, Launcher]] = {}
-_WAYS: Final[dict[str, Way]] = {}
 
 
-def register(kind: Launcher | Way) -> None:
-    """Adds a launcher or a way to another machine; one of the same name is replaced."""
-    if isinstance(kind, Launcher):
-        _LAUNCHERS[kind.name] = kind
-    else:
-        _WAYS[kind.name] = kind
+def register(kind: Launcher) -> None:
+    """Adds a launcher; one of the same name is replaced."""
+    _LAUNCHERS[kind.name] = kind
 
 
 @cache
@@ -286,17 +247,6 @@ def launchers() -> list[Launcher]:
         return any(item.required for item in kind.fields), bool(kind.fields), kind.name
 
     return sorted(_LAUNCHERS.values(), key=wanted)
-
-
-def ways() -> list[Way]:
-    """All ways to another machine."""
-    _discover()
-    return [_WAYS[name] for name in sorted(_WAYS)]
-
-
-def way_to(place: Target) -> Way | None:
-    """How a place's machine is reached; ``None`` = it is this one."""
-    return next((way for way in ways() if way.takes(place)), None)
 
 
 def launcher_of(settings: TargetConfig, where: str = "targets") -> Launcher:
@@ -324,9 +274,7 @@ def scheduler_functions() -> str:
 
 def all_fields() -> Iterator[tuple[PlaceField, tuple[str, ...]]]:
     """Every declared field once, with the launchers that it is for; none = for all."""
-    for way in ways():
-        for item in way.fields:
-            yield item, ()
+    yield HOST, ()
     users: dict[str, list[str]] = {}
     declared: dict[str, PlaceField] = {}
     for kind in launchers():

@@ -133,11 +133,10 @@ def test_only_ticked_values_are_read() -> None:
         replayed_values(PAIRS, ["ABSENT"])
 
 
-def test_a_plan_of_a_report_names_what_it_replays_and_keeps_no_value() -> None:
-    plan, again = plan_from_metadata(PAIRS, Config(), ticked=["MULTI"])
+def test_a_plan_of_a_report_keeps_no_value_of_its_environment() -> None:
+    plan, again = plan_from_metadata(PAIRS, Config())
     assert plan.program == again.program
     assert plan.cwd == "/work dir"
-    assert plan.replayed == ("MULTI",)
     assert "quoted" not in repr(plan.to_json())
     assert any("node7.cluster.example" in remark for remark in again.remarks)
 
