@@ -143,6 +143,18 @@ def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     assert run(folder, capsys, "compare", "b0", "--baseline-file", str(file))[0] == 64
 
 
+def test_a_report_is_in_every_row_the_same_as_in_the_file_that_holds_it(
+    folder: Path, capsys: Out, tmp_path: Path
+) -> None:
+    file = tmp_path / "base.json"
+    assert run(folder, capsys, "baseline", "add", "--file", str(file), "a0")[0] == 0
+    words = ("a0", "--baseline-file", str(file), "--threshold", "0.01%", "--section", "summary")
+    status, out, _ = run(folder, capsys, "compare", *words)
+    assert status == 0
+    assert "inconclusive" not in out
+    assert out.count(" same") > 5
+
+
 @pytest.mark.parametrize(
     "damage",
     [
