@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.window import clipped, starting
-from nsys_tui.model.groups import factorise, sums
+from nsys_tui.analysis.window import Rows, clipped, starting
+from nsys_tui.model.groups import Codes, factorise, sums
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, EventSet
-    from nsys_tui.model.groups import Codes
 
 Int64: TypeAlias = NDArray[np.int64]
 Float64: TypeAlias = NDArray[np.float64]

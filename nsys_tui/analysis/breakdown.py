@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, starting
+from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, starting
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.model.target import pid_of
+from nsys_tui.model.target import Diagnostic, pid_of
 from nsys_tui.units import format_count, format_share
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
-    from nsys_tui.model.target import Diagnostic
 
 _SEVERITIES: Final = ("error", "warning")
 _LOSS: Final = re.compile(

@@ -16,11 +16,14 @@ from nsys_tui.analysis.kernel_table import stream_labels
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.analysis.timeline.host import sync_threads, thread_key
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.analysis.window import row_numbers, touching
+from nsys_tui.analysis.window import Scope, row_numbers, touching
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import (
     ApiCalls,
+    EventSet,
     HostEvents,
+    Int32,
+    Int64,
     Marks,
     Operations,
     OsrtCalls,
@@ -37,8 +40,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import EventSet, Int32, Int64
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.thread_states import Scheduling, Witness
-from nsys_tui.analysis.window import row_numbers
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import FARTHEST
@@ -21,7 +21,6 @@ from nsys_tui.model.target import PROCESS_MASK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
 PYTHON: Final = "Python Backtrace"

@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.launches import launches, stream_gaps
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import BLOCK, GRID, REGISTERS
+from nsys_tui.model.events import BLOCK, GRID, REGISTERS, Int64, Operations
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.names import api_name, normalise_nvtx
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
     from nsys_tui.model.target import GpuInfo
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked
+from nsys_tui.analysis.aggregate import Float64, aggregate
+from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import SHAPE
+from nsys_tui.model.events import SHAPE, Int32, Int64, Operations, UInt8
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
@@ -26,10 +26,7 @@ from nsys_tui.names import NameStyle, normalise_nvtx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import Int32, Int64, Operations, UInt8
     from nsys_tui.model.report import Report
 
 PARTS: Final = 24

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import FARTHEST, Bool, Int64, Operations
 from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.config import LaunchBoundConfig
-    from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.report import Report
 
 

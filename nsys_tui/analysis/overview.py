@@ -10,12 +10,12 @@ import numpy as np
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
-from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls, python_samples
+from nsys_tui.analysis.host_time import HostTime, host_time, mpi_calls, osrt_calls, python_samples
 from nsys_tui.analysis.nccl.waiting import collective_waits, splits_with_waiting
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import FARTHEST, EventSet, Int32
 from nsys_tui.model.groups import regroup
 from nsys_tui.names import NameStyle, numbered_alike
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.host_time import HostTime
-    from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import EventSet, Int32
     from nsys_tui.model.report import Report
     from nsys_tui.model.target import Metadata
 

@@ -22,7 +22,7 @@ from nsys_tui.analysis.overview_columns import (
     TOP,
     WAITING,
 )
-from nsys_tui.analysis.rules.verdict import PART, verdict_facts
+from nsys_tui.analysis.rules.verdict import PART, Part, verdict_facts
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     FACTS,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.breakdown import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview
-    from nsys_tui.analysis.rules.verdict import Part
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.report import Report
 

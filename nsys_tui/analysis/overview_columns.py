@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from nsys_tui.analysis.breakdown import FIGURES, ten_figures
+from nsys_tui.analysis.breakdown import FIGURES, DeviceSplit, ten_figures
 from nsys_tui.model.table import (
     Column,
     Form,
@@ -16,9 +16,6 @@ from nsys_tui.model.table import (
     record,
     records,
 )
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.breakdown import DeviceSplit
 
 
 def _figure(name: str, header: str = "") -> Column:

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import group_stats
-from nsys_tui.model.groups import sums
+from nsys_tui.analysis.aggregate import Float64, group_stats
+from nsys_tui.model.groups import Codes, sums
 from nsys_tui.model.intervals import stretched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.groups import Codes
 
 MOST: Final = 20
 """Pieces an interval may be cut into on average: where more overlap, there are too many pairs."""

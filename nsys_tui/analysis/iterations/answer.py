@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT
-from nsys_tui.analysis.iterations.path_answer import PATH
-from nsys_tui.analysis.iterations.table import iteration_table
-from nsys_tui.analysis.window import WHOLE_REPORT
+from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
+from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
+from nsys_tui.analysis.iterations.table import IterationTable, Spread, iteration_table
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -32,11 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.flops import Flops
-    from nsys_tui.analysis.iterations.parts import StepParts
-    from nsys_tui.analysis.iterations.path_answer import StepPath
-    from nsys_tui.analysis.iterations.table import IterationTable, Spread
     from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

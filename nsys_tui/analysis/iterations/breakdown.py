@@ -9,13 +9,12 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.iterations.detection import required_iterations
-from nsys_tui.analysis.window import WHOLE_REPORT
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import normalise_nvtx
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

@@ -18,8 +18,8 @@ from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.launches import launches
 from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, stalls
-from nsys_tui.analysis.window import row_numbers
+from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, Stalls, stalls
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.intervals import in_stretches
 
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

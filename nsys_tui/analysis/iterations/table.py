@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.detection import Iterations, required_iterations
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
-from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.groups import factorise, regroup
 from nsys_tui.model.target import pid_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.model.events import Int64, Ranges
     from nsys_tui.model.report import Report

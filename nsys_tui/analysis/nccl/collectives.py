@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls, launches_of
+from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls, Launches, launches_of
 from nsys_tui.analysis.nccl.kernel_matching import (
+    Match,
+    NcclKernels,
     kernels_inside,
     match_by_call,
     match_by_order,
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nccl.calls import Launches
-    from nsys_tui.analysis.nccl.kernel_matching import Match, NcclKernels
     from nsys_tui.analysis.nccl.result import Collectives
     from nsys_tui.model.events import Bool, Int32, Int64, Ranges
     from nsys_tui.model.report import Report

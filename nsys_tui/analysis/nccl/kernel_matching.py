@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.calls import ANY_KIND
+from nsys_tui.analysis.nccl.calls import ANY_KIND, Calls, Launches
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.target import pid_of, tid_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nccl.calls import Calls, Launches
     from nsys_tui.model.events import Bool, Int32, Int64
     from nsys_tui.model.report import Report
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.calls import UNKNOWN
-from nsys_tui.analysis.nccl.kernel_matching import How
+from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches
+from nsys_tui.analysis.nccl.kernel_matching import How, Match, NcclKernels
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
 from nsys_tui.model.groups import Key, factorise, factorise_rows
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nccl.calls import Calls, Launches
-    from nsys_tui.analysis.nccl.kernel_matching import Match, NcclKernels
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

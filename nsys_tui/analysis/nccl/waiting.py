@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import Covered, coverages, split_of
+from nsys_tui.analysis.breakdown import Coverage, Covered, DeviceSplit, coverages, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
-from nsys_tui.analysis.window import row_numbers
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise, factorise_rows
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import Coverage, DeviceSplit
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

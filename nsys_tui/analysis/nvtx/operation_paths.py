@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.nvtx.paths import Paths, ThreadPaths, nvtx_paths
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.model.tree import ROOT
+from nsys_tui.model.tree import ROOT, Trie
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.paths import Paths, ThreadPaths
     from nsys_tui.model.events import Int32, Int64
     from nsys_tui.model.report import Report
-    from nsys_tui.model.tree import Trie
 
 NO_CALL: Final = "[no API call]"
 NO_RANGE: Final = "[no NVTX range]"

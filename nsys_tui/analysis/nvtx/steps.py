@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import OUTLIER_Z, deviations
+from nsys_tui.analysis.iterations.detection import OUTLIER_Z, Iterations, deviations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

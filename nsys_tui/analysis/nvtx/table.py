@@ -15,7 +15,7 @@ from nsys_tui.analysis.tree_order import TreeOrder, tree_order
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.progress import Progress, silent
-from nsys_tui.model.tree import ROOT
+from nsys_tui.model.tree import ROOT, Trie
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.nvtx.similar import SimilarPaths
     from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.report import Report
-    from nsys_tui.model.tree import Trie
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.window import clipped, masked, row_numbers, starting
+from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers, starting
 from nsys_tui.model import intervals
 from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.analysis.window import Rows, Scope
     from nsys_tui.model.events import Int32, Int64
     from nsys_tui.model.report import Report
     from nsys_tui.model.tree import Trie

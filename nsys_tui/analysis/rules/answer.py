@@ -10,6 +10,8 @@ from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.verdict import (
     NOT_LOOKED_AT,
     PART,
+    NotLookedAt,
+    Part,
     not_looked_at,
     parts,
     verdict,
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Outcome
-    from nsys_tui.analysis.rules.verdict import NotLookedAt, Part
     from nsys_tui.model.report import Report
 
 

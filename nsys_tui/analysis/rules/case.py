@@ -21,7 +21,7 @@ from nsys_tui.analysis.rules.finding import (
 )
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers
+from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report

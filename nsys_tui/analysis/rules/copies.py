@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.finding import Confidence, Severity, longest_of
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
@@ -26,9 +26,7 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 
     Rows = NDArray[np.intp]

@@ -11,14 +11,14 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, late_device
-from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import BLOCK, REGISTERS
+from nsys_tui.model.events import BLOCK, REGISTERS, Int64
 from nsys_tui.model.groups import factorise_rows, sums
-from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.names import fit
 from nsys_tui.units import plural
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Values
 
 _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""

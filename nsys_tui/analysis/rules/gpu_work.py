@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.finding import Severity, longest_of
+from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.intervals import Intervals
 
     Floats = NDArray[np.float64]

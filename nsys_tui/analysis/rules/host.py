@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
-from nsys_tui.analysis.rules.finding import Confidence, Severity, longest_of
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -24,9 +25,7 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
 

@@ -12,7 +12,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time, mpi_calls
 from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, WAITS
-from nsys_tui.analysis.rules.register import Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.model import intervals
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Arguments
     from nsys_tui.model.events import Int64
 
 _ADVICE: Final = {

@@ -9,15 +9,15 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.case import WORTH_A_LINE
-from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.case import WORTH_A_LINE, Case
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
-from nsys_tui.analysis.rules.register import Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import by_witness, when
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.gap_columns import Edge, Gaps
 from nsys_tui.analysis.stalls.rows import stall_groups
-from nsys_tui.analysis.thread_states import Doing, Off, Witness, sampled
+from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Column, Unit
@@ -25,12 +25,7 @@ from nsys_tui.names import fit, strip_op_id
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Arguments
     from nsys_tui.analysis.stalls.explained import Spans
-    from nsys_tui.analysis.stalls.gap_columns import Gaps
-    from nsys_tui.analysis.thread_states import Sampled
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 

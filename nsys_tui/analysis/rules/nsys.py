@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.finding import longest_of
+from nsys_tui.analysis.rules.finding import Finding, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.model import intervals
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import ApiCalls
 
 COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.gap_columns import Edge, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import FARTHEST, Bool, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
-    from nsys_tui.analysis.rules.register import Arguments
-    from nsys_tui.analysis.stalls.gap_columns import Gaps
-    from nsys_tui.model.events import Bool
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""

@@ -24,14 +24,13 @@ from nsys_tui.analysis.rules import (
     utilisation,
 )
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.progress import Progress

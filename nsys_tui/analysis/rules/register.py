@@ -7,22 +7,19 @@ gives is a table and findings. ``answer.py`` runs them all and ranks what they f
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from nsys_tui.analysis.rules.case import Case, narrowed
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import Column, Table
+from nsys_tui.model.table import Column, Table, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.table import Values
 
 Listed = TypeVar("Listed", "NDArray[np.intp]", "list[Any]")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK, attribute
-from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, library, rewrite
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import NoDataError
@@ -24,7 +24,6 @@ from nsys_tui.units import format_duration, format_share
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.model.events import CallChains, EventSet, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 

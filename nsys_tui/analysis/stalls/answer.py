@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
 from nsys_tui.analysis.links import evidence_link
-from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
+from nsys_tui.analysis.stalls.rows import StallGroup, StallRow, stall_groups, stall_rows
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     Column,
@@ -25,7 +25,6 @@ from nsys_tui.model.table import (
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
-    from nsys_tui.analysis.stalls.rows import StallGroup, StallRow
     from nsys_tui.model.report import Report
 
 GROUPINGS: Final = {

@@ -18,7 +18,7 @@ from nsys_tui.analysis.stalls.causes import (
     osrt_classes,
     range_classes,
 )
-from nsys_tui.analysis.thread_states import ByThread, Scheduling
+from nsys_tui.analysis.thread_states import ByThread, Scheduling, ThreadStates, Witness
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.names import api_name
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.thread_states import ThreadStates, Witness
     from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.window import row_numbers
+from nsys_tui.analysis.window import Rows, row_numbers
 from nsys_tui.model.groups import pair_codes, regroup
 from nsys_tui.model.intervals import stretched
 from nsys_tui.model.target import PROCESS_MASK
@@ -21,7 +21,6 @@ from nsys_tui.model.target import PROCESS_MASK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Int64, Ranges
     from nsys_tui.model.report import Report
 

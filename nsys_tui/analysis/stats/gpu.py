@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import group_stats
+from nsys_tui.analysis.aggregate import Aggregate, group_stats
 from nsys_tui.analysis.stats.kernels import (
     BUSY,
     KERNELS,
@@ -16,7 +16,7 @@ from nsys_tui.analysis.stats.kernels import (
     operation_sums,
     ordinals,
 )
-from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import (
     NAME,
     OPERATION,
@@ -28,7 +28,7 @@ from nsys_tui.analysis.stats.summary import (
     thread_columns,
     time_columns,
 )
-from nsys_tui.analysis.window import masked, row_count, row_numbers
+from nsys_tui.analysis.window import Rows, masked, row_count, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
@@ -41,9 +41,6 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.aggregate import Aggregate
-    from nsys_tui.analysis.stats.query import Query
-    from nsys_tui.analysis.window import Rows
 
 CALLS = Needs("CUDA trace", "--trace=cuda", (Capability.API,))
 MERGED = {

@@ -14,11 +14,11 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.host import rows_summary
-from nsys_tui.analysis.stats.query import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, RANGE, moments, pick, summarise, thread_columns
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.events import EventSet
+from nsys_tui.model.events import EventSet, Int64
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.stats.query import Query
-    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
 _GL_DEBUG_CLASS: Final = 4

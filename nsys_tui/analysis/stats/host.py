@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
-from nsys_tui.analysis.stats.query import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, by_total, moments, pick, summarise, time_columns
 from nsys_tui.analysis.window import EVERYTHING, row_count
 from nsys_tui.errors import NoDataError, UsageError
@@ -21,8 +21,6 @@ from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from nsys_tui.analysis.stats.query import Query
 
 
 def host_summary(

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats, grouped_union
 from nsys_tui.analysis.stats.enclosing import innermost
-from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, moments, only, pids, summarise, tids, time_columns
-from nsys_tui.analysis.window import clipped, row_count, row_numbers
+from nsys_tui.analysis.window import Rows, clipped, row_count, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import BLOCK, GRID, SHAPE
+from nsys_tui.model.events import BLOCK, GRID, SHAPE, Operations, OpName
 from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.stats.query import Query
-    from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import Operations, OpName
 
 BUSY: Final = {"busy": "add the union of each row's time: busy ns, and its share of the span"}
 """Argument of the GPU summaries that offers our busy share beside the summed one."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
-from nsys_tui.analysis.stats.query import Columns, Needs, nothing, report
+from nsys_tui.analysis.stats.query import Columns, Needs, Query, nothing, report
 from nsys_tui.analysis.stats.summary import RANGE, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.aggregate import Int64
-    from nsys_tui.analysis.stats.query import Query
     from nsys_tui.model.events import Ranges
 
 PUSH_POP: Final = (59, 70)

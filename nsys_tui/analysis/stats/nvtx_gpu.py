@@ -19,7 +19,7 @@ from nsys_tui.analysis.stats.enclosing import (
 )
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
 from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
-from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import RANGE, moments, only, pids, rank, tids
 from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats, stretch_unions
 from nsys_tui.analysis.window import row_numbers
@@ -32,7 +32,6 @@ from nsys_tui.model.table import Column, Unit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.stats.query import Query
     from nsys_tui.model.events import Operations, Ranges
 
 WORK: Final = {

@@ -9,13 +9,13 @@ the register. ``range[@domain][/index]`` names the time window and thread of one
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.window import EVERYTHING, Scope, masked, row_numbers, starting
+from nsys_tui.analysis.window import EVERYTHING, Rows, Scope, masked, row_numbers, starting
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -23,11 +23,8 @@ from nsys_tui.model.table import Column, Values
 from nsys_tui.model.target import PROCESS_MASK, pid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, ThreadEvents
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.report import Report

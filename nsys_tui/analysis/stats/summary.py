@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import aggregate
+from nsys_tui.analysis.aggregate import Aggregate, GroupStats, aggregate
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.aggregate import Aggregate, GroupStats
     from nsys_tui.analysis.stats.query import Columns, Query
     from nsys_tui.analysis.stretch_stats import Moments
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.model.table import Values
 
 NAME: Final = Column("Name")
 RANGE: Final = Column("Range")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nsys_tui.analysis.stats.query import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, Query, report
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.stats.query import Query
 
 _TO_DEVICE: Final = 11
 _TO_HOST: Final = 12

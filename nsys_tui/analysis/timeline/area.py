@@ -14,7 +14,7 @@ from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.timeline.events import codes_of, naming
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Operations
+from nsys_tui.model.events import EventSet, Int64, Operations
 from nsys_tui.model.groups import factorise, regroup
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.model.lanes import Lane
 
 GPU: Final = (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)

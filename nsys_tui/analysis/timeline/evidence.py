@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.analysis.stalls.rows import stall_rows
+from nsys_tui.analysis.stalls.rows import StallRow, stall_rows
 from nsys_tui.analysis.timeline.facts import Facts
 from nsys_tui.analysis.window import Scope
 from nsys_tui.units import format_count, format_duration
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.model.report import Report
 
     Fact = tuple[str, str]

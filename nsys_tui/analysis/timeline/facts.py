@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.timeline.events import (
-    SYNC_TYPES,
-    codes_of,
-    key_of,
-    naming,
-)
+from nsys_tui.analysis.timeline.events import SYNC_TYPES, EventKey, codes_of, key_of, naming
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.work_facts import (
     collective_facts,
@@ -41,7 +36,6 @@ from nsys_tui.units import format_bytes, format_count, format_duration, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from nsys_tui.analysis.timeline.events import EventKey
     from nsys_tui.model.report import Report
 
     Fact = tuple[str, str]

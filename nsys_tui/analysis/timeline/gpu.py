@@ -14,23 +14,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
-from nsys_tui.analysis.timeline.grouped_events import in_groups, kept_groups, stored_groups
+from nsys_tui.analysis.timeline.grouped_events import (
+    InGroups,
+    in_groups,
+    kept_groups,
+    stored_groups,
+)
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
-from nsys_tui.model.target import pid_of, short_gpu
+from nsys_tui.model.target import Stream, pid_of, short_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.analysis.timeline.grouped_events import InGroups
     from nsys_tui.model.events import Int64, Operations, Ranges
     from nsys_tui.model.report import Report
-    from nsys_tui.model.target import Stream
 
 BY_STREAM: Final = "operations-by-stream"
 """Name of the work's order in the cache."""

@@ -18,7 +18,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.lanes import Lane, split, split_groups
+from nsys_tui.model.lanes import Codes, Lane, split, split_groups
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import ApiCalls, Int64, Ranges, ThreadEvents, UInt8
     from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.lanes import Codes
     from nsys_tui.model.report import Report
 
 OPENED: Final = 3

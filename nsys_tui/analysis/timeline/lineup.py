@@ -6,7 +6,7 @@ that no key waits for a loop over all of them. A lineup is made where tracks are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, overload
@@ -17,8 +17,6 @@ from nsys_tui.model.lanes import Crowd
 from nsys_tui.names import cell_len
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.timeline.summary import Summary

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
 from nsys_tui.analysis.timeline.facts import path_ranges
 from nsys_tui.analysis.timeline.host import leading_thread
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
@@ -15,7 +15,6 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.names import normalise_nvtx
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.model.report import Report
 
 LAST: Final = 4
