@@ -42,8 +42,7 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.iterations.breakdown import Pieces
+    from nsys_tui.analysis.breakdown import DeviceSplit, Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview
     from nsys_tui.analysis.window import Rows

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.stacks.folding import Stacks, StackSource
-    from nsys_tui.analysis.stacks.frames import FrameRules
+    from nsys_tui.analysis.stacks.folding import FrameRules, Stacks, StackSource
     from nsys_tui.model.report import Report
 
 EPILOG = """\
@@ -128,7 +127,7 @@ def _source(arguments: argparse.Namespace, report: Report) -> StackSource:
 
 
 def _rules(arguments: argparse.Namespace) -> FrameRules:
-    from nsys_tui.analysis.stacks.frames import FrameRules
+    from nsys_tui.analysis.stacks.folding import FrameRules
 
     preset = arguments.preset == "llm.c"
     rules = FrameRules(addresses=arguments.addresses)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
-from nsys_tui.analysis.timeline.steps import lanes_of
+from nsys_tui.analysis.timeline.search import lanes_of
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import (

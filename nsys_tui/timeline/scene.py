@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.timeline.events import NEEDED
 from nsys_tui.analysis.timeline.launch_links import related
-from nsys_tui.analysis.timeline.steps import column, lanes_of
+from nsys_tui.analysis.timeline.search import column, lanes_of
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
 from nsys_tui.timeline.painter import Picked, Scene

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
-from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_of
+from nsys_tui.analysis.timeline.search import Step, after, before, column, lanes_of
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
 from nsys_tui.state import Selection, Window
 from nsys_tui.timeline.painter import Picked

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.stats import enclosing
+from nsys_tui.analysis.stats import nvtx as enclosing
 from nsys_tui.analysis.stats.nvtx import nesting
 from nsys_tui.reader import open_report
 

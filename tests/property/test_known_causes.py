@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from synth import Synth
 
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report

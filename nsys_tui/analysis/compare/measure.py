@@ -16,11 +16,10 @@ from nsys_tui.analysis.compare.origin import origin_of
 from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import tails
-from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import Cause, Edge
 from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.compare.side import Bounds
     from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.stalls.gap_columns import Gaps
+    from nsys_tui.analysis.stalls.causes import Gaps
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import aligned
-from nsys_tui.analysis.stacks.folding import gpu_stacks
-from nsys_tui.analysis.stacks.frames import FrameRules, rewrite
+from nsys_tui.analysis.stacks.folding import FrameRules, gpu_stacks, rewrite
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import across, normalise_nvtx

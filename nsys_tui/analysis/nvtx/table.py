@@ -20,8 +20,7 @@ from nsys_tui.model.tree import ROOT, Trie
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.analysis.nvtx.similar import SimilarPaths
+    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, SimilarPaths
     from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.report import Report
 

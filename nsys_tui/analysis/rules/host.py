@@ -14,8 +14,7 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longe
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit

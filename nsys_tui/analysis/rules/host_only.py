@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.host_time import host_time, mpi_calls
 from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.thread_states import sampled
+from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.groups import rows_of_codes

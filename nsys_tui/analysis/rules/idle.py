@@ -13,9 +13,8 @@ from nsys_tui.analysis.rules.case import WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import by_witness, when
-from nsys_tui.analysis.stalls.gap_columns import Edge, Gaps
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals

@@ -10,9 +10,8 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
-from nsys_tui.analysis.stalls.gap_columns import Edge, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Bool, Int64

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.diagnostics import loss
-from nsys_tui.analysis.rules import (
+from nsys_tui.analysis.rules import (  # noqa: F401  importing a family registers its rules
     copies,
     gpu,
     gpu_work,
@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-
-FAMILIES: Final = (
-    nsys,
-    utilisation,
-    report_quality,
-    gpu_work,
-    idle,
-    gpu,
-    host,
-    host_only,
-    small_work,
-    copies,
-    pace,
-)
-"""Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
 """All rules by name, those of nsys first."""

@@ -1,4 +1,4 @@
-"""Causes of idle GPU time, their precedence, and what each host event counts as.
+"""Idle gaps as columns, and their causes: precedence, and what each host event counts as.
 
 The order of ``Cause`` is the precedence of the definitions: a nanosecond of a host thread goes to
 the first class that covers it, and of equal shares the first wins.
@@ -7,8 +7,9 @@ the first class that covers it, and of equal shares the first wins.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from nsys_tui.model.kinds import MPI, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, Ranges, UInt8
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import ApiCalls, Bool, HostEvents, Int64, OsrtCalls, Ranges, UInt8
     from nsys_tui.model.report import Report
 
 
@@ -230,3 +233,79 @@ def _overhead_class(name: str) -> int:
 def _by_name(events: ApiCalls, classes: Iterable[Cause]) -> UInt8:
     table = np.array([*classes], np.uint8)
     return table[events.name] if len(events) else np.empty(0, np.uint8)
+
+
+class Edge(IntEnum):
+    """Where a gap lies among the operations of its device."""
+
+    INNER = 0
+    HEAD = 1
+    TAIL = 2
+    RUN = 3
+    """Between the operations of a launch-bound run, all of its gaps in one row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Idle gaps, one value each; rows of operations and calls are rows of the report's sets.
+
+    A launch-bound run is one row, from its first operation to its last.
+    """
+
+    place: NDArray[np.int16]
+    """Place of the device in ``Report.devices``."""
+    start: Int64
+    """Start of the whole gap or run, ns."""
+    end: Int64
+    idle: Int64
+    """Idle time inside the window."""
+    edge: UInt8
+    """``Edge``: before the first operation, after the last, between two, or in a run."""
+    previous: Int64
+    """Row of the operation that ends where the gap starts, -1 before the first."""
+    next: Int64
+    """Row of the operation that ends the gap, -1 after the last; of a run, its first one."""
+    call: Int64
+    """Row in ``Report.api`` of the call that launched ``next``, -1 where unknown."""
+    caller: Int64
+    """Place in ``Report.api.threads`` of the thread that ``next`` waited for, -1 where unknown."""
+    cause: UInt8
+    """``Cause``."""
+    shares: Int64
+    """Nanoseconds by cause, int64 [n, len(SHARES)]; zeros where the cause is no sharing one."""
+    what: Int64
+    """Name code of what took longest within the cause, such as the sync call; -1 for none."""
+    range: Int64
+    """Name code of the innermost NVTX range in which the host spent most of it, or in which a run
+    begins; -1 for none."""
+    count: Int64
+    """Gaps that the row stands for: 1, or those of the run."""
+    run: Int64
+    """Place in ``Stalls.runs``, -1 for a gap."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def outside(self) -> Bool:
+        """Which lie before the first operation or after the last: no loss of the work."""
+        return np.isin(self.edge, (Edge.HEAD, Edge.TAIL))
+
+    def take(self, index: Any) -> Gaps:
+        """Some of the gaps, by mask or row numbers."""
+        return Gaps(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+    def beside(self, *others: Gaps) -> Gaps:
+        """In one set: longest idle first, of equals the earlier; head and tail last."""
+        names, parts = [field.name for field in fields(self)], (self, *others)
+        joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+        return joined.take(np.lexsort((joined.place, joined.start, -joined.idle, joined.outside)))
+
+
+def unexplained(edge: UInt8, **columns: Any) -> Gaps:
+    """Gaps of which only the place is known, not yet the cause."""
+    blank = np.full(len(edge), -1, np.int64)
+    shares = np.zeros((len(edge), len(SHARES)), np.int64)
+    cause, count = np.full(len(edge), Cause.UNKNOWN, np.uint8), np.ones(len(edge), np.int64)
+    others = {"shares": shares, "what": blank, "range": blank, "count": count, "run": blank}
+    return Gaps(edge=edge, cause=cause, **{"previous": blank} | others | columns)

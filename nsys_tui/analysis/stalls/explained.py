@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.launches import calls_of_waits
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 from nsys_tui.names import api_name
@@ -20,7 +20,6 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.stalls.gap_columns import Gaps
     from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Bool, Int64, UInt8

@@ -13,8 +13,8 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
+from nsys_tui.analysis.stalls.causes import Edge, Gaps, unexplained
 from nsys_tui.analysis.stalls.explained import explained
-from nsys_tui.analysis.stalls.gap_columns import Edge, Gaps, unexplained
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals

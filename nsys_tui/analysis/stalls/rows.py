@@ -13,8 +13,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.finding import Severity, ranks, severity
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx

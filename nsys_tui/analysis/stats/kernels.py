@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats, grouped_union
-from nsys_tui.analysis.stats.enclosing import innermost
+from nsys_tui.analysis.stats.nvtx import innermost
 from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, moments, only, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import Rows, clipped, row_count, row_numbers

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Int64, group_stats, grouped_union
-from nsys_tui.analysis.stats.enclosing import (
+from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
+from nsys_tui.analysis.stats.nvtx import (
+    NAMES,
     Launches,
+    Nesting,
     Runs,
     closed_ranges,
     enclosed,
     enclosed_in_process,
     label_codes,
     launches,
+    nesting,
+    parent_ids,
 )
-from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
-from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
 from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import RANGE, moments, only, pids, rank, tids
 from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats, stretch_unions

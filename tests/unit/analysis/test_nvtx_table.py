@@ -7,9 +7,8 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.nvtx.operation_paths import operation_paths
-from nsys_tui.analysis.nvtx.similar import similar_label, similar_paths
-from nsys_tui.analysis.nvtx.steps import step_times
+from nsys_tui.analysis.iterations.table import step_times
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths, similar_label, similar_paths
 from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.reader import open_report

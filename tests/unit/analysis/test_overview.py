@@ -8,8 +8,13 @@ import pytest
 from paths import REPORTS, goldens, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.breakdown import coverages, device_splits, ten_figures
-from nsys_tui.analysis.iterations.breakdown import iteration_pieces, range_pieces
+from nsys_tui.analysis.breakdown import (
+    coverages,
+    device_splits,
+    iteration_pieces,
+    range_pieces,
+    ten_figures,
+)
 from nsys_tui.analysis.overview import (
     missing,
     other_work,

@@ -12,9 +12,8 @@ from synth import Synth
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import EDGES, UNKNOWN, parts, verdict
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.explained import by_witness, when
-from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.model import intervals
 from nsys_tui.reader import open_report
 

@@ -11,8 +11,7 @@ from synth import Synth
 
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.stalls import host_activity
-from nsys_tui.analysis.stalls.causes import Cause, api_name_class
-from nsys_tui.analysis.stalls.gap_columns import Edge
+from nsys_tui.analysis.stalls.causes import Cause, Edge, api_name_class
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
 from nsys_tui.analysis.stalls.surroundings import scene

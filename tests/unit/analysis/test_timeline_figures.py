@@ -20,8 +20,7 @@ from nsys_tui.analysis.timeline.gpu import device_tracks, spread, stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.lineup import Lineup
-from nsys_tui.analysis.timeline.search import search
-from nsys_tui.analysis.timeline.steps import Step, after, before, column
+from nsys_tui.analysis.timeline.search import Step, after, before, column, search
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import arrange
 from nsys_tui.demo.report import make_report

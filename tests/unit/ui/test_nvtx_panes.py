@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsys_tui.analysis.nvtx.steps import StepTimes
+from nsys_tui.analysis.iterations.table import StepTimes
 from nsys_tui.render.glyphs import ASCII
 from nsys_tui.ui.screens.nvtx.detail import step_lines
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
+from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
-from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, STALL

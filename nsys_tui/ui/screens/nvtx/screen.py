@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from textual.containers import Horizontal
 
-from nsys_tui.analysis.nvtx.operation_paths import operation_paths
-from nsys_tui.analysis.nvtx.similar import similar_paths
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths, similar_paths
 from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability

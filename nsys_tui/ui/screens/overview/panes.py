@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.host_time import HostTime
     from nsys_tui.analysis.overview import Overview, TopName
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.verdict import NotLookedAt
+    from nsys_tui.analysis.thread_states import HostTime
     from nsys_tui.model.target import Metadata
     from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs

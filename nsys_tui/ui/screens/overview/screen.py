@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from textual.containers import Horizontal
 
-from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Scope
 from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Selection

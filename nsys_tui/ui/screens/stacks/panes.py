@@ -10,11 +10,11 @@ import numpy as np
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import (
     TITLES,
+    FrameRules,
     Stacks,
     StackSource,
     gpu_stacks,
 )
-from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.stacks.sources import NEEDED, host_stacks, sources
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
