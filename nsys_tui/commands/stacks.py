@@ -119,7 +119,8 @@ def _source(arguments: argparse.Namespace, report: Report) -> StackSource:
     from nsys_tui.analysis.stacks.sources import sources
 
     if arguments.source is None:
-        chosen = next(iter(sources(report)), StackSource.GPU)
+        known = () if arguments.across_threads else sources(report)
+        chosen = next(iter(known), StackSource.GPU)
         arguments.source = chosen.value
         if chosen is not StackSource.GPU:
             say(f"nsys-tui: no GPU work here, so {TITLES[chosen]}: --source {chosen}")

@@ -74,9 +74,9 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
         own = [entry for entry in found.names if entry.category.name.lower() == row.name]
         if len(own) == 1 and own[0].total == row.busy:
             alone[own[0].category] = row
-            continue
-        text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
-        (work if row.of else host).append([(f" {text}  ", 0)])
+        elif row.busy or row.events:
+            text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
+            (work if row.of else host).append([(f" {text}  ", 0)])
     names: list[Line] = []
     for entry in found.names:
         name = squeezed(visible(entry.name, ascii_only), max(LOW_NAME, width // 4))
