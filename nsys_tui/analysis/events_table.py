@@ -156,21 +156,11 @@ class EventsTable:
     def correlation(self, row: int) -> int:
         """Correlation id of an event, ``NO_CORRELATION`` for those without one."""
         member, place = self.locate(row)
-        events = member.events
-        if isinstance(events, (Operations, ApiCalls, Syncs)):
-            return int(events.correlation[place])
-        return NO_CORRELATION
+        return int(_correlations(member.events, np.array([place]))[0])
 
     def correlations(self) -> NDArray[np.generic]:
         """The same for all rows."""
-
-        def of(member: Member) -> NDArray[np.generic]:
-            events = member.events
-            if isinstance(events, (Operations, ApiCalls, Syncs)):
-                return events.correlation[member.rows]
-            return np.full(len(member.rows), NO_CORRELATION, np.int64)
-
-        return self.column(of)
+        return self.column(lambda member: _correlations(member.events, member.rows))
 
     def category(self, row: int) -> int:
         """``Category`` of an event, for its colour."""
@@ -216,6 +206,12 @@ class Dictionary:
         return self._table.column(of).astype(np.int32)
 
 
+def _correlations(events: EventSet, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+    if isinstance(events, (Operations, ApiCalls, Syncs)):
+        return np.asarray(events.correlation[rows])
+    return np.full(len(rows), NO_CORRELATION, np.int64)
+
+
 def _kinds(member: Member) -> tuple[Codes, list[str]]:
     events = member.events
     if isinstance(events, Operations):
@@ -241,11 +237,8 @@ def _thread(report: Report, tid: int, with_process: bool) -> str:
 
 
 def _processes(members: Sequence[Member]) -> set[int]:
-    found: set[int] = set()
-    for member in members:
-        if isinstance(member.events, ThreadEvents):
-            found |= {int(pid) for pid in member.events.thread_process if pid != -1}
-    return found
+    sets = (member.events for member in members if isinstance(member.events, ThreadEvents))
+    return {int(pid) for events in sets for pid in events.thread_process if pid != -1}
 
 
 def events_table(

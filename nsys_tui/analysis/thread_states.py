@@ -280,7 +280,7 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
         np.array([pattern.search(name) is not None for name in chains.modules], bool)
         for pattern in modules
     )
-    unnamed = np.array([_is_unnamed(name) for name in chains.symbols], bool)
+    unnamed = np.array([not s or s.startswith(("0x", "[")) for s in chains.symbols], bool)
     first, last = (np.searchsorted(chains.id, ids, side=side) for side in ("left", "right"))
     doing = np.full(len(ids), Doing.WORKS, "U32")
     symbol = np.full(len(ids), -1, np.int64)
@@ -299,10 +299,6 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
         symbol[going[named]] = code[named]
     texts = np.array([*chains.symbols, ""], object)
     return doing, texts[symbol].astype(str)
-
-
-def _is_unnamed(symbol: str) -> bool:
-    return symbol.startswith(("0x", "[")) or not symbol
 
 
 PYTHON: Final = "Python Backtrace"

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
-from nsys_tui.model.groups import factorise_rows
+from nsys_tui.model.groups import Key, factorise_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Bool, Int32, Int64
@@ -131,19 +133,20 @@ def launches_of(calls: Calls) -> Launches:
     first = np.unique(code, return_index=True)[1]
     count = len(first)
     size, wire = _sizes(calls)
-    labels, kinds = _Names(), _Names()
+    labels: dict[str, int] = {}
+    kinds: dict[str, int] = {}
     members = np.bincount(code, minlength=count)
-    label = np.array([labels.code(op) for op in calls.ops], np.int32)[calls.op[first]]
-    kind = np.array([kinds.code(kind_of(op)) for op in calls.ops], np.int32)[calls.op[first]]
+    label = coded(calls.ops, labels).astype(np.int32)[calls.op[first]]
+    kind = coded(map(kind_of, calls.ops), kinds).astype(np.int32)[calls.op[first]]
     order = np.argsort(code, kind="stable")
     ends = np.cumsum(members)
     for place in np.flatnonzero(members > 1):
         ops = Counter(
             calls.ops[o] for o in calls.op[order[ends[place] - members[place] : ends[place]]]
         )
-        label[place] = labels.code(_group_label(ops))
+        label[place] = coded([_group_label(ops)], labels)[0]
         shared = {kind_of(op) for op in ops}
-        kind[place] = kinds.code(shared.pop() if len(shared) == 1 else ANY_KIND)
+        kind[place] = coded([shared.pop() if len(shared) == 1 else ANY_KIND], kinds)[0]
     return Launches(
         calls.process[first],
         calls.thread[first],
@@ -161,8 +164,8 @@ def launches_of(calls: Calls) -> Launches:
         calls.start[first],
         calls.end[first],
         np.bincount(code, calls.chosen, count) > 0,
-        labels.texts,
-        kinds.texts,
+        tuple(labels),
+        tuple(kinds),
     )
 
 
@@ -208,15 +211,6 @@ def _summed(
     return total
 
 
-class _Names:
-    """Texts with codes in order of appearance."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def code(self, text: str) -> int:
-        return self._codes.setdefault(text, len(self._codes))
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(self._codes)
+def coded(keys: Iterable[Key], codes: dict[Key, int]) -> Int64:
+    """The code of each key; a new one gets the next."""
+    return np.array([codes.setdefault(key, len(codes)) for key in keys], np.int64)

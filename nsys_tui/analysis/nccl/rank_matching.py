@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches
+from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches, coded
 from nsys_tui.analysis.nccl.kernel_matching import How, Match, NcclKernels
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
-from nsys_tui.model.groups import Key, factorise, factorise_rows
+from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,8 +67,8 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
         kept = np.flatnonzero(side.match.first >= 0)
         ops = traced[number].report.operations
         place, distinct = factorise_rows((side.pids[kept], ops.device[side.match.first[kept]]))
-        member = _coded(((number, *key) for key in distinct.tolist()), members)[place]
-        communicator = _coded(side.calls.communicators, names)[side.launches.communicator[kept]]
+        member = coded(((number, *key) for key in distinct.tolist()), members)[place]
+        communicator = coded(side.calls.communicators, names)[side.launches.communicator[kept]]
         columns.append(
             np.stack(
                 [
@@ -283,11 +283,6 @@ def _owners(side: Side) -> list[int]:
     found = np.full(len(side.calls.processes), UNKNOWN, np.int64)
     found[side.launches.process] = side.pids
     return found.tolist()
-
-
-def _coded(keys: Iterable[Key], codes: dict[Key, int]) -> Int64:
-    """The code of each key; a new one gets the next."""
-    return np.array([codes.setdefault(key, len(codes)) for key in keys], np.int64)
 
 
 def _least(code: Int64, values: Int64, count: int) -> Int64:

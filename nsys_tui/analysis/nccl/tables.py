@@ -109,39 +109,25 @@ def operations_table(found: Collectives) -> Table:
     order = sorted(range(len(parts)), key=lambda n: -int(found.time[parts[n]].sum()))
     parts, chosen = [parts[n] for n in order], [list(codes)[n] for n in order]
     algorithm, bus = found.algorithm_bandwidth / _GB, found.bus_bandwidth / _GB
-    return Table(
-        "operations",
-        "By operation and size (medians)",
-        (
-            Column("Operation"),
-            Column("Bytes", Unit.BYTES),
-            Column("Time", Unit.NS),
-            Column("≈"),
-            Column("Alg GB/s", Unit.NONE, 2),
-            Column("Bus GB/s", Unit.NONE, 2),
-            Column("Count", Unit.COUNT),
-            Column("Best bus", Unit.NONE, 2),
-            Column("Skew", Unit.NS),
-            Column("Total time", Unit.NS),
-            Column("Communicator"),
-        ),
-        (
-            [label for label, _, _ in chosen],
-            [None if size < 0 else size for _, size, _ in chosen],
-            [float(np.median(found.time[rows])) for rows in parts],
-            ["≈" if found.estimated[rows].any() else "" for rows in parts],
-            [_of(np.median, algorithm[rows]) for rows in parts],
-            [_of(np.median, bus[rows]) for rows in parts],
-            [len(rows) for rows in parts],
-            [_of(np.max, bus[rows]) for rows in parts],
-            [
-                float(np.median(found.skew[rows])) if (found.seen[rows] > 1).any() else None
-                for rows in parts
-            ],
-            [int(found.time[rows].sum()) for rows in parts],
-            [text or "-" for _, _, text in chosen],
-        ),
+    skew = [
+        float(np.median(found.skew[rows])) if (found.seen[rows] > 1).any() else None
+        for rows in parts
+    ]
+    columns, values = zip(
+        (Column("Operation"), [label for label, _, _ in chosen]),
+        (Column("Bytes", Unit.BYTES), [None if size < 0 else size for _, size, _ in chosen]),
+        (Column("Time", Unit.NS), [float(np.median(found.time[rows])) for rows in parts]),
+        (Column("≈"), ["≈" if found.estimated[rows].any() else "" for rows in parts]),
+        (Column("Alg GB/s", Unit.NONE, 2), [_of(np.median, algorithm[rows]) for rows in parts]),
+        (Column("Bus GB/s", Unit.NONE, 2), [_of(np.median, bus[rows]) for rows in parts]),
+        (Column("Count", Unit.COUNT), [len(rows) for rows in parts]),
+        (Column("Best bus", Unit.NONE, 2), [_of(np.max, bus[rows]) for rows in parts]),
+        (Column("Skew", Unit.NS), skew),
+        (Column("Total time", Unit.NS), [int(found.time[rows].sum()) for rows in parts]),
+        (Column("Communicator"), [text or "-" for _, _, text in chosen]),
+        strict=True,
     )
+    return Table("operations", "By operation and size (medians)", columns, values)
 
 
 def members_table(found: Collectives) -> Table:
@@ -154,37 +140,21 @@ def members_table(found: Collectives) -> Table:
     member = parts.member[shared]
     joined = np.bincount(member, minlength=count)
     last = np.bincount(found.last[found.seen > 1], minlength=count)
-    return Table(
-        "ranks",
-        "Ranks: who comes late, who waits",
-        (
-            Column("Rank"),
-            Column("PID"),
-            Column("GPU"),
-            Column("Collectives", Unit.COUNT),
-            Column("Came last", Unit.COUNT),
-            Column("Mean lateness", Unit.NS),
-            Column("Waited for others", Unit.NS),
-            Column("Transferred", Unit.NS),
-            Column("Kernel time", Unit.NS),
-        ),
-        (
-            [str(one.rank) if one.rank >= 0 else "-" for one in found.members],
-            [str(one.pid) for one in found.members],
-            [one.gpu for one in found.members],
-            np.bincount(parts.member, minlength=count),
-            last,
-            [_share(total, n) for total, n in zip(sums(member, late, count), joined, strict=True)],
-            sums(member, waited, count),
-            sums(member, spent - waited, count),
-            sums(parts.member, parts.end - parts.start, count),
-        ),
-        () if shared.any() else ("one rank alone: nothing to wait for is seen",),
+    totals = zip(sums(member, late, count), joined, strict=True)
+    columns, values = zip(
+        (Column("Rank"), [str(one.rank) if one.rank >= 0 else "-" for one in found.members]),
+        (Column("PID"), [str(one.pid) for one in found.members]),
+        (Column("GPU"), [one.gpu for one in found.members]),
+        (Column("Collectives", Unit.COUNT), np.bincount(parts.member, minlength=count)),
+        (Column("Came last", Unit.COUNT), last),
+        (Column("Mean lateness", Unit.NS), [float(ns) / int(n) if n else None for ns, n in totals]),
+        (Column("Waited for others", Unit.NS), sums(member, waited, count)),
+        (Column("Transferred", Unit.NS), sums(member, spent - waited, count)),
+        (Column("Kernel time", Unit.NS), sums(parts.member, parts.end - parts.start, count)),
+        strict=True,
     )
-
-
-def _share(total: int, count: int) -> float | None:
-    return float(total) / int(count) if count else None
+    notes = () if shared.any() else ("one rank alone: nothing to wait for is seen",)
+    return Table("ranks", "Ranks: who comes late, who waits", columns, values, notes)
 
 
 def _of(what: Callable[[Any], Any], values: NDArray[np.float64]) -> float | None:
@@ -236,9 +206,7 @@ _PRINTED: Final = (
     Column("Bus GB/s", Unit.NONE, 2, "", lambda row, c: c.bus_bandwidth[row] / _GB),
     Column("Ranks", key="", read=_ranks),
     column("skew_ns", "Skew", _together(lambda row, c: c.skew[row])),
-    Column(
-        "Last", key="", read=lambda row, c: c.members[c.last[row]].label if c.seen[row] > 1 else "-"
-    ),
+    Column("Last", key="", read=_last),
     column("joined", "Joined", lambda row, c: HOW[How(int(c.how[row]))]),
     Column("Communicator", key="", read=lambda row, c: c.communicator[row] or "-"),
     column("kernel", "Kernel", lambda row, c: c.kernel[row]),

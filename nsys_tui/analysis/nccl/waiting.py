@@ -23,7 +23,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -240,15 +240,10 @@ def _alike(report: Report, rows: NDArray[np.integer]) -> Iterator[list[NDArray[n
     found: dict[tuple[str, ...], list[tuple[int, NDArray[np.integer]]]] = {}
     for code in range(len(distinct)):
         mine = rows[place == code]
-        names = tuple(_short(report, ops.name[mine]))
+        names = tuple(ops.names[code].short for code in ops.name[mine].tolist())
         found.setdefault(names, []).append((int(distinct[code, 0]), mine))
     for names, entries in found.items():
         gpus = len({device for device, _ in entries})
         pairs = gpus == 2 or all(kernel_kind(name) != PAIRWISE for name in set(names))
         if gpus > 1 and gpus == len(entries) and pairs:
             yield [mine for _, mine in entries]
-
-
-def _short(report: Report, codes: NDArray[np.integer]) -> Iterable[str]:
-    names = report.operations.names
-    return (names[code].short for code in codes.tolist())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.paths import Paths, ThreadPaths, nvtx_paths
+from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import PROCESS_MASK
@@ -74,24 +74,17 @@ def _borrow(found: Int64, process: Int64, times: Int64, paths: Paths) -> None:
     """Fills empty paths with those of other threads of the process, the busiest thread first."""
     for owner in np.unique(process[found == ROOT]):
         threads = [t for t in paths.threads.values() if t.thread & PROCESS_MASK == owner]
-        for lender in sorted(threads, key=_most_range_time_first):
+        for lender in sorted(threads, key=lambda one: (-one.range_time, one.thread)):
             empty = np.flatnonzero((found == ROOT) & (process == owner))
             if not len(empty):
                 break
             found[empty] = -lender.node_at(times[empty])
     borrowed = np.unique(found[found < 0])
     trie = paths.builder.trie()
-    marked = np.array([paths.builder.add(_marked(trie.path(-int(n)))) for n in borrowed], np.int64)
+    lent = [trie.path(-int(n)) for n in borrowed]
+    marked = np.array([paths.builder.add((BORROWED + p[0], *p[1:])) for p in lent], np.int64)
     taken = found < 0
     found[taken] = marked[np.searchsorted(borrowed, found[taken])]
-
-
-def _most_range_time_first(thread: ThreadPaths) -> tuple[int, int]:
-    return -thread.range_time, thread.thread
-
-
-def _marked(path: tuple[str, ...]) -> tuple[str, ...]:
-    return (BORROWED + path[0], *path[1:])
 
 
 CHUNK: Final = 1_000_000

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Outcome
-    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,6 @@ class RuleAnswer:
         return [replace(one.table, notes=(one.advice, *one.table.notes)) for one in self.outcomes]
 
 
-def _device(finding: Finding, report: Report) -> int | None:
-    return None if finding.place is None else report.devices[finding.place].number
-
-
 _FINDING: Final = (
     data("id", lambda finding, _: finding.id),
     Column("Sev", key="", read=lambda finding, _: finding.severity.letter),
@@ -101,7 +96,7 @@ _FINDING: Final = (
     data("subject", lambda finding, _: finding.subject),
     column("advice", "Advice", prose=True),
     column("rule", "Rule"),
-    number("device", _device),
+    number("device", lambda f, report: None if f.place is None else report.devices[f.place].number),
     column("screen"),
     data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
     column("confidence", "Known"),

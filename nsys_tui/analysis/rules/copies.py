@@ -21,7 +21,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,8 +178,7 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
 def _around_mpi(case: Case, rows: Rows) -> bool:
     """Whether most of some copies are made right before or right after an MPI call."""
     events, ops = case.report.host_events, case.report.operations
-    mpi = np.array([kind.startswith("mpi_") for kind in events.kinds], bool)
-    of_mpi = np.flatnonzero(mpi[events.kind]) if mpi.any() else np.empty(0, np.intp)
+    of_mpi = np.flatnonzero(events.of_mpi)
     around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
     copies = intervals.union(ops.start[rows], ops.end[rows])
     near = intervals.meet(copies, around)
@@ -340,7 +338,7 @@ def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
     place, time = int(ops.device[rows[0]]), ops.durations(rows)
     return case.finding(
         "repeated_uploads",
-        f"{plural(len(rows), 'upload')} of exactly {units.format_bytes(size)} to"
+        f"{units.plural(len(rows), 'upload')} of exactly {units.format_bytes(size)} to"
         f" {case.device_labels([place])}: {units.format_duration(int(time.sum()))}",
         "if they carry the same data, keep it on the GPU",
         subject=f"uploads of {units.format_bytes(size)} each",
@@ -377,7 +375,7 @@ def memsets(case: Case, arguments: Arguments) -> Result:
         mine = rows[ops.device[rows] == place]
         found = case.finding(
             "memsets",
-            f"{plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
+            f"{units.plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
             f" {case.device_labels([place])}: {units.format_bytes(int(size[place]))},"
             f" {units.format_duration(int(time[place]))}",
             "clear less, or let the kernel that writes first do it",

@@ -20,7 +20,6 @@ from nsys_tui.model.events import BLOCK, REGISTERS, Int64
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.names import fit
-from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +91,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
     return case.finding(
         "launch_bound",
-        f"{plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
+        f"{units.plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
         f" short operations on {case.device_labels([place])},"
         f" {units.format_duration(int(idle.max()))} idle between launches",
         "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",

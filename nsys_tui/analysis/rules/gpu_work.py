@@ -17,7 +17,6 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
-from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,8 +156,8 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         info = report.devices[place].info
         found = case.finding(
             "small_grids",
-            f"{fit(names[top], _NAME_CELLS)}: {plural(int(kinds[top, 1]), 'block')} of"
-            f" {plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
+            f"{fit(names[top], _NAME_CELLS)}: {units.plural(int(kinds[top, 1]), 'block')} of"
+            f" {units.plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
             f" {units.format_duration(int(time[top]))}",
             "split the work over more blocks, or run independent kernels beside it",
             subject=f"small grids of {fit(names[top], _NAME_CELLS)}",

@@ -19,7 +19,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
-from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -245,7 +244,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         )
         found = case.finding(
             "module_loading",
-            f"code loaded or compiled {plural(len(loads[0]), 'time')} inside the loop,"
+            f"code loaded or compiled {units.plural(len(loads[0]), 'time')} inside the loop,"
             f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _LABEL_CELLS)}",
             "warm up before the loop, or load modules eagerly",
             subject="code loaded inside the loop",
@@ -323,19 +322,16 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
     place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
-    busy = bool(case.splits) and 2 * intervals.total(*idle) < _longer(
-        steps.duration, steps, outliers
-    )
-    if busy and 2 * _longer(_launched(case), steps, outliers) < _longer(
-        steps.duration, steps, outliers
-    ):
+    lost = _longer(steps.duration, steps, outliers)
+    busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
+    if busy and 2 * _longer(_launched(case), steps, outliers) < lost:
         outliers = outliers[:0]
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
     order, hidden = cut(slowest, arguments)
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
     found: list[Finding] = []
     if len(outliers):
-        worst, lost = int(slowest[0]), _longer(steps.duration, steps, outliers)
+        worst = int(slowest[0])
         why = longer_because(case.report, steps, worst, case.scope, case.work)
         what, meant = _how(case, outliers, busy=busy)
         unsure = steps.rule is StepRule.PATTERN

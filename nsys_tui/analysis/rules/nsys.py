@@ -14,12 +14,12 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.finding import Finding, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.stats.kernels import ordinals
+from nsys_tui.analysis.stats.summary import pids, tids
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _copy_table(
         (Column("Start", Unit.NS), ops.start[rows]),
         *kinds,
         (Column("Bytes", Unit.BYTES), ops.bytes[rows]),
-        (Column("PID", Unit.NONE), _pids(ops.processes[ops.process[rows]])),
+        (Column("PID", Unit.NONE), pids(ops.processes[ops.process[rows]])),
         (Column("Device ID", Unit.NONE), ordinals(ops, rows)),
         (Column("Context ID", Unit.NONE), [stream.context for stream in streams]),
         (Column("Green Context ID", Unit.NONE), green),
@@ -224,10 +224,6 @@ def _cut(
     return rows[kept], int(np.count_nonzero(~kept))
 
 
-def _pids(global_ids: NDArray[np.int64]) -> list[int]:
-    return [pid_of(pid) for pid in global_ids.tolist()]
-
-
 @rule(
     "Calls that wait for the GPU",
     advice="Each of these calls stops the host until the GPU is done: order work with events and"
@@ -254,18 +250,17 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     rows = rows[waits[api.name[rows]]] if len(rows) else rows
     threads = api.threads[api.thread[rows]]
     if arguments.count("process"):
-        rows = rows[np.array(_pids(threads), np.int64) == arguments.count("process")]
+        rows = rows[pids(threads) == arguments.count("process")]
     if arguments.count("thread"):
-        own = np.array([tid_of(t) for t in api.threads[api.thread[rows]].tolist()], np.int64)
-        rows = rows[own == arguments.count("thread")]
+        rows = rows[tids(api.threads[api.thread[rows]]) == arguments.count("thread")]
     rows = rows[np.argsort(-api.durations(rows), kind="stable")]
     rows, hidden = _cut(rows, api, rows, arguments)
     threads = api.threads[api.thread[rows]]
     columns = (
         (Column("Duration", Unit.NS), api.durations(rows)),
         (Column("Start", Unit.NS), api.start[rows]),
-        (Column("PID", Unit.NONE), _pids(threads)),
-        (Column("TID", Unit.NONE), [tid_of(thread) for thread in threads.tolist()]),
+        (Column("PID", Unit.NONE), pids(threads)),
+        (Column("TID", Unit.NONE), tids(threads)),
         (Column("API Name"), [api_name(api.names[code]) for code in api.name[rows].tolist()]),
     )
     return Result(columns, hidden=hidden)

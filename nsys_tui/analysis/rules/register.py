@@ -69,10 +69,6 @@ class Arguments:
         """A yes or no."""
         return bool(self._values[name])
 
-    def text(self, name: str) -> str:
-        """A text, empty for none."""
-        return str(self._values[name])
-
 
 def cut(rows: Listed, arguments: Arguments) -> tuple[Listed, int]:
     """The first rows that the ``rows`` parameter lets through, and how many it does not."""
@@ -106,7 +102,6 @@ class Result:
 
     columns: tuple[tuple[Column, Values], ...]
     findings: Sequence[Finding] = ()
-    notes: tuple[str, ...] = ()
     hidden: int = 0
     """Rows that are not in the table because of ``rows``."""
 
@@ -150,16 +145,9 @@ class Rule:
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
         given = dict(arguments or {})
         result = self.look(narrowed(case, defaults | given), Arguments(defaults, given))
-        notes = list(result.notes)
-        if result.hidden:
-            notes.append(f"{result.hidden} more rows: {self.name}:rows=-1 shows all")
-        table = Table(
-            self.name,
-            self.title,
-            tuple(column for column, _ in result.columns),
-            tuple(data for _, data in result.columns),
-            tuple(notes),
-        )
+        more = f"{result.hidden} more rows: {self.name}:rows=-1 shows all"
+        columns, values = zip(*result.columns, strict=True)
+        table = Table(self.name, self.title, columns, values, (more,) if result.hidden else ())
         return Outcome(self, table, result.findings)
 
 

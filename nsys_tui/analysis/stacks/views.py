@@ -36,12 +36,6 @@ class View:
     """Node of the view for each node of the tree it was made from."""
 
 
-def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
-    weight = sums(of_node, tree.self_weight, len(builder))
-    count = sums(of_node, tree.self_count, len(builder))
-    return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
-
-
 def merge_similar(tree: WeightedTree, *, leaves: bool = False) -> View:
     """Makes one of range frames whose names differ in numbers only: ``Train step #``.
 
@@ -56,7 +50,7 @@ def merge_similar(tree: WeightedTree, *, leaves: bool = False) -> View:
     alike = np.array([builder.label(similar_name(text)) for text in trie.labels], np.int64)
     kept = (tree.self_count > 0) & (not leaves)
     wanted = np.where(kept, labels[trie.label], alike[trie.label])
-    return _moved(tree, builder, builder.graft(trie.parent, wanted))
+    return _part(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def collapse_recursion(tree: WeightedTree) -> View:
@@ -65,7 +59,7 @@ def collapse_recursion(tree: WeightedTree) -> View:
     labels = _labels(trie, builder)
     again = trie.label == trie.label[np.maximum(trie.parent, ROOT)]
     wanted = np.where(again, 0, labels[trie.label])
-    return _moved(tree, builder, builder.graft(trie.parent, wanted))
+    return _part(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def hide_small(tree: WeightedTree, share: float = 0.005) -> View:
@@ -81,7 +75,7 @@ def hide_small(tree: WeightedTree, share: float = 0.005) -> View:
     count = np.bincount(trie.parent[tops], minlength=len(trie))[trie.parent[tops]]
     wanted = np.where(small, 0, labels[trie.label])
     wanted[tops] = [builder.label(f"[{number} smaller]") for number in count.tolist()]
-    return _moved(tree, builder, builder.graft(trie.parent, wanted))
+    return _part(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def _labels(trie: Trie, builder: TrieBuilder) -> Int64:

@@ -132,24 +132,17 @@ _PROFILER_OVERHEAD: Final = re.compile(
 
 def api_name_class(name: str) -> Cause:
     """What a CUDA API call of this name counts as; pageable copies need their operation too."""
-    for cause, pattern in _API_CLASSES:
-        if re.match(pattern, name):
-            return cause
-    return Cause.API
+    return next((cause for cause, own in _API_CLASSES if re.match(own, name)), Cause.API)
 
 
 def osrt_name_class(name: str) -> Cause:
     """What a call of the operating system's libraries of this name waits for."""
-    for cause, pattern in _OSRT_CLASSES:
-        if re.match(pattern, name):
-            return cause
-    return Cause.OSRT
+    return next((cause for cause, own in _OSRT_CLASSES if re.match(own, name)), Cause.OSRT)
 
 
 def osrt_classes(calls: OsrtCalls) -> UInt8:
     """The class of every such call: uint8 [n]; those inside of another call are ``NO_CLASS``."""
-    table = np.array([osrt_name_class(name) for name in calls.names], np.uint8)
-    classes = table[calls.name] if len(calls) else np.empty(0, np.uint8)
+    classes = _by_name(calls, map(osrt_name_class, calls.names))
     return np.where(calls.nesting <= 0, classes, NO_CLASS).astype(np.uint8)
 
 
@@ -160,7 +153,7 @@ def api_classes(report: Report) -> UInt8:
     stages it.
     """
     api = report.api
-    classes = _by_name(api, (api_name_class(name) for name in api.names))
+    classes = _by_name(api, map(api_name_class, api.names))
     ops = report.operations
     copies = ops.of_kind(OpKind.MEMCPY)
     pageable = copies[(ops.src_kind[copies] == 0) | (ops.dst_kind[copies] == 0)]
@@ -230,7 +223,7 @@ def _overhead_class(name: str) -> int:
     return Cause.PROFILER if _PROFILER_OVERHEAD.search(name) else NO_CLASS
 
 
-def _by_name(events: ApiCalls, classes: Iterable[Cause]) -> UInt8:
+def _by_name(events: ApiCalls | OsrtCalls, classes: Iterable[Cause]) -> UInt8:
     table = np.array([*classes], np.uint8)
     return table[events.name] if len(events) else np.empty(0, np.uint8)
 

@@ -141,16 +141,11 @@ def shares_of(gaps: Gaps) -> Int64:
     has the time of both.
     """
     shares: Int64 = np.minimum(gaps.shares, gaps.idle[:, None])
-    waited = _waited(gaps)
+    waited = gaps.shares[:, Cause.SYNC] > gaps.shares[:, Cause.LAUNCH_LATENCY]
     pair = shares[:, Cause.SYNC] + shares[:, Cause.LAUNCH_LATENCY]
     shares[:, Cause.SYNC] = pair * waited
     shares[:, Cause.LAUNCH_LATENCY] = pair * ~waited
     return shares
-
-
-def _waited(gaps: Gaps) -> Bool:
-    """In which gaps the host waited longer than a launch took."""
-    return np.asarray(gaps.shares[:, Cause.SYNC] > gaps.shares[:, Cause.LAUNCH_LATENCY], np.bool_)
 
 
 def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]:

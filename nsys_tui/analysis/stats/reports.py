@@ -123,13 +123,8 @@ def compute(wanted: Wanted, query: Query) -> Table:
         columns = wanted.report.build(asked)
     except NoDataError as missing:
         raise _no_data(wanted.report, query) from missing
-    return Table(
-        wanted.name,
-        wanted.report.title,
-        tuple(column for column, _ in columns),
-        tuple(values for _, values in columns),
-        wanted.report.needs.notes(asked),
-    )
+    titles, values = zip(*columns, strict=True)
+    return Table(wanted.name, wanted.report.title, titles, values, wanted.report.needs.notes(asked))
 
 
 def run_report(report: Report, text: str, query: Query | None = None) -> Table:

@@ -197,17 +197,14 @@ def _together(rows: Iterable[NameRow]) -> list[NameRow]:
     merged: dict[tuple[Category, str], NameRow] = {}
     for row in rows:
         key = (row.category, row.name)
-        old = merged.get(key)
-        merged[key] = (
-            row
-            if old is None
-            else replace(
+        if (old := merged.get(key)) is not None:
+            row = replace(
                 row,
                 total=old.total + row.total,
                 events=old.events + row.events,
                 straddling=old.straddling + row.straddling,
             )
-        )
+        merged[key] = row
     return list(merged.values())
 
 
@@ -222,8 +219,9 @@ def _rows(
         return []
     rows = np.concatenate([lane.rows(spots) for lane, spots in parts])
     category = np.concatenate([lane.categories(spots) for lane, spots in parts])
-    kept = _counted(events, rows)
-    rows, category = rows[kept], category[kept]
+    if isinstance(events, Operations):  # no graph launch whose operations were traced too
+        kept = events.counted[rows]
+        rows, category = rows[kept], category[kept]
     codes, distinct = factorise(column[rows])
     last = np.zeros((2, len(distinct)), np.int64)
     last[:, codes] = rows, category
@@ -236,10 +234,3 @@ def _rows(
         NameRow(Category(code), text, int(total), int(count), int(straddling))
         for (code, text), total, count, straddling in figures
     ]
-
-
-def _counted(events: EventSet, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Which events count in sums: not a graph launch whose operations were traced too."""
-    if isinstance(events, Operations):
-        return np.asarray(events.counted[rows])
-    return np.ones(len(rows), bool)

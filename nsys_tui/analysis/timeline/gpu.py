@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.memory import DeviceMemory, device_memory
+from nsys_tui.analysis.memory import DeviceMemory, recorded_memory
 from nsys_tui.analysis.timeline.grouped_events import (
     InGroups,
     in_groups,
@@ -22,7 +22,6 @@ from nsys_tui.analysis.timeline.grouped_events import (
 )
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
-from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
@@ -288,12 +287,10 @@ def projected_tracks(report: Report, paths: Paths) -> list[Track]:
 
 def memory_tracks(report: Report) -> list[Track]:
     """Memory in use on each device, from its allocations and frees."""
-    if not report.can(Capability.GPU_MEMORY):
-        return []
     known = {device: place for place, device in enumerate(report.devices)}
     return [
         _memory_track(report, found, known.setdefault(found.device, len(known)))
-        for found in device_memory(report)
+        for found in recorded_memory(report)
     ]
 
 

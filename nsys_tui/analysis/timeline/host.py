@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import ApiCalls, Int64, Ranges, ThreadEvents, UInt8
+    from nsys_tui.model.events import ApiCalls, Int64, Ranges, Samples, ThreadEvents, UInt8
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
@@ -169,7 +169,7 @@ def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -
     )
 
 
-def _by_thread(events: ThreadEvents) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _by_thread(events: ThreadEvents | Samples) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(globalTid, rows) of each thread that has any, rows ascending."""
     for code, rows in enumerate(rows_of_codes(events.thread, len(events.threads))):
         if len(rows):
@@ -364,10 +364,7 @@ def sample_tracks(report: Report) -> list[Track]:
     """Density of the CPU samples of each thread."""
     samples = report.samples
     tracks: list[Track] = []
-    parts = rows_of_codes(samples.thread, len(samples.threads))
-    for tid, rows in zip(samples.threads.tolist(), parts, strict=True):
-        if not len(rows):
-            continue
+    for tid, rows in _by_thread(samples):
         tracks += headings(report, tid)
         track = _track(report, tid, SAMPLES, None)
         ones = np.ones(len(rows), np.uint8)

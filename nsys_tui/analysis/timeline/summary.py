@@ -47,7 +47,8 @@ class Summary:
     def build(cls, lanes: Sequence[Lane]) -> Summary:
         """Goes through the events once, a chunk of time at a time."""
         lanes = tuple(lane for lane in lanes if len(lane))
-        codes = tuple(sorted({c for lane in lanes for c in np.unique(_codes(lane)).tolist()}))
+        found = (lane.categories(slice(None)) for lane in lanes)
+        codes = tuple(sorted({code for own in found for code in np.unique(own).tolist()}))
         if not lanes:
             return cls((), np.zeros(1, np.int64), (), np.zeros((1, 1), np.int64))
         grid = np.unique(np.concatenate([lane.starts[::STEP] for lane in lanes]))
@@ -143,7 +144,7 @@ class Summary:
         pairs = list(zip(self.lanes, spots, strict=True))
         starts = [lane.starts[spot] for lane, spot in pairs]
         ends = [lane.ends[spot] for lane, spot in pairs]
-        codes = [_codes(lane, spot) for lane, spot in pairs]
+        codes = [lane.categories(spot) for lane, spot in pairs]
         if not pairs:
             nothing = np.empty(0, np.int64)
             return nothing, nothing, nothing
@@ -159,10 +160,6 @@ class Summary:
         return found
 
 
-def _codes(lane: Lane, where: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.integer]:
-    return lane.categories(where)
-
-
 def _sets(
     lanes: Sequence[Lane], points: Int64, codes: Sequence[int]
 ) -> Iterator[intervals.Intervals]:
@@ -172,7 +169,7 @@ def _sets(
     pairs = list(zip(lanes, parts, strict=True))
     starts = np.concatenate([np.maximum(lane.starts[part], lo) for lane, part in pairs])
     ends = np.concatenate([np.minimum(lane.ends[part], hi) for lane, part in pairs])
-    category = np.concatenate([_codes(lane, part) for lane, part in pairs])
+    category = np.concatenate([lane.categories(part) for lane, part in pairs])
     for code in codes:
         mine = category == code
         yield intervals.union(starts[mine], ends[mine])
@@ -187,4 +184,4 @@ def _inside(lane: Lane, starts: Int64, ends: Int64) -> tuple[Int64, Int64, NDArr
     first = np.maximum(lane.starts[spots], starts[window])
     last = np.minimum(lane.ends[spots], ends[window])
     lasting = last > first
-    return first[lasting], last[lasting], _codes(lane, spots[lasting])
+    return first[lasting], last[lasting], lane.categories(spots[lasting])
