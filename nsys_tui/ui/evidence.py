@@ -89,12 +89,13 @@ def show_finding(app: Host, finding: Finding) -> None:
     if finding.window is None:
         app.show(screen)
         return
-    start, end = finding.window
+    (start, end), (first, last) = finding.window, app.session.extent
     margin = max((end - start) // 5, 1)
+    window = Window(min(max(start - margin, first), start), max(min(end + margin, last), end))
     key = (finding.rule, start, end)
     app.show(
         screen,
-        window=Window(start - margin, end + margin),
+        window=window,
         selection=Selection("finding", key, Window(start, end), (), finding.title),
         cursor=Cursor(start, "" if finding.place is None else gpu_key(finding.place)),
     )

@@ -88,6 +88,14 @@ async def test_wide_pane_gives_shares_of_kernels(small: Path) -> None:
 
 
 @needs_reports
+async def test_a_report_without_events_says_once_in_its_facts_what_it_lacks() -> None:
+    for size in ((160, 45), (80, 24)):
+        body = "\n".join(await frame(REPORTS / "no-events.sqlite", size))
+        assert body.count("no kernels in this report") == 2, "the verdict and the report's facts"
+        assert "Top " not in body
+
+
+@needs_reports
 async def test_a_report_without_gpu_work_says_what_would_record_it() -> None:
     lines = await frame(REPORTS / "nvtx-only-2022.4.sqlite", (120, 40))
     body = "\n".join(lines)

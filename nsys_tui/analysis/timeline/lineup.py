@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
+from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Crowd
 from nsys_tui.names import cell_len
 
@@ -36,6 +37,9 @@ EDGES: Final = 5
 """Cells of a label's fold mark and of the blanks around it."""
 FIRST_GPU: Final = 1 << 62
 """Added to the number of events of a row of the first GPU: it comes before all others."""
+OWN_WORK: Final = 1 << 61
+"""Added to that of a row of what a program did itself: calls of the OS and the profiler's own
+time are many and say less."""
 
 
 class Lineup:
@@ -321,8 +325,11 @@ def _holds(row: Track, lo: int, hi: int) -> bool:
 
 
 def _weight(track: Track) -> int:
-    first = track.part == "operations" and not track.device
-    return (0 if track.lane is None else len(track.lane)) + (FIRST_GPU if first else 0)
+    if (lane := track.lane) is None:
+        return 0
+    if track.part == "operations" and not track.device:
+        return len(lane) + FIRST_GPU
+    return len(lane) + (0 if lane.category is Category.OSRT else OWN_WORK)
 
 
 def _pair(above: Track, below: Track) -> Track:

@@ -134,12 +134,16 @@ def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
 
 
 def launching_first(tracks: Iterable[Track]) -> list[Track]:
-    """Threads that call the GPU stand for themselves; the others fold with their process.
+    """Threads that call the GPU, or else MPI, stand for themselves; others fold by process.
 
-    Where no thread calls one, as in a report of NVTX alone, all stay as they are.
+    Where no thread does, as in a report of NVTX alone, all stay as they are.
     """
     tracks = {track.key: track for track in tracks}.values()
-    keys = {t.parents[1] for t in tracks if t.part == CALLS and t.order[0] == Section.HOST}
+    own = [track for track in tracks if track.part and track.order[0] < Section.BESIDE]
+    callers = [t.key for t in own if t.part == CALLS]
+    what = "GPU" if callers else "MPI"
+    callers = callers or [t.key for t in own if t.label == what]
+    keys = {key.partition("/")[0] for key in callers}
     if not keys:
         return [*tracks]
     others: dict[str, int] = {}
@@ -154,7 +158,7 @@ def launching_first(tracks: Iterable[Track]) -> list[Track]:
         else:
             others[track.parents[0]] = others.get(track.parents[0], 0) + (len(track.parents) == 1)
             found.append(track)
-    return [_folded_process(t, others) for t in found if t.hoists or not _is_left(t, others)]
+    return [_folded_process(t, others, what) for t in found if t.hoists or not _is_left(t, others)]
 
 
 def _is_left(track: Track, others: Collection[str]) -> bool:
@@ -162,12 +166,12 @@ def _is_left(track: Track, others: Collection[str]) -> bool:
     return track.shape is Shape.HEADING and track.process is not None and track.key not in others
 
 
-def _folded_process(track: Track, others: Mapping[str, int]) -> Track:
+def _folded_process(track: Track, others: Mapping[str, int], what: str) -> Track:
     count = others.get(track.key, 0)
     if not count:
         return track
     threads = "1 thread that calls" if count == 1 else f"{count:,} threads that call"
-    note = f"{threads} no GPU, of {track.note if not track.words else track.words}"
+    note = f"{threads} no {what}, of {track.note if not track.words else track.words}"
     return replace(track, label="others", words="other threads", note=note, folded=True)
 
 

@@ -281,6 +281,22 @@ def test_threads_that_call_the_gpu_stand_for_themselves_and_the_others_fold(
     )
 
 
+def test_ranks_stand_above_their_launcher_and_the_cursor_begins_on_their_calls(
+    tmp_path: Path,
+) -> None:
+    synth = Synth(tmp_path / "mpi.sqlite").process(90, "mpirun")
+    for at in range(0, 1000, 100):
+        synth.osrt("poll", at, at + 90)
+    synth.process(100, "solver").mpi("MPI_Init", 0, 400)
+    for at in range(0, 400, 100):
+        synth.osrt("read", at, at + 5)
+    report = opened(synth)
+    rows = Lineup(arrange(launching_first([*osrt_tracks(report), *host_tracks(report)]))).shown()
+    assert [row.part for row in rows] == ["host_events", "osrt", ""]
+    assert rows[-1].note == "1 thread that calls no MPI, of mpirun 90"
+    assert rows.busiest == 0, "the calls of MPI are fewer than those of the OS"
+
+
 def test_without_context_switches_no_thread_has_a_row_of_its_states(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "none.sqlite").process(1000).osrt("poll", 40, 90)
     assert state_tracks(opened(synth)) == []

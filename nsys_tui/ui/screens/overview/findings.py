@@ -57,7 +57,8 @@ class FindingsPane(LinePane):
 
         self.show_choices(build)
         self._report = name
-        self._titled = f"Findings ({len(found)}), could give back up to % of the time"
+        priced = ", could give back up to % of the time" * any(map(gain, found))
+        self._titled = f"Findings ({len(found)}){priced}"
         self._head()
 
     def forget(self) -> None:

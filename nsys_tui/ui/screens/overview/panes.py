@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.overview import NO_WORK
 from nsys_tui.analysis.thread_states import Witness
-from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, category_ink, style
@@ -153,23 +152,18 @@ def _percent(part: int, whole: int) -> str:
 def top_list(
     found: Overview, kind: str, glyphs: Glyphs, width: int
 ) -> tuple[list[Line], list[Chosen | None]]:
-    """Kernels or ranges with their shares, or why there are none; and what each line stands for.
+    """Kernels or ranges with their shares, and what each line stands for.
 
     Without GPU work MPI or OS runtime calls stand in the place of kernels.
     """
     if kind == "kernel" and (calls := found.mpi or found.calls):
         return top_names(calls, "call", f"{found.called} call", glyphs, width)
-    names, what, lacking = {
-        "kernel": (found.kernels, "kernel", Capability.KERNELS),
-        "other": (found.other_work, "operation", Capability.COPIES),
-        "range": (found.ranges, "range (host time)", Capability.NVTX),
+    names, what = {
+        "kernel": (found.kernels, "kernel"),
+        "other": (found.other_work, "operation"),
+        "range": (found.ranges, "range (host time)"),
     }[kind]
-    if names:
-        return top_names(names, kind, what, glyphs, width)
-    reasons = [entry.reason for entry in found.missing if entry.kind == lacking]
-    text = reasons[0] if reasons else f"no {lacking} in this report"
-    lines: list[Line] = [[(f" {part}", MUTED)] for part in wrapped(text, width - 1)]
-    return lines, [None] * len(lines)
+    return top_names(names, kind, what, glyphs, width)
 
 
 def listed(found: Overview) -> dict[str, int]:

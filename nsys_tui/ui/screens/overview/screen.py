@@ -293,7 +293,7 @@ class OverviewScreen(ResultScreen[Overview]):
         wide, finished = self.size.width >= WIDE, self.session.finished
         what = f"{found.called} calls" if found.mpi or found.calls else "kernels"
         titles, counts = {"kernel": what, "range": "NVTX ranges"}, panes.listed(found)
-        kinds = [kind for kind in titles if kind in counts or not finished] or ["kernel"]
+        kinds = [kind for kind in titles if kind in counts or not finished]
         lists = {"kernels": kinds}
         if wide:
             other = ["other"] * ("other" in counts)
@@ -319,7 +319,9 @@ class OverviewScreen(ResultScreen[Overview]):
         kernels = " and ".join(titles.get(kind, "") for kind in lists.get("kernels", ()))
         self.query_one("#kernels", LinePane).heading(f"Top {kernels}", "enter: details")
         rows = (sum(counts.get(kind, 1) + 1 for kind in own) for own in lists.values())
-        self.query_one("#tops").styles.max_height = max(rows) + FRAME if finished else None
+        tops = self.query_one("#tops")
+        tops.set_class(finished and not counts, "-empty")
+        tops.styles.max_height = max(rows, default=0) + FRAME if finished else None
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
         """One list or two, by the width; rows of the trace by the height."""

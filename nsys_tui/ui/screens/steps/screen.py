@@ -166,8 +166,8 @@ ACTIONS = (
     WHOLE,
 )
 FIGURES = ("Time", "Of median", "GPU busy")
-NAME = 20
-"""Least cells of a step's name."""
+NAME, NOTE = 18, 28
+"""Least cells of a step's name and of what is odd about it; it takes what others leave."""
 AROUND = 50
 """On the timeline a step has one part in so many beside it."""
 
@@ -244,9 +244,9 @@ class StepsScreen(TableScreen[Steps]):
 
         def written(column: TableColumn) -> TableColumn:
             if column.header == "Iteration":
-                return replace(column, width=min(column.width, NAME), grow=True)
+                return replace(column, width=min(column.width, NAME), grow=column.width > NAME)
             if column.header == "Note":
-                return replace(column, grow=False)
+                return replace(column, width=min(column.width, NOTE), grow=True)
             if column.header == "Start" and isinstance(column, Numbers):
                 return replace(column, write=moment, width=15, extra=True)
             return replace(column, extra=column.header not in FIGURES)
