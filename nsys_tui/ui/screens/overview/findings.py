@@ -47,8 +47,11 @@ class FindingsPane(LinePane):
 
         def build(width: int) -> Built:
             chosen = self.choice or found[0]
-            lines, choices = panes.finding_lines(found, chosen, width, place, gain)
             more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
+            for full in (found, [chosen]):
+                lines, choices = panes.finding_lines(found, full, width, place, gain)
+                if len(lines + more) <= self.size.height:
+                    break
             rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
             below = facts(width)
             head: list[Line] = [[("Report", BOLD)]] if below else []

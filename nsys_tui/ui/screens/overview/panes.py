@@ -225,18 +225,16 @@ def top_names(
 
 def finding_lines(
     findings: Sequence[Finding],
-    chosen: object,
+    full: Sequence[object],
     width: int,
     place: Callable[[Finding], str],
     gain: Callable[[Finding], str],
 ) -> tuple[list[Line], list[Finding | None]]:
     """Two lines per finding: what is wrong; with room, where it shows and what to do about it.
 
-    The chosen one is told in full.
-
     Args:
         findings: gravest first.
-        chosen: the one under the cursor.
+        full: those that are told in full.
         width: cells per line.
         place: says where a finding shows best.
         gain: says how much it could give back, empty where that is not known.
@@ -252,7 +250,7 @@ def finding_lines(
         told: list[Line] = [
             [(f"{sign}{entry.severity.letter} ", weight), (could, 0), (first, weight)]
         ]
-        if entry == chosen:
+        if entry in full:
             told += [[(INDENT, 0), (part, weight)] for part in rest]
             advice, *more = wrapped(where + visible(entry.advice), width - len(INDENT))
             told.append([(INDENT, 0), (advice[: len(where)], MUTED), (advice[len(where) :], 0)])
