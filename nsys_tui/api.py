@@ -11,14 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
 
-from nsys_tui.analysis.window import Choice
+from nsys_tui.analysis.window import Choice, Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
 

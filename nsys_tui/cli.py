@@ -15,14 +15,19 @@ import signal
 import sys
 import threading
 import warnings
-from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stdout,
+    suppress,
+)
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import __version__, errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 VERBS: Final[dict[str, str]] = {
     "open": "open a report in the terminal (the default)",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.config import load_config, parse_config
+from nsys_tui.config import Config, load_config, parse_config
 from nsys_tui.errors import ConfigError
 from nsys_tui.writing import write_whole
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Item
 
-    from nsys_tui.config import Config
 
 EXAMPLE: Final = """\
 # nsys-tui: see `nsys-tui targets --help`. Lines that start with # are comments.

@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nsys_tui.analysis.window import Rows, clipped, starting
 from nsys_tui.model.groups import Codes, factorise, sums
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from nsys_tui.model.events import Bool, EventSet
 
 Int64: TypeAlias = NDArray[np.int64]

@@ -17,14 +17,11 @@ import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final, Protocol
+from typing import IO, Final, Protocol
 
 from nsys_tui.capture import quoting
-from nsys_tui.capture.failures import ConnectionLostError
+from nsys_tui.capture.failures import CaptureError, ConnectionLostError
 from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.failures import CaptureError
 
 STDERR_KEPT: Final = 20_000
 LAST_WORDS_S: Final = 5.0

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.options import OPTIONS
 from nsys_tui.capture.target_facts import Facts
-from nsys_tui.config_values import option_text
-
-if TYPE_CHECKING:
-    from nsys_tui.config_values import OptionValue
+from nsys_tui.config_values import OptionValue, option_text
 
 ERROR: Final = "error"
 WARNING: Final = "warning"

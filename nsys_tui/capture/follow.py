@@ -17,7 +17,7 @@ from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
-from nsys_tui.capture.supervisor import keeper
+from nsys_tui.capture.supervisor import Answer, keeper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from nsys_tui.capture.channel import Stream
     from nsys_tui.capture.job import Job
     from nsys_tui.capture.launchers import QueueState
-    from nsys_tui.capture.supervisor import Answer
 
 SILENCE_S: Final = 12.0
 """Three heartbeats of the supervisor, and some."""

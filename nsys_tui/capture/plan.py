@@ -21,7 +21,7 @@ from nsys_tui.capture.options import OPTIONS, name_there, option_there, read_wor
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot, frozen, with_nsys
-from nsys_tui.config_values import option_text
+from nsys_tui.config_values import OptionValue, option_text
 from nsys_tui.errors import UsageError
 from nsys_tui.redaction import looks_secret
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from nsys_tui.config import Config
-    from nsys_tui.config_values import OptionValue
 
 _LONG: Final = re.compile(r"(?<=^--)[\w-]+")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")

@@ -29,7 +29,7 @@ from nsys_tui.capture.record import Record, ReportFile, Store, new_id
 from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
 from nsys_tui.capture.targets import check_host, find_target
-from nsys_tui.config import TargetConfig
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.capture.askpass import PromptHandler
-    from nsys_tui.config import Config
 
 _SCP: Final = re.compile(r"((?:[^/:\s\[]*@)?\[[^\]/]+\]|[^/:\s\[]{2,}):(.*)", re.DOTALL)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.askpass import AskpassServer, PromptHandler, PromptKind
-from nsys_tui.capture.channel import Channel, release
+from nsys_tui.capture.channel import Channel, Connector, release
 from nsys_tui.capture.failures import (
     AuthenticationError,
     CaptureError,
@@ -34,7 +34,6 @@ from nsys_tui.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.channel import Connector
     from nsys_tui.capture.launchers import Target
     from nsys_tui.config import CaptureConfig
 

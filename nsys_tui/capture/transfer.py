@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Final
 
 from nsys_tui.capture import quoting
-from nsys_tui.capture.channel import PIPE_SIZE, Sender
+from nsys_tui.capture.channel import PIPE_SIZE, Channel, Sender
 from nsys_tui.capture.failures import FetchError
 from nsys_tui.capture.supervisor import PREFIX, Request, parse_answer
 from nsys_tui.units import format_bytes
@@ -25,7 +25,6 @@ from nsys_tui.units import format_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.capture.channel import Channel
 
 CHUNK: Final = PIPE_SIZE
 _HEADER_LIMIT: Final = 1 << 20

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import say, write
 from nsys_tui.errors import OK, UsageError
-from nsys_tui.model.table import Column, Unit, column, number, table_of
+from nsys_tui.model.table import Column, Table, Unit, column, number, table_of
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export.baselines import Baseline, Run
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
 
 
 DESCRIPTION = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands import options
@@ -19,7 +19,6 @@ from nsys_tui.errors import (
 
 if TYPE_CHECKING:
     import argparse
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from nsys_tui.fleet.cluster import Cluster

@@ -13,7 +13,7 @@ from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
 from nsys_tui.fleet.heat_maps import heat_text
 from nsys_tui.fleet.table_parts import ALL_ROWS, Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
-from nsys_tui.model.table import FACTS, table_of
+from nsys_tui.model.table import FACTS, Table, table_of
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.table import Table
 
 
 _READ = ("table", "markdown", "html")

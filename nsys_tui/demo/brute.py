@@ -9,12 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY
+from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, Call, Operation, Range, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.demo.events import Call, Operation, Range, Trace
 
 Interval = tuple[int, int]
 

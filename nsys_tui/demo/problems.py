@@ -20,13 +20,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.demo.brute import Interval, RankView, category, length, minus, span
-from nsys_tui.demo.events import MEMCPY, Phase
+from nsys_tui.demo.events import MEMCPY, Phase, Trace
 from nsys_tui.demo.kernels import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_tui.demo.events import Trace
 
 DEFAULT_STEPS: Final = 10
 GAP_THRESHOLD: Final = 10_000

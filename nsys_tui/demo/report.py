@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.demo import background, nccl_log, problems, schema
-from nsys_tui.demo.events import Trace
+from nsys_tui.demo.events import Collective, Operation, Trace
 from nsys_tui.demo.machine import Rank
 from nsys_tui.demo.rows import Rows
 from nsys_tui.demo.tiling import tiling_for
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_tui.demo.events import Collective, Operation
 
 WIRE_BYTES_PER_US: Final = 21_000
 COLLECTIVE_LATENCY: Final = 17_000

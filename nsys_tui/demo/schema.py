@@ -6,13 +6,10 @@ What the reader knows of them, and in which order, is what is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nsys_tui.reader.schema import TABLES, in_versions, version
-
-if TYPE_CHECKING:
-    from nsys_tui.reader.schema import Column as Known
-    from nsys_tui.reader.schema import Version
+from nsys_tui.reader.schema import TABLES, Version, in_versions, version
+from nsys_tui.reader.schema import Column as Known
 
 GENERATIONS: Final[dict[str, tuple[str, str]]] = {
     "2021": ("2021.3.1.54", ""),

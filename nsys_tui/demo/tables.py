@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from nsys_tui.demo.events import Phase
-
-if TYPE_CHECKING:
-    from nsys_tui.demo.events import Trace
+from nsys_tui.demo.events import Phase, Trace
 
 Row = dict[str, Any]
 HW_VM: Final = 0x0001

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.demo.events import KERNEL, Phase
+from nsys_tui.demo.events import KERNEL, Phase, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.demo.events import Trace
 
 _MARGIN_NS = 1_000_000
 

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from nsys_tui.demo import kernels as k
 from nsys_tui.demo import problems
-from nsys_tui.demo.events import Collective, Operation, Phase, Range
-from nsys_tui.demo.machine import DTOD, DTOH, HTOD, PAGEABLE
+from nsys_tui.demo.events import Collective, Kernel, Operation, Phase, Range
+from nsys_tui.demo.machine import DTOD, DTOH, HTOD, PAGEABLE, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from nsys_tui.demo.events import Kernel
-    from nsys_tui.demo.machine import Rank
 
 LAYERS: Final = 12
 TOKENS: Final = 8 * 1024

@@ -10,13 +10,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.demo import brute
-from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Phase
+from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Operation, Phase, Trace
 from nsys_tui.demo.problems import GAP_THRESHOLD, planted_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.demo.events import Operation, Trace
     from nsys_tui.demo.tiling import Tiling
 
     Parts = Sequence[tuple[int, Sequence[Operation]]]

@@ -5,16 +5,13 @@ Arrays become columns without a copy: they are the report's own and can only be 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nsys_tui.model.groups import regroup
-from nsys_tui.model.table import Coded, Form, Unit, plain
-
-if TYPE_CHECKING:
-    from nsys_tui.model.table import Column, Table, Values
+from nsys_tui.model.table import Coded, Column, Form, Table, Unit, Values, plain
 
 
 def frame_of(table: Table) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui.analysis.window import (
     EVERYTHING,
     WHOLE_REPORT,
+    Rows,
     Scope,
     row_count,
     row_numbers,
@@ -19,7 +20,7 @@ from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
-from nsys_tui.model.table import Coded, Column, Table, Unit
+from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.model.target import pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Values
 
 Labels: TypeAlias = "Sequence[str] | NDArray[Any]"
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.tree import MOST_FRAMES
+from nsys_tui.model.tree import MOST_FRAMES, WeightedTree
 from nsys_tui.units import format_count, plural
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.tree import WeightedTree
 
 Paint: TypeAlias = Callable[[int], tuple[str, str]]
 """CSS colour of a node (trusted), and what its tooltip says besides."""

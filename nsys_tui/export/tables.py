@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Unit
+from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Table, Unit, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from nsys_tui.model.table import Table, Values
 
 _ROW_GROUP: Final = 1 << 20
 _EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: "B/s"}

@@ -19,6 +19,7 @@ from nsys_tui.model.table import (
     Column,
     Document,
     Form,
+    Table,
     column,
     columns,
     data,
@@ -30,8 +31,6 @@ from nsys_tui.units import format_duration, format_share, named_ranks, out_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from nsys_tui.model.table import Table
 
 
 APART: Final = 0.02

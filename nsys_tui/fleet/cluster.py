@@ -18,17 +18,15 @@ from pydoc import locate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.errors import NsysTuiError, UsageError
-from nsys_tui.fleet.engine import PULSE, default_workers, here, local_pool
+from nsys_tui.fleet.engine import PULSE, Done, Engine, Result, default_workers, here, local_pool
 from nsys_tui.fleet.files import find_reports
 from nsys_tui.fleet.fleet import listed
 from nsys_tui.fleet.mapping import Opening, Task, map_report
-from nsys_tui.fleet.summary import Failure
+from nsys_tui.fleet.summary import Failure, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_tui.fleet.engine import Done, Engine, Result
-    from nsys_tui.fleet.summary import Options
 
 PATIENCE: Final = 2.0
 """Seconds that a scheduler may take to answer."""

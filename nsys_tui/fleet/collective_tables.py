@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.fleet.collectives import CAUSES, blame
+from nsys_tui.fleet.collectives import CAUSES, Group, blame
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -17,7 +17,7 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import format_duration, named_ranks, ranks_text
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.fleet.collectives import Group
     from nsys_tui.fleet.fleet import Fleet, Member
-    from nsys_tui.model.table import Values
 
 
 def purpose(group: Group, members: Sequence[Member]) -> str:

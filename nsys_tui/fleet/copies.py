@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.ranks import NUMBER
-from nsys_tui.fleet.summary import Failure
+from nsys_tui.fleet.summary import Failure, ReportSummary
 from nsys_tui.paths import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from nsys_tui.fleet.summary import ReportSummary
 
     Reports = Sequence[tuple[str, ReportSummary]]
 

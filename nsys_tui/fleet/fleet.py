@@ -20,14 +20,13 @@ from nsys_tui.fleet.summary import (
     ReportSummary,
 )
 from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
-from nsys_tui.fleet.times import Grid, grid_over, rebinned
+from nsys_tui.fleet.times import Grid, SessionClock, grid_over, rebinned
 from nsys_tui.units import format_duration, named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from nsys_tui.analysis.aggregate import Float64
-    from nsys_tui.fleet.times import SessionClock
     from nsys_tui.model.events import Int64
 
 DEFAULT_BINS: Final = 500

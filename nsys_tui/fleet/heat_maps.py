@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.table_parts import Columns, made
 from nsys_tui.model.categories import Category
-from nsys_tui.model.table import Column
+from nsys_tui.model.table import Column, Table
 from nsys_tui.names import cell_len
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.heatmap import NOTABLE, groups, heat
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.times import Grid
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.table import Table
 
 
 SHARES: Final = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from nsys_tui.errors import NO_DATA, NoDataError, NsysTuiError, UnreadableReportError
-from nsys_tui.fleet.engine import here, local_pool
+from nsys_tui.fleet.engine import Engine, Result, here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.reduction import reduce
@@ -22,12 +22,6 @@ from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
 from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at
 from nsys_tui.reader.filecheck import report_id
 from nsys_tui.reader.recovery import has_log
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from nsys_tui.fleet.engine import Engine, Result
-
 
 Told: TypeAlias = Callable[[str, "Result", int, int], None]
 """Called as ``told(path, result, done, total)`` after each report; raising in it stops the run."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import coverages, split_of
+from nsys_tui.analysis.breakdown import Coverage, coverages, split_of
 from nsys_tui.analysis.identity import environment_of, from_name, merged
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.window import Scope, row_numbers
@@ -25,7 +25,7 @@ from nsys_tui.fleet.summary import (
     ProcessSummary,
     ReportSummary,
 )
-from nsys_tui.fleet.times import grid_over
+from nsys_tui.fleet.times import Grid, grid_over
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import normalise_nvtx
@@ -36,9 +36,6 @@ from nsys_tui.reader.filecheck import report_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_tui.analysis.breakdown import Coverage
-    from nsys_tui.fleet.summary import Options
-    from nsys_tui.fleet.times import Grid
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
     from nsys_tui.reader.cache import Cache

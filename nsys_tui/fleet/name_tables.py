@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.name_stats import merge
+from nsys_tui.fleet.name_stats import NameStats, merge
 from nsys_tui.fleet.summary import OF_GPU
 from nsys_tui.fleet.table_parts import Columns, count_column, made, share_column, time_column
-from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.table import Column, Table, Unit, Values
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.name_stats import NameStats
-    from nsys_tui.model.table import Table, Values
 
 
 def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:

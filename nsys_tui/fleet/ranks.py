@@ -11,14 +11,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.identity import nccl_ranks
+from nsys_tui.analysis.identity import Identity, nccl_ranks
 from nsys_tui.errors import UsageError
 from nsys_tui.units import named_ranks, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_tui.analysis.identity import Identity
     from nsys_tui.model.report import Report
 
 

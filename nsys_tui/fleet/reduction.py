@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.fleet.clocks import close, closer, fitted, judged
-from nsys_tui.fleet.collectives import match
+from nsys_tui.fleet.collectives import Group, match
 from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
@@ -24,21 +24,18 @@ from nsys_tui.fleet.ranks import (
     BY_ORDER,
     GIVEN,
     NUMBER,
+    Evidence,
     check_counts,
     conflicts,
     decide,
     without_numbers,
 )
-from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.fleet.summary import Collectives, Failure, Options, ProcessSummary, ReportSummary
 from nsys_tui.fleet.times import SessionClock
 from nsys_tui.units import format_duration, named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from nsys_tui.fleet.collectives import Group
-    from nsys_tui.fleet.ranks import Evidence
-    from nsys_tui.fleet.summary import Collectives
 
 
 _SHOWN: Final = 4

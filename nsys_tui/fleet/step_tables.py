@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.fleet.steps import fleet_steps
+from nsys_tui.fleet.steps import FleetSteps, fleet_steps
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.steps import FleetSteps
     from nsys_tui.model.events import Int64
 
 

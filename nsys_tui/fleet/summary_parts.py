@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.breakdown import Covered
+from nsys_tui.analysis.breakdown import Coverage, Covered
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.memory import device_memory
-from nsys_tui.analysis.window import row_numbers
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.fleet.name_stats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
 from nsys_tui.model import intervals
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import Coverage
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.fleet.times import Grid
     from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
     from nsys_tui.model.intervals import Intervals

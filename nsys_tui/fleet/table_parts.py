@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from nsys_tui.fleet.fleet import DEFAULT_BINS, Fleet
-from nsys_tui.model.table import Column, Table, Unit
-
-if TYPE_CHECKING:
-    from nsys_tui.model.table import Values
+from nsys_tui.model.table import Column, Table, Unit, Values
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,13 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.fleet.fleet import Fleet, Member
-    from nsys_tui.model.table import Values
 
 
 def reports_table(fleet: Fleet, ask: Ask) -> Table:

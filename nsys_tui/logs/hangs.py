@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.calls import begun_late, joined, no_rows, point_to_point, reaches, rows_by, take
+from nsys_tui.logs.calls import (
+    CallLog,
+    Calls,
+    Rows,
+    begun_late,
+    joined,
+    no_rows,
+    point_to_point,
+    reaches,
+    rows_by,
+    take,
+)
 from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.peer_findings import find_peer_faults
@@ -22,7 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.calls import CallLog, Calls, Rows
     from nsys_tui.logs.participants import Group
     from nsys_tui.logs.result import LogResult
 

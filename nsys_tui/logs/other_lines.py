@@ -26,16 +26,14 @@ from nsys_tui.logs.mlperf import MlperfLines
 from nsys_tui.logs.mpi import MpipLines
 from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
-from nsys_tui.logs.pytorch import WatchdogLines
+from nsys_tui.logs.pytorch import Dump, WatchdogLines
 from nsys_tui.logs.servers import ServerLines
-from nsys_tui.logs.trainers import MODEL_WORDS, TrainerLines, number
+from nsys_tui.logs.trainers import MODEL_WORDS, RunTotal, StepLine, TrainerLines, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.logs.pytorch import Dump
     from nsys_tui.logs.trainer_table import Trainer
-    from nsys_tui.logs.trainers import RunTotal, StepLine
 
 
 _WORDS: Final = tuple(

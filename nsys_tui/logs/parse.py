@@ -16,7 +16,7 @@ import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
-from nsys_tui.logs.calls import NO_STEP, OF_KINDS, CallLog, narrow
+from nsys_tui.logs.calls import NO_STEP, OF_KINDS, CallLog, Rows, narrow
 from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
@@ -24,21 +24,18 @@ from nsys_tui.logs.line_prefixes import Processes
 from nsys_tui.logs.messages import CommEvent, GraphLine, KernelSpans, Timing
 from nsys_tui.logs.mpi import joined_mpi
 from nsys_tui.logs.participants import Communicator, Group, LogProcess
-from nsys_tui.logs.result import KernelRow, LogFile, LogResult, TuningRow
+from nsys_tui.logs.result import KernelRow, LogFile, LogResult, TuningRow, Window
 from nsys_tui.logs.scan import KIND, Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology
-from nsys_tui.logs.trainers import main_format
+from nsys_tui.logs.trainers import StepLine, main_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.calls import Rows
-    from nsys_tui.logs.result import Window
     from nsys_tui.logs.trainer_table import Trainer
-    from nsys_tui.logs.trainers import StepLine
 
 
 def read_logs(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.logs.calls import rows_by
+from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
 from nsys_tui.model.groups import factorise, factorise_rows
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from nsys_tui.logs.calls import Calls
 
 
 @dataclass(frozen=True)

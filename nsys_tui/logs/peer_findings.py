@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
-from nsys_tui.logs.peers import Peers
+from nsys_tui.logs.peers import Odd, Peers
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from nsys_tui.logs.participants import Group
-    from nsys_tui.logs.peers import Odd
     from nsys_tui.logs.result import LogResult
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nsys_tui.logs.calls import rows_by
+from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.calls import Calls
 
 Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.int32]]"
 """Rows of the calls by (from, to)."""

@@ -8,12 +8,11 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
-from nsys_tui.logs.calls import reaches
+from nsys_tui.logs.calls import Calls, reaches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.result import LogResult
 
 _LARGEST: Final = 2**40

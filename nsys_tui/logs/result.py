@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.logs.participants import purposes
+from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess, purposes
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nsys_tui.logs.calls import CallLog, Calls
     from nsys_tui.logs.messages import Timing
     from nsys_tui.logs.mpi import MpiLog, MpipReport
-    from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
     from nsys_tui.logs.plugins import Measured
     from nsys_tui.logs.pytorch import Dump, Timeout
     from nsys_tui.logs.servers import ServerLine

@@ -11,7 +11,7 @@ from nsys_tui.logs.api import ApiLines
 from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
 from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
-from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes, lift
+from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Lines, Processes, lift
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.other_lines import OtherLines
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.line_prefixes import Lines
     from nsys_tui.logs.trainer_table import Trainer
 
 KIND: Final = (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
-from nsys_tui.logs.result import job_ranks
+from nsys_tui.logs.result import LogResult, job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
     Section,
@@ -19,15 +19,23 @@ from nsys_tui.logs.sections import (
     text,
     through,
 )
-from nsys_tui.logs.statistics import aggregate, bucket_labels, histogram, per_op, per_owner, traffic
+from nsys_tui.logs.statistics import (
+    BucketRow,
+    SizeRow,
+    TrafficRow,
+    aggregate,
+    bucket_labels,
+    histogram,
+    per_op,
+    per_owner,
+    traffic,
+)
 from nsys_tui.model.table import Column, Unit, column, columns, data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.logs.participants import Communicator
-    from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.statistics import BucketRow, SizeRow, TrafficRow
 
 
 def _rounded(value: Fraction | None) -> int | None:

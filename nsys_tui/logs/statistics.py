@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.logs.calls import UNKNOWN_BYTES, rows_by
+from nsys_tui.logs.calls import UNKNOWN_BYTES, CallLog, Calls, rows_by
 from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.calls import CallLog, Calls
 
 DEFAULT_BOUNDS: Final = (1 << 16, 1 << 20, 1 << 24)
 """64 KiB, 1 MiB and 16 MiB: the AWK kit's buckets; a bound belongs to the bucket above it."""

@@ -15,15 +15,13 @@ import numpy as np
 from nsys_tui.logs.calls import NO_STEP
 from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
 from nsys_tui.logs.result import LogResult, Window
-from nsys_tui.logs.trainers import UNKNOWN, distinct
+from nsys_tui.logs.trainers import UNKNOWN, StepLine, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
-
-    from nsys_tui.logs.trainers import StepLine
 
 
 LEGACY_STEPS: Final = (45, 50)

@@ -15,13 +15,12 @@ from nsys_tui.logs import (
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.servers import throughput
-from nsys_tui.logs.steps import all_averages, average_range, epoch_averages
+from nsys_tui.logs.steps import Average, all_averages, average_range, epoch_averages
 from nsys_tui.model.table import Unit, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.logs.steps import Average
     from nsys_tui.logs.trainers import RunTotal
 
 KERNELS: Final = (

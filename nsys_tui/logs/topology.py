@@ -10,13 +10,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs.messages import GraphLine
+from nsys_tui.logs.messages import CommEvent, GraphLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_tui.logs.communicators import CommunicatorTable
-    from nsys_tui.logs.messages import CommEvent
     from nsys_tui.logs.participants import Communicator
 
 

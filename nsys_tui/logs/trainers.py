@@ -14,12 +14,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
-from nsys_tui.logs.trainer_table import A100_PEAK_TFLOPS, TOTAL_WORDS, TOTALS, TRAINERS
+from nsys_tui.logs.trainer_table import A100_PEAK_TFLOPS, TOTAL_WORDS, TOTALS, TRAINERS, Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.logs.trainer_table import Trainer
 
 UNKNOWN: Final = -1
 

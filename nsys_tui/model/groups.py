@@ -6,14 +6,11 @@ have a code book of their own (``reader.gather``), because their values are not 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Codes: TypeAlias = NDArray[np.integer]
 Int64: TypeAlias = NDArray[np.int64]

@@ -9,13 +9,12 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.model.kernel_rules import RULES, Named, argument, parts_of
+from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of
 from nsys_tui.names import last_component
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_tui.model.kernel_rules import Detail
 
 LONGEST: Final = 20_000
 """Characters up to which a name is taken apart; a longer one keeps its plain name."""

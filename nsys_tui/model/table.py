@@ -8,7 +8,7 @@ read off plain objects by the columns themselves, so that a result is declared o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
 from functools import cached_property
@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from numpy.typing import NDArray
 
 Values: TypeAlias = "Sequence[Any] | NDArray[Any]"

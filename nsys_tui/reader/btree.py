@@ -23,7 +23,7 @@ from nsys_tui.reader.cells import (
 from nsys_tui.reader.filecheck import read_into
 from nsys_tui.reader.records import Records
 from nsys_tui.reader.resolved import affinity
-from nsys_tui.reader.sqlite import quoted
+from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import TextSpans
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.reader.cells import Bytes, Longs
-    from nsys_tui.reader.sqlite import Database
 
 CHUNK_BYTES: Final = 2 << 20
 """Pages decoded at a time: about 10 ms, so that a UI in another thread stays responsive."""

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.reader.encode import in_start_order, iter_columns
+from nsys_tui.reader.encode import Int32, Int64, in_start_order, iter_columns
 from nsys_tui.reader.raw_columns import RawColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.encode import Int32, Int64
     from nsys_tui.reader.sqlite import Database
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]

@@ -19,6 +19,7 @@ from nsys_tui.model.events import (
 )
 from nsys_tui.model.kinds import MPI, OPENACC, Kind
 from nsys_tui.reader.encode import (
+    Strings,
     codes,
     column,
     combine,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.encode import Strings
     from nsys_tui.reader.raw_columns import RawColumns
     from nsys_tui.reader.sqlite import Database
 

@@ -18,6 +18,7 @@ import numpy as np
 from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.reader.encode import (
+    Strings,
     codes,
     column,
     combine,
@@ -28,7 +29,7 @@ from nsys_tui.reader.encode import (
     read_columns,
     read_text_column,
 )
-from nsys_tui.reader.sqlite import quoted
+from nsys_tui.reader.sqlite import Database, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.encode import Strings
-    from nsys_tui.reader.sqlite import Database
 
 _TABLE: Final = "NVTX_EVENTS"
 _SCHEMAS: Final = "NVTX_PAYLOAD_SCHEMAS"

@@ -14,6 +14,7 @@ from nsys_tui.reader.encode import (
     NO_ID,
     Int32,
     Int64,
+    Strings,
     column,
     ends,
     instants,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.encode import Strings
     from nsys_tui.reader.raw_columns import RawColumns
     from nsys_tui.reader.sqlite import Database
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.model.notes import Note
+from nsys_tui.model.notes import Note, Notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.notes import Notes
 
 KINDS: Final = {
     str: "text",

@@ -33,12 +33,12 @@ from nsys_tui.model.events import (
 from nsys_tui.model.notes import Note
 from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
-from nsys_tui.reader.encode import Strings, column, read_columns
+from nsys_tui.reader.encode import Int64, Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
-from nsys_tui.reader.schema import declared
+from nsys_tui.reader.schema import Column, declared
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import (
     Devices,
@@ -57,9 +57,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.progress import Progress
     from nsys_tui.reader.cache import Sidecar
-    from nsys_tui.reader.encode import Int64
     from nsys_tui.reader.raw_columns import RawColumns
-    from nsys_tui.reader.schema import Column
 
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")

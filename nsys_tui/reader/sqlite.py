@@ -35,12 +35,11 @@ from nsys_tui.reader.filecheck import (
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.recovery import left_over, recovered_copy
 from nsys_tui.reader.resolved import Export, Resolved, as_declared, decoded, resolve
-from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
+from nsys_tui.reader.schema import METADATA_TABLES, Column, declared, is_nsys_export
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from nsys_tui.reader.schema import Column
 
 _SETTINGS = (
     "PRAGMA trusted_schema = OFF",

@@ -15,11 +15,10 @@ from nsys_tui.model.target import (
     Metadata,
     pid_of,
 )
-from nsys_tui.reader.sqlite import quoted
+from nsys_tui.reader.sqlite import Database, quoted
 
 if TYPE_CHECKING:
     from nsys_tui.reader.encode import Strings
-    from nsys_tui.reader.sqlite import Database
 
 _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
 _DRIVER_DIGITS: Final = 5

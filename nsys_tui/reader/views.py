@@ -18,13 +18,11 @@ from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
 from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.schema import COPY_KINDS, STRINGS
-from nsys_tui.reader.sqlite import quoted
+from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import Devices, read_process_names, read_ranks, read_thread_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from nsys_tui.reader.sqlite import Database
 
 
 @dataclass(frozen=True)

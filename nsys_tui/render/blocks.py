@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.model.intervals import in_stretches, stretched
+from nsys_tui.model.intervals import Int64, in_stretches, stretched
 
 if TYPE_CHECKING:
-    from nsys_tui.model.intervals import Int64
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.viewport import Viewport
 

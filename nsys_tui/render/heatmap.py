@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.render.cells import Ink, Row, style
+from nsys_tui.render.cells import Cells, Ink, Row, style
 
 if TYPE_CHECKING:
-    from nsys_tui.render.cells import Cells
     from nsys_tui.render.glyphs import Glyphs
 
 NOTABLE: Final = 0.1

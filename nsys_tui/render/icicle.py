@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.names import fit, visible
-from nsys_tui.render.cells import MUTED, Emphasis, Ink, Row, slot_ink, split_cells, style
+from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, slot_ink, split_cells, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.model.intervals import Int64
     from nsys_tui.model.tree import Trie
-    from nsys_tui.render.cells import Cells
     from nsys_tui.render.glyphs import Glyphs
 
 LABELLED = 3

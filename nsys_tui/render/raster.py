@@ -17,10 +17,10 @@ import numpy as np
 
 from nsys_tui.model.categories import Category
 from nsys_tui.names import fit, visible
-from nsys_tui.render.blocks import find_blocks
+from nsys_tui.render.blocks import Blocks, Indices, find_blocks
 from nsys_tui.render.cells import Emphasis, Ink, Row, split_cells
 from nsys_tui.render.dominant import Layers, codes_of, dominant
-from nsys_tui.render.glyphs import FILLS, HOST, LETTERS
+from nsys_tui.render.glyphs import FILLS, HOST, LETTERS, Glyphs
 from nsys_tui.render.overlay import NOTHING, Overlay, draw_overlay
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.intervals import Int64
     from nsys_tui.model.lanes import Codes, Lane
-    from nsys_tui.render.blocks import Blocks, Indices
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.viewport import Viewport
 
 Label: TypeAlias = Callable[[int], str]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.render.cells import STALL, Emphasis, Ink, Row, style
+from nsys_tui.render.cells import STALL, Cells, Emphasis, Ink, Row, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nsys_tui.model.intervals import Int64
-    from nsys_tui.render.cells import Cells
     from nsys_tui.render.glyphs import Glyphs
 
 Numbers: TypeAlias = npt.NDArray[np.integer] | npt.NDArray[np.floating]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui import __version__, units
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.analysis.memory import recorded_memory
-from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import OverviewAnswer
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.verdict import not_looked_at, parts, verdict
-from nsys_tui.analysis.stacks.folding import StackSource, gpu_stacks
+from nsys_tui.analysis.rules.verdict import NotLookedAt, Part, not_looked_at, parts, verdict
+from nsys_tui.analysis.stacks.folding import Stacks, StackSource, gpu_stacks
 from nsys_tui.analysis.stacks.sources import host_stacks, sources
 from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stats.query import Query
@@ -27,10 +27,7 @@ from nsys_tui.redaction import redacted, redacted_command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.verdict import NotLookedAt, Part
-    from nsys_tui.analysis.stacks.folding import Stacks
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 

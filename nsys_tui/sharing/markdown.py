@@ -6,10 +6,10 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.model.table import Column, Unit, column, table_of
+from nsys_tui.model.table import Column, Table, Unit, column, table_of
 from nsys_tui.names import visible
 from nsys_tui.redaction import redacted
-from nsys_tui.sharing.answer import captured
+from nsys_tui.sharing.answer import Shared, captured
 from nsys_tui.sharing.sections import BOUND, UNSEEN
 from nsys_tui.sharing.words import command_of
 from nsys_tui.text.sections import readable
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.table import Table
-    from nsys_tui.sharing.answer import Shared
 
 ROWS: Final = 15
 """Rows of a table."""

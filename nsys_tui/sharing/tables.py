@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.model.table import Unit, plain
+from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.sharing.words import text_of
 from nsys_tui.text.sections import READABLE, readable
 from nsys_tui.text.values import printed_columns, text_rows
@@ -16,7 +16,6 @@ from nsys_tui.units import format_count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_tui.model.table import Column, Table
 
 _NAMES: Final = ("Name", "Operation", "Range", "Phase", "Call")
 """Headers of what a row is about: last in a terminal, first on a page, where it stays in view."""

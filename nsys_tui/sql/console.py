@@ -14,7 +14,7 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.errors import CancelledError, NoDataError, UsageError
-from nsys_tui.model.progress import silent
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
 from nsys_tui.reader.schema import STRINGS
@@ -28,7 +28,6 @@ from nsys_tui.sql.strange import strange_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
     Parts = Iterator[list[Sequence[Any]]]

@@ -87,7 +87,7 @@ def _missing(
     if kind == "table" and (why := why_missing(bare)):
         return NoDataError(why)
     known = {"table": [*tables], "column": [*{*chain(*tables.values())}]}.get(kind, [])
-    near = difflib.get_close_matches(bare, sorted(known), 3, 0.6)
+    near = difflib.get_close_matches(bare, sorted({*known} - {bare}), 3, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else ""
     if kind == "table" and not near:
         hint = f"views: {', '.join(list(tables)[:9])}; {len(tables) - 9} tables of nsys"

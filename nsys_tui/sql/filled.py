@@ -9,14 +9,13 @@ import numpy as np
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.table import Document, Form, Table, Unit, plain, table_of
+from nsys_tui.model.table import Column, Document, Form, Table, Unit, plain, table_of
 from nsys_tui.reader.views import ViewColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Column
 
 _BATCH: Final = 1 << 16
 """Launches that become rows of Python at a time."""

@@ -9,12 +9,11 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.schema import declared
-from nsys_tui.reader.sqlite import quoted
+from nsys_tui.reader.sqlite import Database, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from nsys_tui.reader.sqlite import Database
 
 FIRST: Final = 100_000
 """Rows of a table that are looked at: a query of a large one is not held up for more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.compare.side import GROUPS, WHOLE
+from nsys_tui.analysis.compare.side import GROUPS, WHOLE, Side
 from nsys_tui.model.table import Column, Table, table_of
 from nsys_tui.names import visible
 from nsys_tui.text.folding import indented
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.judgement import Outcome
     from nsys_tui.analysis.compare.rows import Row
-    from nsys_tui.analysis.compare.side import Side
 
 TOP: Final = 15
 SECTIONS: Final = ("summary", *GROUPS, "findings")

@@ -10,21 +10,15 @@ import dataclasses
 import json
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from nsys_tui.config_values import OptionValue
-from nsys_tui.model.table import OPEN, UNNAMED, Form, Table, Unit, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nsys_tui.model.table import Column, Document
-
+from nsys_tui.model.table import OPEN, UNNAMED, Column, Document, Form, Table, Unit, plain
 
 _ANY: Final = {"type": ["string", "number", "boolean", "object", "array", "null"]}
 _BY_ENDING: Final = {

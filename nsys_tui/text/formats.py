@@ -7,13 +7,10 @@ decimals and headers are those that nsys 2023.4 prints.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import UNNAMED, Unit
-
-if TYPE_CHECKING:
-    from nsys_tui.model.table import Column
+from nsys_tui.model.table import UNNAMED, Column, Unit
 
 
 class Scale(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.model.table import FACTS, Column, Table, Unit, plain
+from nsys_tui.model.table import FACTS, Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.folding import indented, pad, wrapped
 from nsys_tui.text.formats import Format
@@ -20,7 +20,6 @@ from nsys_tui.text.values import printed_columns, text_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.model.table import Values
 
 READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.NS: lambda value: units.format_duration(round(value)),

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import Unit, plain
+from nsys_tui.model.table import Column, Table, Unit, Values, plain
 from nsys_tui.text.formats import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.model.table import Column, Table, Values
 
 Number = int | float
 

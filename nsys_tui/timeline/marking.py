@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.names import fit
-from nsys_tui.render.cells import KEY, MUTED
+from nsys_tui.render.cells import KEY, MUTED, Line
 from nsys_tui.state import Mark, marked
 from nsys_tui.timeline.model import SCREEN, TimelineModel
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.render.cells import Line
 
 NAME: Final = 32
 """Cells of an event's name that leave room for the range around it."""

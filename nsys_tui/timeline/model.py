@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
-from nsys_tui.analysis.timeline.search import lanes_of
-from nsys_tui.model.events import ThreadEvents
+from nsys_tui.analysis.timeline.search import Found, Positions, lanes_of
+from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.timeline.lineup import Rows
     from nsys_tui.analysis.timeline.other_report import Beside
-    from nsys_tui.analysis.timeline.search import Found, Positions
     from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.events import EventSet
     from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import OUTLIER_Z, Rule
+from nsys_tui.analysis.iterations.detection import OUTLIER_Z, Iterations, Rule
 from nsys_tui.state import Window
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.detection import Iterations
 
 SHORT_WORK: Final = 4
 """GPU work that takes less than this part of the trace is what is shown at first."""

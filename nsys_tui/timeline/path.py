@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.iterations.critical_path import What
-from nsys_tui.analysis.iterations.path_answer import step_path
+from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
 from nsys_tui.analysis.timeline.tracks import Section, Track
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.analysis.timeline.search import Positions
     from nsys_tui.model.report import Report
     from nsys_tui.timeline.model import TimelineModel

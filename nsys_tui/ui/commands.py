@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from nsys_tui.paths import given_path
-from nsys_tui.state import cycled, displayed, gone_back, gone_forward, here
+from nsys_tui.state import Place, ViewState, cycled, displayed, gone_back, gone_forward, here
 from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from nsys_tui.state import Place, ViewState
     from nsys_tui.ui.host import Host
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.model.events import Operations
+from nsys_tui.model.events import EventSet, Operations
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import EventSet
     from nsys_tui.ui.host import Host
 
 AROUND: Final = 5

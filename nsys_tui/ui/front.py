@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from nsys_tui.ui.keymap import SCREENS, bindings
+from nsys_tui.ui.keymap import SCREENS, Action, bindings
 from nsys_tui.ui.loader import telling
 from nsys_tui.ui.messages import WorkEnded
 from nsys_tui.ui.runtime.batched_screen import BatchedScreen
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from textual.geometry import Offset
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.ui.keymap import Action
     from nsys_tui.ui.session import Session
 
 T = TypeVar("T")

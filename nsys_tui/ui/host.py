@@ -27,7 +27,7 @@ from nsys_tui.ui.front import FrontScreen
 from nsys_tui.ui.links import settle
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 from nsys_tui.ui.progress import LONG, Work
 from nsys_tui.ui.recent import remember
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.ui.messages import LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 
 HINT = (
     " New here? Enter opens what the cursor is on, Esc goes back, 1 to 8 are screens;\n"

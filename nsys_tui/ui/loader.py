@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.freed_memory import give_back_freed_memory
-from nsys_tui.model.report import PARTS
+from nsys_tui.model.report import PARTS, Report
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.filecheck import report_id
 from nsys_tui.ui.marks import load_marks
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
     from nsys_tui.ui.session import Session
 
 log = logging.getLogger(__name__)

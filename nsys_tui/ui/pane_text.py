@@ -6,12 +6,10 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import visible
-from nsys_tui.render.cells import MUTED
+from nsys_tui.render.cells import MUTED, Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from nsys_tui.render.cells import Line
 
 
 LABEL: Final = 9

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.events import Remark
-from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
+from nsys_tui.capture.events import Progress, Remark
+from nsys_tui.capture.remote import RemoteName, fetch_report, list_reports, parse_remote
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.secret import ask
@@ -17,8 +17,6 @@ from nsys_tui.ui.messages import Failed, ProgressMoved, WorkEnded
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.events import Progress
-    from nsys_tui.capture.remote import RemoteName
     from nsys_tui.ui.host import Host
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.filter import Monochrome, NoColor
+from textual.filter import LineFilter, Monochrome, NoColor
 
 from nsys_tui.names import visible
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.glyphs import Glyphs, glyphs_for
 from nsys_tui.ui import clipboard
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from textual.filter import LineFilter
-
     from nsys_tui.config import Config
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.palette import Theme
     from nsys_tui.ui.terminal import Terminal
 

@@ -12,12 +12,11 @@ from nsys_tui.errors import ConfigError
 from nsys_tui.render.cells import Emphasis
 from nsys_tui.render.colour import contrast, mix
 from nsys_tui.render.palette import BORROWED, Theme, load_theme, theme_files
-from nsys_tui.ui.terminal import Colours
+from nsys_tui.ui.terminal import Colours, Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.ui.terminal import Terminal
 
 AUTO: Final = "auto"
 READABLE: Final = 4.5

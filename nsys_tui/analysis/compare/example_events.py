@@ -8,14 +8,13 @@ import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import ApiCalls
+from nsys_tui.model.events import ApiCalls, Bool, EventSet, Int64
 from nsys_tui.names import across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.compare.measure import Plan
-    from nsys_tui.model.events import Bool, EventSet, Int64
 
 
 def event_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.judgement import Gate, Outcome, percent
-from nsys_tui.analysis.compare.rows import RowJudge
+from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import METRICS, SHARES, WHOLE
 from nsys_tui.analysis.compare.stats import Rules, Verdict
 from nsys_tui.analysis.compare.tails import TAILS
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.rows import Row
 
 _GROUPS: Final = {
     "kernel": "kernels",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.comparability import different_work, explained
-from nsys_tui.analysis.compare.side import TAIL, WHOLE, of_the_same_run
+from nsys_tui.analysis.compare.side import TAIL, WHOLE, Named, Side, of_the_same_run
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
     FEWEST,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nsys_tui.analysis.compare.rows import Row
-    from nsys_tui.analysis.compare.side import Named, Side
 
 _WORDS: Final = {
     "kernels": "kernel",

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
-from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.breakdown import Coverage, coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.origin import origin_of
-from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
+from nsys_tui.analysis.compare.side import WHOLE, Bounds, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import tails
-from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.stalls.causes import Cause, Edge
+from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
+from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, masked, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import Coverage
-    from nsys_tui.analysis.compare.side import Bounds
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.stalls.causes import Gaps
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 

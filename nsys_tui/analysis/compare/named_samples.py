@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.analysis.compare.blocks import instance_errors
-from nsys_tui.analysis.compare.side import Named
+from nsys_tui.analysis.compare.side import Named, Steps
 from nsys_tui.analysis.compare.stats import Sample, figures, samples
 from nsys_tui.model.groups import sums
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.compare.side import Steps
     from nsys_tui.model.events import Int64
 
 CELLS: Final = 1 << 24

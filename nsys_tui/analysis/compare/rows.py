@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE
+from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
     Change,
     Rules,
@@ -15,9 +15,6 @@ from nsys_tui.analysis.compare.stats import (
     judge,
     relative,
 )
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.side import Named, Side
 
 _KINDS: Final = {
     Verdict.BETTER: "faster",

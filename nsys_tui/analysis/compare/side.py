@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.compare.blocks import block_length
-from nsys_tui.analysis.compare.origin import NOWHERE, apart
+from nsys_tui.analysis.compare.origin import NOWHERE, Origin, apart
 from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.detection import Iterations, Rule
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.compare.origin import Origin
-    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 

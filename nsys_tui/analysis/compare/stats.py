@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.compare.blocks import block_length, mean_errors
+from nsys_tui.analysis.compare.blocks import Errors, block_length, mean_errors
 from nsys_tui.analysis.compare.student import quantile, upper_tail
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from nsys_tui.analysis.compare.blocks import Errors
     from nsys_tui.model.events import Int64
 
 FEWEST: Final = 5

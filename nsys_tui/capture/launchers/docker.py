@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.launchers import SHELL, Launcher, name_field, register
+from nsys_tui.capture.launchers import SHELL, Launcher, Target, name_field, register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from nsys_tui.capture.launchers import Target
 
 
 class ContainerExec(Launcher):

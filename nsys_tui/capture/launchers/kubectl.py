@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import SHELL, Launcher, name_field, register
+from nsys_tui.capture.launchers import SHELL, Launcher, Target, name_field, register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers import Target
 
 _IN_FOLDER: Final = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh")
 """``kubectl exec`` has no option for a working directory."""

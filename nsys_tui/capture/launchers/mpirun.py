@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import Launcher, register, words_field
+from nsys_tui.capture.launchers import Launcher, Target, register, words_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.capture.launchers import Target
 
 _RANK: Final = "NSYS_TUI_RANK"
 _NUMBERED: Final = (

@@ -10,12 +10,11 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.launchers import Launcher, QueueState, register, words_field
+from nsys_tui.capture.launchers import Launcher, QueueState, Target, register, words_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from nsys_tui.capture.launchers import Target
 
 _LONG_SHORT: Final = {"ntasks": "n", "nodes": "N", "time": "t"}
 

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.names import cell_len, cut, pad
-from nsys_tui.render.cells import BOLD, KEY, MUTED, category_ink, style
+from nsys_tui.render.cells import BOLD, KEY, MUTED, Line, category_ink, style
 from nsys_tui.render.glyphs import FILLS
 from nsys_tui.text.definitions import Definition, define, definitions, on_screen
 from nsys_tui.text.folding import wrapped
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from nsys_tui.render.cells import Line
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
 

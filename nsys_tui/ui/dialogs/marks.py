@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from nsys_tui.names import pad, visible
-from nsys_tui.render.cells import KEY, MUTED
-from nsys_tui.state import at_mark, unmarked
+from nsys_tui.render.cells import KEY, MUTED, Line
+from nsys_tui.state import Mark, at_mark, unmarked
 from nsys_tui.times import moment_text
 from nsys_tui.ui.mark_spans import span_between, split_between
 from nsys_tui.ui.runtime.batched_screen import Dialog
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Line
-    from nsys_tui.state import Mark
     from nsys_tui.ui.host import Host
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 from textual.widgets import Static
 
+from nsys_tui.capture.askpass import Prompt as Question
 from nsys_tui.capture.askpass import PromptKind
 from nsys_tui.names import visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
@@ -16,7 +17,6 @@ from nsys_tui.ui.runtime.line_input import LineInput
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.ui.host import Host
 
 

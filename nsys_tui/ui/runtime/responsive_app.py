@@ -19,7 +19,7 @@ from textual.app import App
 from nsys_tui.ui.runtime import garbage_collection
 from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
 from nsys_tui.ui.runtime.key_input import prepare_input
-from nsys_tui.ui.runtime.key_queue import KeyQueue
+from nsys_tui.ui.runtime.key_queue import KeyPassed, KeyQueue
 from nsys_tui.ui.runtime.signals import on_ending
 from nsys_tui.ui.terminal import erases_in_colour
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.screen import Screen
     from textual.timer import Timer
-
-    from nsys_tui.ui.runtime.key_queue import KeyPassed
 
 
 SWITCH_DELAY: Final = 0.005

@@ -18,10 +18,10 @@ from textual.reactive import Reactive
 from textual.widgets import Static
 
 from nsys_tui.names import visible
-from nsys_tui.state import Window
+from nsys_tui.state import ViewState, Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.front import FrontScreen
-from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
+from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
 from nsys_tui.ui.open_reports import tab_at, tabs
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from nsys_tui.model.report import Report
-    from nsys_tui.state import ViewState
     from nsys_tui.ui.host import Host
-    from nsys_tui.ui.keymap import Action
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.table.grid import Grid

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.message import Message
 
 from nsys_tui.names import cell_len
-from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, tab_key
+from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, Action, ScreenSpec, tab_key
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from textual import events
     from textual.timer import Timer
     from textual.visual import VisualType
-
-    from nsys_tui.ui.keymap import Action, ScreenSpec
 
 
 MESSAGE_SECONDS = 4.0

@@ -11,8 +11,8 @@ from rich.segment import Segment
 from textual.message import Message
 from textual.strip import Strip
 
-from nsys_tui.model.tree import ROOT
-from nsys_tui.render.cells import MUTED
+from nsys_tui.model.tree import ROOT, Trie, WeightedTree
+from nsys_tui.render.cells import MUTED, Cells
 from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import DrawnPane
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.tree import Trie, WeightedTree
-    from nsys_tui.render.cells import Cells
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
 

@@ -11,8 +11,8 @@ from textual.message import Message
 from nsys_tui.analysis.timeline.area import GPU
 from nsys_tui.names import pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import MUTED, Emphasis, Ink, Row, category_ink, style
-from nsys_tui.render.glyphs import FILLS
+from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, category_ink, style
+from nsys_tui.render.glyphs import FILLS, Glyphs
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.timeline.summary import Summary
-    from nsys_tui.render.cells import Cells
-    from nsys_tui.render.glyphs import Glyphs
 
 LABEL = 8
 """Cells at the left for the names of the rows."""

@@ -292,6 +292,7 @@ _KEPT: Console | None = None
         ("selec 1", 0, "near 'selec' in line 1, column 1"),
         ("select name\nfrom kernel", 17, "did you mean kernels"),
         ("select nam from kernels", 7, "no such column: nam in line 1, column 8"),
+        ("select start from kernels", 7, "did you mean start_ns"),
         ("select 'from', from kernels", 15, "near 'from' in line 1, column 16"),
         ("select (1", 9, "not finished"),
         ("select nosuch(1)", 7, "no such function: nosuch"),

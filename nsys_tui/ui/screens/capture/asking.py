@@ -26,14 +26,13 @@ from nsys_tui.ui.dialogs.prompt import Prompt, choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Line, LinePane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.capture.plan import Form
     from nsys_tui.capture.target_facts import Facts
-    from nsys_tui.ui.widgets.lines import Line
 
 _SAVE = object()
 

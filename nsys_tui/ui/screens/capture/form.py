@@ -10,18 +10,15 @@ from nsys_tui.capture import functions_trace
 from nsys_tui.capture.options import OPTIONS, Kind, name_there
 from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
-from nsys_tui.capture.target_facts import OwnOption
+from nsys_tui.capture.target_facts import Facts, OwnOption
 from nsys_tui.capture.targets import usable_targets
-from nsys_tui.config import TargetConfig
-from nsys_tui.config_values import option_text
+from nsys_tui.config import Config, TargetConfig
+from nsys_tui.config_values import OptionValue, option_text
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 
 if TYPE_CHECKING:
     from nsys_tui.capture.profile_again import Again
-    from nsys_tui.capture.target_facts import Facts
-    from nsys_tui.config import Config
-    from nsys_tui.config_values import OptionValue
     from nsys_tui.ui.widgets.lines import Line
 
 

@@ -14,7 +14,7 @@ from nsys_tui.capture.capture import Capture
 from nsys_tui.capture.failures import KeepError
 from nsys_tui.capture.output import KNOWN_ENDINGS
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.record import State, Store
+from nsys_tui.capture.record import Record, State, Store
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Confirm, choose, nothing
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.capture.fetch import RemoteFile
-    from nsys_tui.capture.record import Record
     from nsys_tui.ui.dialogs.prompt import Answer
 
 LISTED: Final = 6

@@ -21,7 +21,7 @@ from nsys_tui.state import Selection
 from nsys_tui.ui.dialogs.prompt import choose, nothing
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.past import PastCaptures
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Line, LinePane
 
 if TYPE_CHECKING:
     from nsys_tui.capture.plan import Plan
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.ui.dialogs.prompt import Answer
     from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.lines import Line
 
 LOG_LINES: Final = 2000
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
 from nsys_tui.capture.preflight import checks
-from nsys_tui.capture.profile_again import plan_again, replayed_values
-from nsys_tui.capture.record import Store
+from nsys_tui.capture.profile_again import Again, plan_again, replayed_values
+from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_tui.capture.presets import Preset
-    from nsys_tui.capture.profile_again import Again
-    from nsys_tui.capture.record import Record
     from nsys_tui.capture.target_facts import Facts
 
 ACTIONS: tuple[Action, ...] = (

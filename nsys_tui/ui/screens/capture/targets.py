@@ -13,7 +13,7 @@ from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.preflight import checks
 from nsys_tui.capture.targets import LOCAL, find_target, usable_targets
-from nsys_tui.config import TargetConfig
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
@@ -23,7 +23,7 @@ from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.screens.capture import target_form as forms
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Line, LinePane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.capture.askpass import Prompt as Question
-    from nsys_tui.config import Config
     from nsys_tui.ui.dialogs.prompt import Answer
     from nsys_tui.ui.host import Host
-    from nsys_tui.ui.widgets.lines import Line
 
 
 INKS: Final = {"error": STALL, "warning": STALL, "note": MUTED}

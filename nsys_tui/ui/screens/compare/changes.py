@@ -11,7 +11,7 @@ from nsys_tui.analysis.compare.stats import THRESHOLD, Verdict
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.text.compare import count_text
-from nsys_tui.ui.widgets.table.columns import Drawn, durations, numbers, strings
+from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, numbers, strings
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_bytes, format_difference, format_duration
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.comparison import Comparison, FindingChange
     from nsys_tui.analysis.compare.rows import Row
-    from nsys_tui.ui.widgets.table.columns import TableColumn
 
 GROUPS: Final = {
     "kernels": ("Kernels", ("kernels", "copies")),

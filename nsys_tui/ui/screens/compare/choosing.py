@@ -15,7 +15,7 @@ from nsys_tui.analysis.compare.measure import iteration_scope
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines
-from nsys_tui.state import Window
+from nsys_tui.state import Selection, Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import choose
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection
 
 PARTS: Final = "parts"
 """Choosing this asks for two parts of the report in front."""

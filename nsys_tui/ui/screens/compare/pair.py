@@ -17,7 +17,7 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
-from nsys_tui.analysis.compare.side import pooled_side
+from nsys_tui.analysis.compare.side import Side, pooled_side
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
@@ -27,7 +27,6 @@ from nsys_tui.ui.scoping import report_scope, scope_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.compare.stats import Rules
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.report import Report

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import BOLD, MUTED
+from nsys_tui.render.cells import BOLD, MUTED, Line
 from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.changes import VERDICT_INKS
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.rows import Row
-    from nsys_tui.render.cells import Line
 
 
 FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")

@@ -6,14 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.ui.evidence import evidence_of
-from nsys_tui.ui.screens.compare.changes import GROUPS
-from nsys_tui.ui.screens.compare.timelines import with_lane_of
+from nsys_tui.ui.screens.compare.changes import GROUPS, ChangesTable
+from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, with_lane_of
 
 if TYPE_CHECKING:
     from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.screens.compare.changes import ChangesTable
     from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
-    from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines
     from nsys_tui.ui.screens.result import ResultScreen
 
 

@@ -18,10 +18,10 @@ from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
-from nsys_tui.ui.screens.compare.pair import Result, gather, with_findings
+from nsys_tui.ui.screens.compare.pair import Pair, Part, Result, gather, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.row_times import RowTimes
-from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
+from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, half_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.screens.compare.pair import Pair, Part
-    from nsys_tui.ui.screens.compare.timelines import Half
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 

@@ -17,7 +17,7 @@ from nsys_tui.timeline.lanes import Lanes
 from nsys_tui.timeline.painter import Picked, Scene, position_of
 from nsys_tui.timeline.parts import part_tracks
 from nsys_tui.times import moment_text
-from nsys_tui.ui.screens.compare.pair import End, Part, end_name
+from nsys_tui.ui.screens.compare.pair import BothPicked, End, Part, Result, Span, end_name
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import format_duration
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.ui.host import Host
-    from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
     from nsys_tui.ui.session import Session
 
 ZOOM: Final = 2

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Container
 
-from nsys_tui.analysis.events_table import NO_CORRELATION, EventsTable, events_table
+from nsys_tui.analysis.events_table import (
+    NO_CORRELATION,
+    Dictionary,
+    EventsTable,
+    Member,
+    events_table,
+)
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED, category_ink, style
@@ -19,20 +25,18 @@ from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
-from nsys_tui.ui.widgets.table.columns import Source, durations, numbers, texts
+from nsys_tui.ui.widgets.table.columns import Source, TableColumn, durations, numbers, texts
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from nsys_tui.analysis.events_table import Dictionary, Member
     from nsys_tui.model.events import Int64
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Display, Selection, ViewState
     from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
 
 

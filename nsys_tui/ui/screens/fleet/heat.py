@@ -8,10 +8,20 @@ import numpy as np
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from nsys_tui.fleet.heat_maps import group_labels, scale_text, value_text
+from nsys_tui.fleet.heat_maps import HeatMap, group_labels, scale_text, value_text
 from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import BOLD, Emphasis, Ink, Row, category_ink, join, style, text_row
+from nsys_tui.render.cells import (
+    BOLD,
+    Cells,
+    Emphasis,
+    Ink,
+    Row,
+    category_ink,
+    join,
+    style,
+    text_row,
+)
 from nsys_tui.render.heatmap import groups, heat, notable, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
@@ -22,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from textual import events
 
-    from nsys_tui.fleet.heat_maps import HeatMap
-    from nsys_tui.render.cells import Cells
 
 LABEL: Final = 14
 """Most cells for the names of the rows."""

@@ -17,7 +17,7 @@ from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import duration_text
-from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings
+from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, strings
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet, Member
-    from nsys_tui.ui.widgets.table.columns import TableColumn
 
 BUSY: Final = SPLIT.index("busy")
 

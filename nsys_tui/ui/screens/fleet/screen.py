@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui.fleet.answer import verdict
-from nsys_tui.fleet.engine import default_workers
-from nsys_tui.fleet.heat_maps import heat_map, map_names
+from nsys_tui.fleet.engine import Result, default_workers
+from nsys_tui.fleet.heat_maps import HeatMap, heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
 from nsys_tui.fleet.summary import Options
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
-from nsys_tui.state import Window
+from nsys_tui.state import ViewState, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import wrapped
@@ -25,6 +25,7 @@ from nsys_tui.ui.screens.fleet.reading import (
     EXAMPLES,
     Cut,
     Partial,
+    RankRow,
     Shown,
     parse_cut,
     shown,
@@ -40,13 +41,9 @@ from nsys_tui.units import out_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.heat_maps import HeatMap
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import ViewState
-    from nsys_tui.ui.screens.fleet.reading import RankRow
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS: tuple[Action, ...] = (

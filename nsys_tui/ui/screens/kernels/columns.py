@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.kernel_table import (
-    PARTS,
-    GroupBy,
-    shape_text,
-    stream_labels,
-)
+from nsys_tui.analysis.kernel_table import PARTS, GroupBy, KernelTable, shape_text, stream_labels
 from nsys_tui.analysis.launches import launches
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import SHAPE
+from nsys_tui.model.events import SHAPE, Int64
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
@@ -42,9 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.kernel_table import KernelTable
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Display

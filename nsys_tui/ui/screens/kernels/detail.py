@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
+from nsys_tui.analysis.kernel_facts import KernelFacts, Parts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
 from nsys_tui.model.categories import Category
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import MUTED
+from nsys_tui.render.cells import MUTED, Line
 from nsys_tui.render.spark import MARGIN, Histogram, draw_histogram, histogram
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.screens.kernels.columns import instance_columns
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.kernel_facts import Parts
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.session import Session
 

@@ -13,7 +13,7 @@ from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
-from nsys_tui.state import cycled
+from nsys_tui.state import Selection, ViewState, cycled
 from nsys_tui.ui.evidence import evidence_of, longest, show_longest, show_on_timeline
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.screens.tables import Look
     from nsys_tui.ui.widgets.table.columns import TableColumn

@@ -20,6 +20,7 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
     Joined,
+    Opened,
     Place,
     find_collectives,
     is_empty,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
     from nsys_tui.state import ViewState
-    from nsys_tui.ui.screens.logs.found import Opened
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 

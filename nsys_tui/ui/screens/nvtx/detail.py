@@ -12,8 +12,8 @@ from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterat
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable
-from nsys_tui.names import visible
-from nsys_tui.render.cells import MUTED, STALL
+from nsys_tui.names import NameStyle, visible
+from nsys_tui.render.cells import MUTED, STALL, Line
 from nsys_tui.render.spark import draw_bars
 from nsys_tui.ui.evidence import evidence_of, longest, show_on_timeline
 from nsys_tui.ui.screens.nvtx import columns
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.names import NameStyle
-    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.session import Session

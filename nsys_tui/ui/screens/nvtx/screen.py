@@ -10,7 +10,7 @@ import numpy as np
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.nvtx.operation_paths import operation_paths, similar_paths
-from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
+from nsys_tui.analysis.nvtx.table import NvtxFlat, NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.table import NvtxFlat
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from nsys_tui.analysis.breakdown import device_splits
+from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
 from nsys_tui.analysis.estimate import kernel_runs
 from nsys_tui.analysis.memory import recorded_memory
-from nsys_tui.analysis.overview import Headline, Overview, headline, missing, overview, top_kernels
+from nsys_tui.analysis.overview import (
+    Headline,
+    Overview,
+    TopName,
+    headline,
+    missing,
+    overview,
+    top_kernels,
+)
 from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.verdict import judged
+from nsys_tui.analysis.rules.verdict import NotLookedAt, judged
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.timeline.tracks import Section
 from nsys_tui.analysis.window import Scope
@@ -19,21 +27,17 @@ from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
 from nsys_tui.text.documents import document_text
 from nsys_tui.text.sections import sections
-from nsys_tui.ui.saving import table_writers, text_writer
+from nsys_tui.ui.saving import Writer, table_writers, text_writer
 from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.overview import TopName
-    from nsys_tui.analysis.rules.verdict import NotLookedAt
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Operations
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
-    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.session import Session
 
 MOST: Final = 50

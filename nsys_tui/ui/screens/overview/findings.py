@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.render.cells import BOLD
+from nsys_tui.render.cells import BOLD, Line
 from nsys_tui.ui.screens.overview import data, panes
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from nsys_tui.render.cells import Line
-    from nsys_tui.ui.widgets.lines import Built
 
 
 class FindingsPane(LinePane):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.timeline.opening import FewSteps, opening
-from nsys_tui.ui.widgets.trace import HINT, TracePane
+from nsys_tui.ui.widgets.trace import HINT, AnyRow, TracePane, TraceRow
 from nsys_tui.units import format_duration, plural
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from textual.geometry import Size
 
     from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
 
 TALL = 40
 """Rows of a screen from which ranges and a legend are shown."""

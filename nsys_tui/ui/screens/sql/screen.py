@@ -10,13 +10,13 @@ import numpy as np
 
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.model.table import Column, Table, Unit, column
-from nsys_tui.render.cells import MUTED
+from nsys_tui.render.cells import MUTED, Line
 from nsys_tui.render.spark import draw_bars
-from nsys_tui.sql.console import Console
+from nsys_tui.sql.console import Answer, Console
 from nsys_tui.sql.faults import QueryError
 from nsys_tui.sql.guard import TimeLimitError
 from nsys_tui.sql.snippets import SNIPPETS
-from nsys_tui.state import Cursor, Window
+from nsys_tui.state import Cursor, ViewState, Window
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.sql.console import Answer
-    from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 

@@ -24,12 +24,12 @@ from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.names import cell_len, cut, similar_name
 from nsys_tui.render.cells import MUTED
-from nsys_tui.render.icicle import lay_out
+from nsys_tui.render.icicle import Icicle, lay_out
 from nsys_tui.text.documents import document_text
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.saving import text_writer
+from nsys_tui.ui.saving import Writer, text_writer
 from nsys_tui.ui.stack_options import Options, Order
-from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
+from nsys_tui.ui.widgets.table.columns import TableColumn, counts, numbers, texts
 from nsys_tui.units import format_count, format_duration, format_share, plural
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.render.icicle import Icicle
-    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
-    from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 SMALL_SHARE = 0.005

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import device_splits
-from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
-from nsys_tui.analysis.stalls.rows import StallTable, group_codes, stall_groups, stall_table
+from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, Stalls
+from nsys_tui.analysis.stalls.rows import (
+    StallGroup,
+    StallTable,
+    group_codes,
+    stall_groups,
+    stall_table,
+)
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import NameStyle
 from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.stalls.gaps import Stalls
-    from nsys_tui.analysis.stalls.rows import StallGroup
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.surroundings import scene
+from nsys_tui.analysis.stalls.surroundings import HotFrames, Scene, SceneLane, scene
 from nsys_tui.analysis.window import row_numbers, touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.names import cell_len, cut, fit, pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import MUTED, STALL
+from nsys_tui.render.cells import MUTED, STALL, Line, Row
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from nsys_tui.analysis.stalls.rows import StallRow
-    from nsys_tui.analysis.stalls.surroundings import HotFrames, Scene, SceneLane
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Line, Row
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import TimeFormat
 

@@ -12,20 +12,14 @@ from textual.containers import Horizontal, Vertical
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.stalls.found import (
-    WAYS,
-    Found,
-    Wish,
-    exposed_communication,
-    gather,
-)
+from nsys_tui.ui.screens.stalls.found import WAYS, Found, Key, Wish, exposed_communication, gather
 from nsys_tui.ui.screens.stalls.panes import (
     cause_lines,
     gap_columns,
@@ -50,8 +44,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import ViewState
-    from nsys_tui.ui.screens.stalls.found import Key
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 

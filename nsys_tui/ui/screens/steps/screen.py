@@ -14,9 +14,9 @@ from nsys_tui.analysis.iterations.critical_path import Edge
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
 from nsys_tui.errors import NoDataError
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import MUTED, Ink, style
+from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.spark import MARGIN, draw_bars
-from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.front import Evidence
@@ -26,7 +26,7 @@ from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
-from nsys_tui.ui.widgets.table.columns import Numbers
+from nsys_tui.ui.widgets.table.columns import Numbers, TableColumn
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_difference, format_duration, format_share
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
-    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import ViewState
-    from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
 
 LATE: Final = style(Ink.STALL)

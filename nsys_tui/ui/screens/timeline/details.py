@@ -12,8 +12,8 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
-from nsys_tui.render.cells import MUTED
-from nsys_tui.state import Window
+from nsys_tui.render.cells import MUTED, Line
+from nsys_tui.state import Selection, ViewState, Window
 from nsys_tui.timeline.areas import selected_tracks
 from nsys_tui.timeline.cell_facts import cell_facts, cell_title, gap_cause
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Line
-    from nsys_tui.state import Selection, ViewState
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
     from nsys_tui.ui.session import Session

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.timeline.search import search
+from nsys_tui.analysis.timeline.search import Found, search
 from nsys_tui.timeline import moving, searching, stepping
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline.search import Found
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.timeline import moving, path
 from nsys_tui.ui.dialogs.prompt import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.finder import Finder
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen

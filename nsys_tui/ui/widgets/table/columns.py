@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.table import Coded, Column, Table, Unit
+from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Bool
-    from nsys_tui.model.table import Values
 
 MOST_TALLIES: Final = 1_000
 """Values listed by a frequency count."""

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from nsys_tui.names import both_ends, cell_len, normalise_kernel, pad, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
-from nsys_tui.render.glyphs import is_drawn
+from nsys_tui.render.glyphs import Glyphs, is_drawn
 from nsys_tui.ui.saving import Saving, save, table_writers
 from nsys_tui.ui.widgets.frame import ScrolledPane
 from nsys_tui.ui.widgets.table.layout import Slot, first_for, order_of, slots
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.model.table import Table
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.widgets.table.columns import TableColumn
 

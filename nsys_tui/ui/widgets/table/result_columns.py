@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import Column, Table, Unit, plain
+from nsys_tui.model.table import Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.sections import READABLE
-from nsys_tui.ui.widgets.table.columns import numbers, strings
+from nsys_tui.ui.widgets.table.columns import TableColumn, numbers, strings
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.table import Values
-    from nsys_tui.ui.widgets.table.columns import TableColumn
 
 WIDEST: Final = 44
 """Cells of a text column at most; the last one takes what is left."""

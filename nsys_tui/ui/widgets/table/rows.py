@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.timeline.search import matcher
-from nsys_tui.ui.widgets.table.columns import Texts
+from nsys_tui.ui.widgets.table.columns import TableColumn, Tally, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Bool, Int32
-    from nsys_tui.ui.widgets.table.columns import TableColumn, Tally
 
 _KEY_BITS: Final = 63
 

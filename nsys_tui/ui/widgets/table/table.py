@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from nsys_tui.ui.widgets.table.columns import table_of
+from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, table_of
 from nsys_tui.ui.widgets.table.rows import Arrangement, arrange, found, positions
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 from nsys_tui.units import out_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Bool, Int32
     from nsys_tui.model.table import Table
-    from nsys_tui.ui.widgets.table.columns import Rows, TableColumn
 
 
 class VirtualTable(SiftedGrid):

@@ -13,9 +13,9 @@ import numpy as np
 
 from nsys_tui.analysis.timeline.search import matcher
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
-from nsys_tui.model.table import Column, Unit
-from nsys_tui.model.tree import ROOT, TrieBuilder
-from nsys_tui.ui.widgets.table.columns import Lazy, table_of
+from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
+from nsys_tui.ui.widgets.table.columns import Lazy, Rows, TableColumn, table_of
 from nsys_tui.ui.widgets.table.grid import HEADER
 from nsys_tui.ui.widgets.table.rows import Arrangement, sorted_rows
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.model.events import Bool, Int64
-    from nsys_tui.model.table import Table
-    from nsys_tui.model.tree import Trie
-    from nsys_tui.ui.widgets.table.columns import Rows, TableColumn
 
 PATH_SEPARATOR: Final = " / "
 LEAF: Final = "-"
