@@ -98,6 +98,7 @@ def settings(arguments: argparse.Namespace) -> tuple[Config, Terminal]:
             "display.ascii": arguments.ascii,
             "display.mouse": False if arguments.no_mouse else None,
             "keys.preset": getattr(arguments, "keys", None),
+            "capture.default_target": getattr(arguments, "target", None),
         }
     )
     terminal = probe(
@@ -204,6 +205,7 @@ def _at_home(
         paths = [local_path(choice.name, config) if ":" in choice.name else given_path(choice.name)]
     if choice.demo:
         paths = [cached_demo()]
+    arguments.target = choice.target or None
     return run_app(arguments, paths, lambda: OK, choice.screen)
 
 

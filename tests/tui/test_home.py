@@ -10,7 +10,7 @@ import pytest
 from tui.frames import PLAIN, rows, running, settled, text
 
 from nsys_tui.cli import main
-from nsys_tui.config import Config
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.recent import opened_before, remember
 from nsys_tui.ui.screens.home.app import Choice, HomeApp, since
@@ -104,6 +104,16 @@ async def test_what_is_typed_is_chosen(folder: Path, typed: str, chosen: Choice)
     async with home(folder) as pilot:
         await pilot.press(*typed, "enter")
     assert cast("HomeApp", pilot.app).choice == chosen
+
+
+async def test_the_user_s_targets_are_offered(folder: Path) -> None:
+    targets = {"box": TargetConfig(host="box"), "b": TargetConfig(host="far", launcher="sbatch")}
+    app = HomeApp(Config(targets=targets), PLAIN, folder)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "target  profile a program on box " in text(pilot)
+        await pilot.press(*"sbatch", "enter")
+    assert app.choice == Choice(screen="capture", target="b", told="b  far  sbatch")
 
 
 async def test_escape_leaves(folder: Path) -> None:

@@ -24,12 +24,12 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from textual.app import ComposeResult
 
-    from nsys_tui.config import Config
+    from nsys_tui.config import Config, TargetConfig
     from nsys_tui.ui.terminal import Terminal
 
 NAME_CELLS: Final = 34
@@ -48,15 +48,18 @@ class Choice:
     """A report as it was typed: a path, or a name on another machine."""
     demo: bool = False
     """Whether the demo report is to be written first."""
+    target: str = ""
+    """Where a capture is to run; empty for the usual target."""
     told: str = ""
     """What is known of it, in full."""
 
 
-def home_entries(folder: Path) -> list[Entry]:
+def home_entries(folder: Path, targets: Mapping[str, TargetConfig]) -> list[Entry]:
     """Everything that can be opened without typing a path, most likely first.
 
     Args:
         folder: where to look for reports, too.
+        targets: where captures can run, by name.
     """
     known = opened_before()
     verdicts = {entry.path.resolve(): entry.present_verdict for entry in reversed(known)}
@@ -68,6 +71,7 @@ def home_entries(folder: Path) -> list[Entry]:
         *_reports("here", here, verdicts),
         *_reports("recent", rest, verdicts),
         *_captures(),
+        *_targets(targets),
         Entry("profile a program: what to record, and where", "new", Choice(screen="capture")),
         Entry("the demo: a training run with planted problems", "demo", Choice(demo=True)),
     ]
@@ -110,6 +114,15 @@ def _captures() -> Iterator[Entry]:
         elif reports and not record.opened:
             screen = "fleet" if len(reports) > 1 else "overview"
             yield Entry(line, result_word(record), Choice(reports, screen, told=line))
+
+
+def _targets(targets: Mapping[str, TargetConfig]) -> Iterator[Entry]:
+    """The user's own places for captures."""
+    for name, target in targets.items():
+        words = dict.fromkeys((name, target.host, target.launcher))
+        told = visible("  ".join(word for word in words if word not in ("", "none")))
+        choice = Choice(screen="capture", target=name, told=told)
+        yield Entry(f"profile a program on {told}", "target", choice)
 
 
 def since(seconds: float) -> str:
@@ -181,7 +194,7 @@ class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """The list is all there is."""
         title = f"nsys-tui {__version__}: open a report"
-        entries = home_entries(self._folder)
+        entries = home_entries(self._folder, self.config.targets)
         self.push_screen(cast("Any", Home(title, entries, free=True)), self._chosen)
 
     def _chosen(self, choice: Choice | str | None) -> None:
