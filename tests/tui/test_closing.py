@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import shutil
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+PATIENCE = 60.0
+"""Seconds in which a worker of a busy machine has its turn."""
 SCREENS = ("2", "3", "4", "5", "6", "7", "f7", "f8", "9", "i", "1")
 """Keys of all screens; the events (i) come from the timeline."""
 
@@ -43,7 +46,8 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    for _ in range(1_000):  # a busy machine lets workers wait for long
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if condition():
             return
         gc.collect()
