@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import Context
+from functools import partial
 from threading import get_ident, get_native_id
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TURN: Final = 0.0005
 """Seconds that a thread computes while another waits."""
@@ -47,7 +52,19 @@ def background() -> ThreadPoolExecutor:
     Two of them fill two processors: of 20 openings of 5 M kernels 3 had frames of 116 to 141 ms; of
     50 with threads that step back one had 99 ms, in the same time.
     """
-    return ThreadPoolExecutor(thread_name_prefix="background", initializer=step_back)
+    return ForgettingThreads(thread_name_prefix="background", initializer=step_back)
+
+
+class ForgettingThreads(ThreadPoolExecutor):
+    """Threads that keep nothing of a job when it is over.
+
+    Textual 8.2.8 sets ``active_worker`` in the thread's own context: an idle thread held the last
+    worker, its screen and the closed report of that until another job came.
+    """
+
+    def submit(self, job: Callable[P, T], /, *args: P.args, **named: P.kwargs) -> Future[T]:
+        """Runs the job in a context of its own."""
+        return super().submit(partial(Context().run, job, *args, **named))
 
 
 def step_back() -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 import pytest
 
 from nsys_tui.ui.runtime.threads import background, once, take_turns
+
+running: ContextVar[Held] = ContextVar("running")
 
 
 class Held:
@@ -55,3 +59,17 @@ def test_a_job_runs_and_is_forgotten() -> None:
     run()
     assert ran == [True]
     assert alive() is None
+
+
+def test_an_idle_thread_keeps_nothing_of_what_a_job_set() -> None:
+    def job() -> weakref.ref[Held]:
+        held = Held()
+        running.set(held)
+        return weakref.ref(held)
+
+    with background() as pool:
+        alive = pool.submit(job).result()
+        end = time.monotonic() + 10
+        while alive() is not None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert alive() is None
