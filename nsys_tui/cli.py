@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
     contextmanager,
@@ -22,12 +23,9 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui import __version__, errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 VERBS: Final[dict[str, str]] = {
     "open": "open a report in the terminal (the default)",

@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from nsys_tui import config_values as values
+from nsys_tui.config_values import OptionValue
 from nsys_tui.errors import ConfigError
-
-if TYPE_CHECKING:
-    from nsys_tui.config_values import OptionValue
 
 APP: Final = "nsys-tui"
 FILE_NAME: Final = "config.toml"

@@ -6,12 +6,10 @@ import contextlib
 import re
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SECONDS: Final = 2.0
 

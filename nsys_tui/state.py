@@ -5,14 +5,12 @@ Nothing in this module knows a screen, a file or the clock. Times are int64 ns s
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nsys_tui.names import NameStyle
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 HISTORY_DEPTH: Final = 200
 ALL_DEPTHS: Final = 1_000

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.model.report import Report
 from nsys_tui.state import TimeFormat, Window
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
 
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 

@@ -6,13 +6,11 @@ Times are int64 nanoseconds everywhere else in the program; nothing here does ar
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 NS_PER: Final[dict[str, int]] = {
     "ns": 1,

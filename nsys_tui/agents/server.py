@@ -13,7 +13,8 @@ import inspect
 import json
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -22,12 +23,8 @@ from pydantic import Field
 
 from nsys_tui import __version__
 from nsys_tui.agents.bounded import CHARACTERS, MOST_ROWS, ROWS, TEXT, Answers, bounded_text
+from nsys_tui.agents.roots import Roots
 from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, NsysTuiError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-
-    from nsys_tui.agents.roots import Roots
 
 INSTRUCTIONS: Final = f"""\
 Answers questions about NVIDIA Nsight Systems reports; changes nothing. Reports are read from

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nsys_tui.analysis.window import Rows, clipped, starting
+from nsys_tui.model.events import Bool, EventSet
 from nsys_tui.model.groups import Codes, factorise, sums
-
-if TYPE_CHECKING:
-    from nsys_tui.model.events import Bool, EventSet
 
 Int64: TypeAlias = NDArray[np.int64]
 Float64: TypeAlias = NDArray[np.float64]

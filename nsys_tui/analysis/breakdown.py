@@ -7,9 +7,10 @@ the name ``breakdown``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -19,15 +20,11 @@ from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import Bool, Int64, Operations
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
+from nsys_tui.model.target import Device
 from nsys_tui.names import normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.model.events import Bool, Int64, Operations
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.target import Device
 
 UVM_COPY_KINDS: Final = (11, 12, 13)
 """copyKind of unified-memory migrations."""

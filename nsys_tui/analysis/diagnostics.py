@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import Diagnostic, pid_of
 from nsys_tui.units import format_count, format_share
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
 
 _SEVERITIES: Final = ("error", "warning")
 _LOSS: Final = re.compile(

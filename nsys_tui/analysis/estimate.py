@@ -8,22 +8,19 @@ known. Every figure from here carries "≈".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import Int64, Operations
 from nsys_tui.model.lanes import Lane
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import Int64, Operations
-    from nsys_tui.model.report import Report
-    from nsys_tui.names import NameStyle
+from nsys_tui.model.report import Report
+from nsys_tui.names import NameStyle
 
 CATEGORIES = (Category.COMPUTE, Category.COMM)
 

@@ -6,11 +6,13 @@ event sets when a row is seen, and built as whole columns only to sort, search o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import stream_labels
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
@@ -33,15 +35,9 @@ from nsys_tui.model.events import (
 )
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.report import Report
-    from nsys_tui.names import NameStyle
+from nsys_tui.names import NameStyle
 
 Codes: TypeAlias = "NDArray[np.integer]"
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from nsys_tui.model.collective_sizes import payload_fields
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from nsys_tui.model.report import Report
 
 _RANK: Final = (
     "OMPI_COMM_WORLD_RANK",

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.launches import launches, stream_gaps
+from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import BLOCK, GRID, REGISTERS, Int64, Operations
 from nsys_tui.model.groups import rows_of_codes, sums
+from nsys_tui.model.report import Report
+from nsys_tui.model.target import GpuInfo
 from nsys_tui.names import api_name, normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.target import GpuInfo
 
 MOST_STREAMS: Final = 16
 """Up to so many streams are looked at one by one."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Float64, aggregate
+from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -21,13 +23,8 @@ from nsys_tui.model.events import SHAPE, Int32, Int64, Operations, UInt8
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, normalise_nvtx
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.model.report import Report
 
 PARTS: Final = 24
 """Parts of the window in ``KernelTable.when``."""

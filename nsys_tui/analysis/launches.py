@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
+from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.events import FARTHEST, Bool, Int64, Operations
 from nsys_tui.model.groups import rows_of_codes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.config import LaunchBoundConfig
-    from nsys_tui.model.report import Report
-
+from nsys_tui.model.report import Report
 
 BATCH: Final = 1 << 18
 """Operations after which another batch of launch-bound runs begins: little memory at a time."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int64, MemoryUsage
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.target import Device
+from nsys_tui.model.events import Bool, Int64, MemoryUsage
+from nsys_tui.model.report import Report
+from nsys_tui.model.target import Device
 
 HOST_KINDS: Final = (0, 1)
 """Pageable and pinned memory lie on the host, though a GPU's context allocated them."""

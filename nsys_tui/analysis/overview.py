@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
@@ -23,15 +25,9 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST, EventSet, Int32
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.report import Report
+from nsys_tui.model.target import Metadata
 from nsys_tui.names import NameStyle, numbered_alike
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.target import Metadata
 
 TOP: Final = 10
 

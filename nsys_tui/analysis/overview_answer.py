@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui import units
+from nsys_tui.analysis.breakdown import DeviceSplit, Pieces
+from nsys_tui.analysis.memory import DeviceMemory
+from nsys_tui.analysis.overview import Overview
 from nsys_tui.analysis.overview_columns import (
     BREAKDOWN,
     DEVICE,
@@ -23,7 +27,9 @@ from nsys_tui.analysis.overview_columns import (
     WAITING,
 )
 from nsys_tui.analysis.rules.verdict import PART, Part, verdict_facts
+from nsys_tui.analysis.window import Rows
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     FACTS,
     Column,
@@ -38,15 +44,6 @@ from nsys_tui.model.table import (
 )
 from nsys_tui.model.target import counted_names
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.breakdown import DeviceSplit, Pieces
-    from nsys_tui.analysis.memory import DeviceMemory
-    from nsys_tui.analysis.overview import Overview
-    from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)

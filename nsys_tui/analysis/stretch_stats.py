@@ -12,18 +12,15 @@ its sum less the shared pieces whose two intervals both lie in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Float64, group_stats
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import Codes, sums
 from nsys_tui.model.intervals import stretched
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
 
 MOST: Final = 20
 """Pieces an interval may be cut into on average: where more overlap, there are too many pairs."""

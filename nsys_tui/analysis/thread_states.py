@@ -10,23 +10,20 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import FARTHEST, Bool, CallChains, Int64, Samples, ThreadEvents
 from nsys_tui.model.groups import by_code, factorise, rows_of_codes
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 
 class ByThread:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import by_code
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.tree import Trie
+from nsys_tui.model.tree import Trie
 
 
 @dataclass(frozen=True, eq=False)

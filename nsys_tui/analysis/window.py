@@ -7,20 +7,17 @@ people know GPUs, processes and streams by.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.model.events import Bool, EventSet, Int64, Operations, ThreadEvents
 from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from nsys_tui.model.events import Bool, EventSet, Int64, Operations, ThreadEvents
-    from nsys_tui.model.report import Report
 
 Rows: TypeAlias = slice | NDArray[np.intp]
 """Rows of an event set: everything as a slice (no copies), or row numbers in ascending order."""

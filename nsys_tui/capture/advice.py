@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nsys_tui.capture import rules_clashes  # noqa: F401 - they register
 from nsys_tui.capture.draft import ERROR, NOTE, RULES, WARNING, Check, Draft, rule
 from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option, name_there
 from nsys_tui.redaction import holds_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _RANGE_END = re.compile(

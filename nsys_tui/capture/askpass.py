@@ -18,12 +18,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.capture import quoting
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _QUESTION_LIMIT: Final = 16_384
 

@@ -12,9 +12,9 @@ import hashlib
 import os
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import (
@@ -23,12 +23,8 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import run_own
+from nsys_tui.capture.job import Job
 from nsys_tui.capture.record import ReportFile, State
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.capture.job import Job
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=,@-]+")
 _SQLITE = b"SQLite format 3\0"

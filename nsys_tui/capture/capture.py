@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from nsys_tui.capture import bring_home, stop, submit
+from nsys_tui.capture.askpass import PromptHandler
 from nsys_tui.capture.events import Finished, Listener
 from nsys_tui.capture.failures import (
     AuthenticationError,
@@ -30,17 +31,12 @@ from nsys_tui.capture.find_reports import collect
 from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
+from nsys_tui.capture.preflight import Preflight
 from nsys_tui.capture.record import Failure, Record, State, Store, new_id
 from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
+from nsys_tui.config import Config
 from nsys_tui.errors import NsysTuiError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.capture.askpass import PromptHandler
-    from nsys_tui.capture.preflight import Preflight
-    from nsys_tui.config import Config
 
 LOCK_WAIT_S = 5.0
 WISH_S = 0.5

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from nsys_tui.capture.draft import Check
+from nsys_tui.capture.record import Record, State
 from nsys_tui.units import format_bytes, format_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.draft import Check
-    from nsys_tui.capture.record import Record, State
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,18 @@ import json
 import os
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import ConnectionLostError, FetchError
 from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.reconnecting import Link
 from nsys_tui.capture.supervisor import Answer, request
 from nsys_tui.capture.transfer import Sent, Transfer
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from nsys_tui.capture.reconnecting import Link
 
 MARGIN: Final = 64 << 20
 _TICK_S: Final = 0.25

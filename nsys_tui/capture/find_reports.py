@@ -14,20 +14,18 @@ import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
 from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.follow import Outcome, run_own
+from nsys_tui.capture.job import Job
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY
 from nsys_tui.errors import NsysTuiError
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.job import Job
 
 _PACKAGES: Final = ("/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli")
 _IMPORTER: Final = "host-linux-x64/QdstrmImporter"

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.capture import stop
+from nsys_tui.capture.channel import Stream
 from nsys_tui.capture.events import LogChanged, LogUpdate
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
 from nsys_tui.capture.fetch import RemoteFile, files_in
+from nsys_tui.capture.job import Job
+from nsys_tui.capture.launchers import QueueState
 from nsys_tui.capture.output import OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
 from nsys_tui.capture.supervisor import Answer, keeper
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
-    from nsys_tui.capture.channel import Stream
-    from nsys_tui.capture.job import Job
-    from nsys_tui.capture.launchers import QueueState
 
 SILENCE_S: Final = 12.0
 """Three heartbeats of the supervisor, and some."""

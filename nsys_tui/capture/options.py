@@ -7,16 +7,13 @@ options mean to each other stands in :mod:`nsys_tui.capture.advice`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
 
 _WORD: Final = re.compile(
     r"--(?P<long>[A-Za-z][\w-]*)(?:=(?P<value>.*))?|-(?P<short>[A-Za-z])=?(?P<rest>.*)", re.DOTALL

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
@@ -21,14 +22,10 @@ from nsys_tui.capture.options import OPTIONS, name_there, option_there, read_wor
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot, frozen, with_nsys
+from nsys_tui.config import Config
 from nsys_tui.config_values import OptionValue, option_text
 from nsys_tui.errors import UsageError
 from nsys_tui.redaction import looks_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from nsys_tui.config import Config
 
 _LONG: Final = re.compile(r"(?<=^--)[\w-]+")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nsys_tui.capture.draft import ERROR, WARNING, Check
+from nsys_tui.capture.launchers import Target
+from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.supervisor import Answer
 from nsys_tui.capture.target_facts import Facts, parse_version, read_help, refused_scopes
 from nsys_tui.errors import NSYS_MISSING
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from nsys_tui.capture.launchers import Target
-    from nsys_tui.capture.plan import Plan
-    from nsys_tui.capture.supervisor import Answer
 
 OK = "ok"
 LITTLE_DISK = 2 * 10**9

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import NOTE, Draft
 from nsys_tui.capture.options import OPTIONS, Kind, name_there, read_words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.capture.target_facts import Facts
-    from nsys_tui.config import CaptureConfig
-    from nsys_tui.config_values import OptionValue
+from nsys_tui.capture.target_facts import Facts
+from nsys_tui.config import CaptureConfig
+from nsys_tui.config_values import OptionValue
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,16 @@ import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.launchers import Target, launchers
 from nsys_tui.capture.plan import Plan, make_plan, plan_from_json
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.targets import LOCAL, find_target, usable_targets
+from nsys_tui.config import Config
+from nsys_tui.config_values import OptionValue
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.redaction import looks_secret
-
-if TYPE_CHECKING:
-    from nsys_tui.config import Config
-    from nsys_tui.config_values import OptionValue
 
 Pairs = Sequence[tuple[str, str]]
 """Rows (name, value) of META_DATA_CAPTURE; names repeat."""

@@ -10,15 +10,13 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.channel import Channel, Connector, Stream, inner, local_channel
 from nsys_tui.capture.failures import CaptureError, ConnectionLostError, LostError, UnreachableError
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer, request
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.launchers import Target
 
 _GONE: Final = re.compile(
     r"no such container|no container with name|is not running|container state improper"

@@ -11,19 +11,17 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.capture.failures import KeepError, LockedError
 from nsys_tui.capture.supervisor import ID
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 VERSION: Final = 1
 

@@ -11,12 +11,14 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from nsys_tui.capture import bring_home, submit
+from nsys_tui.capture.askpass import PromptHandler
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
@@ -32,11 +34,6 @@ from nsys_tui.capture.targets import check_host, find_target
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.capture.askpass import PromptHandler
 
 _SCP: Final = re.compile(r"((?:[^/:\s\[]*@)?\[[^\]/]+\]|[^/:\s\[]{2,}):(.*)", re.DOTALL)
 

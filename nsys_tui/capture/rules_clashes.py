@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
 from nsys_tui.capture.functions_trace import check, modules
 from nsys_tui.capture.options import name_there
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REGISTER_ONLY: Final = "NSYS_NVTX_PROFILER_REGISTER_ONLY"
 WRAPPERS: Final = re.compile("torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from nsys_tui.capture import quoting
 from nsys_tui.capture.launchers import launchers
+from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.supervisor import shell_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nsys_tui.capture.plan import Plan
 
 _PREAMBLE_FAILED = "nsys-tui: the preamble ended with status"
 

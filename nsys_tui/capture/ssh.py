@@ -13,8 +13,9 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.askpass import AskpassServer, PromptHandler, PromptKind
 from nsys_tui.capture.channel import Channel, Connector, release
@@ -25,17 +26,13 @@ from nsys_tui.capture.failures import (
     HostKeyError,
     UnreachableError,
 )
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.reconnecting import LocalConnector, explain_container, through
 from nsys_tui.capture.supervisor import request
 from nsys_tui.capture.targets import check_host
+from nsys_tui.config import CaptureConfig
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.capture.launchers import Target
-    from nsys_tui.config import CaptureConfig
 
 COMMAND: Final = "exec sh -s"
 """The only string that a remote shell is ever given as a command."""

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 from nsys_tui.capture.events import StateChanged, StopStuck
+from nsys_tui.capture.job import Job
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
 from nsys_tui.capture.supervisor import Answer, last
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.job import Job
 
 DISCARD_GRACE_S = 10.0
 _LOOK_S = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture import quoting, scripts
 from nsys_tui.capture.draft import ERROR
@@ -17,14 +17,11 @@ from nsys_tui.capture.failures import (
     PreflightError,
 )
 from nsys_tui.capture.find_reports import output_pattern
+from nsys_tui.capture.job import Job
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
 from nsys_tui.capture.supervisor import Answer, keeper, last
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.job import Job
-
 
 _FRESH_S: Final = 60.0
 _seen: dict[tuple[str, ...], tuple[float, Preflight]] = {}

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture import quoting
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROTOCOL: Final = "1"
 PREFIX: Final = b"@@nt "

@@ -7,11 +7,9 @@ knows no release: options come, go, are renamed and change defaults.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 WHOLE: Final = 25
 """Fewer options than any nsys has are no list to refuse an option by."""

@@ -14,17 +14,14 @@ import os
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final
+from pathlib import Path
+from typing import IO, Final
 
 from nsys_tui.capture import quoting
 from nsys_tui.capture.channel import PIPE_SIZE, Channel, Sender
 from nsys_tui.capture.failures import FetchError
 from nsys_tui.capture.supervisor import PREFIX, Request, parse_answer
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 CHUNK: Final = PIPE_SIZE
 _HEADER_LIMIT: Final = 1 << 20

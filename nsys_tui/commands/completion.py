@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.commands.options import declared
 from nsys_tui.errors import OK
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator
 
 DESCRIPTION = 'Prints completion code: eval "$(nsys-tui completion bash)".'
 SUFFIXES = ("sqlite", "nsys-rep", "qdrep")

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.commands.open import add_looks, settings
 from nsys_tui.commands.printing import room
+from nsys_tui.config import Config
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
 from nsys_tui.text.folding import wrapped
+from nsys_tui.ui.terminal import Terminal
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    import argparse
-
-    from nsys_tui.config import Config
-    from nsys_tui.ui.terminal import Terminal
 
 Lines = list[tuple[str, str]]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
+from nsys_tui.analysis.window import Scope
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import CONSOLE, opened, say, write, write_table
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
-
-if TYPE_CHECKING:
-    import argparse
-
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
+from nsys_tui.model.report import Report
+from nsys_tui.model.table import Table
 
 FORMATS = ("csv", "tsv", "json", "markdown", "html", "parquet")
 

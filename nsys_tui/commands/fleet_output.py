@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsys_tui.commands import printing
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
+from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.heat_maps import heat_text
 from nsys_tui.fleet.table_parts import ALL_ROWS, Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
 from nsys_tui.model.table import FACTS, Table, table_of
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
-
-    from nsys_tui.fleet.fleet import Fleet
-
 
 _READ = ("table", "markdown", "html")
 """Formats for people."""

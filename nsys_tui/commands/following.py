@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from nsys_tui.errors import NoDataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 POLL_S: Final = 1.0
 """Time between two looks at the files."""

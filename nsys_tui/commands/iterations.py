@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
-
-if TYPE_CHECKING:
-    import argparse
 
 SHOWN: Final = 100
 """Iterations printed unless ``--limit`` says otherwise; JSON and csv hold all."""

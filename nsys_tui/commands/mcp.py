@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsys_tui.errors import OK, UsageError
-
-if TYPE_CHECKING:
-    import argparse
 
 DESCRIPTION = (
     "Answers the questions of an agent (Model Context Protocol over stdio) by read-only tools."

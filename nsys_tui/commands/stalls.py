@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from nsys_tui import units
 from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import EmptyAnswerError, UsageError
-
-if TYPE_CHECKING:
-    import argparse
 
 SHOWN = 40
 """Rows of a table unless ``--limit`` says otherwise; JSON and csv hold all."""

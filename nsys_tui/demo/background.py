@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from nsys_tui.demo.events import Metric, Operation, Range, RankInfo, Sample, Switch, Trace
 from nsys_tui.demo.machine import Noise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 SAMPLE_NS: Final = 1_000_000
 METRIC_NS: Final = 500_000

@@ -7,13 +7,10 @@ analyses are checked against.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, Call, Operation, Range, Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 Interval = tuple[int, int]
 

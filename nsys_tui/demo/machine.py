@@ -7,9 +7,10 @@ all noise comes from one seeded sequence: the same arguments give the same repor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.demo.events import (
     GRAPH,
@@ -29,9 +30,6 @@ from nsys_tui.demo.events import (
     Sync,
     Trace,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LAUNCH_LATENCY: Final = 6_200
 BACK_TO_BACK: Final = 900

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from nsys_tui.demo.events import Collective, RankInfo, Trace
+from nsys_tui.demo.events import Collective, RankInfo, Trace
 
 HOST: Final = "demo-node"
 _COMMUNICATOR_ID: Final = 0x9E3779B97F4A7C15

@@ -15,17 +15,14 @@ Each problem is also measured in the events, so that the truth states what reall
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.demo.brute import Interval, RankView, category, length, minus, span
 from nsys_tui.demo.events import MEMCPY, Phase, Trace
 from nsys_tui.demo.kernels import SMALL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 DEFAULT_STEPS: Final = 10
 GAP_THRESHOLD: Final = 10_000

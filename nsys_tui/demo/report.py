@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.demo import background, nccl_log, problems, schema
 from nsys_tui.demo.events import Collective, Operation, Trace
@@ -14,11 +16,6 @@ from nsys_tui.demo.tiling import tiling_for
 from nsys_tui.demo.training import program
 from nsys_tui.demo.truth import truth
 from nsys_tui.demo.write import write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 WIRE_BYTES_PER_US: Final = 21_000
 COLLECTIVE_LATENCY: Final = 17_000

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from nsys_tui.demo import session
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Operation, RankInfo, Trace
 from nsys_tui.demo.tables import HW_VM, Row, Tables, global_tid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 GRAPH_ID, EXECUTABLE_ID = 1, 2
 _RUNNING: Final = 1

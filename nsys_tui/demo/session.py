@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.demo import schema
+from nsys_tui.demo.events import RankInfo
 from nsys_tui.demo.tables import HW_VM, Tables, global_tid
-
-if TYPE_CHECKING:
-    from nsys_tui.demo.events import RankInfo
 
 STARTED: Final = datetime(2026, 5, 4, 9, 0, 0, tzinfo=UTC)
 SYSTEM_CLOCK_NS: Final = 86_311_000_000_000

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nsys_tui.demo.events import KERNEL, Phase, Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _MARGIN_NS = 1_000_000
 

@@ -8,17 +8,14 @@ come from a data-loader thread.
 from __future__ import annotations
 
 import json
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from nsys_tui.demo import kernels as k
 from nsys_tui.demo import problems
 from nsys_tui.demo.events import Collective, Kernel, Operation, Phase, Range
 from nsys_tui.demo.machine import DTOD, DTOH, HTOD, PAGEABLE, Rank
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
 
 LAYERS: Final = 12
 TOKENS: Final = 8 * 1024

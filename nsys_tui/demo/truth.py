@@ -7,18 +7,15 @@ gap's cause follows the call of the operation that ends it.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from nsys_tui.demo import brute
 from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Operation, Phase, Trace
 from nsys_tui.demo.problems import GAP_THRESHOLD, planted_problems
+from nsys_tui.demo.tiling import Tiling
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nsys_tui.demo.tiling import Tiling
-
-    Parts = Sequence[tuple[int, Sequence[Operation]]]
+Parts: TypeAlias = Sequence[tuple[int, Sequence[Operation]]]
 
 
 def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:

@@ -9,21 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.demo import schema
 from nsys_tui.demo.enums import ENUM_COLUMNS, enum_tables
 from nsys_tui.demo.events import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from nsys_tui.demo.rows import Rows
-    from nsys_tui.demo.schema import Table
-    from nsys_tui.demo.tables import Row
-    from nsys_tui.demo.tiling import Tiling
+from nsys_tui.demo.rows import Rows
+from nsys_tui.demo.schema import Table
+from nsys_tui.demo.tables import Row
+from nsys_tui.demo.tiling import Tiling
 
 _TIMES: Final = {"start", "end", "timestamp", "rawTimestamp"}
 _COUNTED: Final = {"correlationId", "gridId"}

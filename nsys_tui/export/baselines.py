@@ -13,20 +13,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.identity import digest
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.analysis.compare.side import Side
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 VERSION: Final = 1

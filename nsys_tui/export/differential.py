@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from nsys_tui.analysis.compare.stacks import DifferentialStacks
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.units import format_count, format_difference, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.analysis.compare.stacks import DifferentialStacks
 
 LESS: Final = 215
 """Hue of frames that take less time: blue, since green and red look alike to too many."""

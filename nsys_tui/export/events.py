@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import (
     EVERYTHING,
@@ -20,15 +22,9 @@ from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.model.target import pid_of, tid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.report import Report
 
 Labels: TypeAlias = "Sequence[str] | NDArray[Any]"
 

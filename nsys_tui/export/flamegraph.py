@@ -7,15 +7,13 @@ import zlib
 from collections.abc import Callable
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.model.events import Int64
 from nsys_tui.model.tree import MOST_FRAMES, WeightedTree
 from nsys_tui.units import format_count, plural
-
-if TYPE_CHECKING:
-    from nsys_tui.model.events import Int64
 
 Paint: TypeAlias = Callable[[int], tuple[str, str]]
 """CSS colour of a node (trusted), and what its tooltip says besides."""

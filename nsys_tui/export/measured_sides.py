@@ -9,15 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.compare.measure import Plan, measure
+from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
 from nsys_tui.reader.recovery import has_log
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.side import Side
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,20 @@ slices on a track, so an event that crosses another goes to a track of its own b
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import ThreadEvents
-    from nsys_tui.model.report import Report
 
 _GPU_PIDS: Final = 1 << 24
 """Tracks of GPU n stand under this plus n: no process has such an id."""

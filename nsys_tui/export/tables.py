@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Table, Unit, Values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 _ROW_GROUP: Final = 1 << 20
 _EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: "B/s"}

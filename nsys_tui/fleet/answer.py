@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -28,10 +29,6 @@ from nsys_tui.model.table import (
     records,
 )
 from nsys_tui.units import format_duration, format_share, named_ranks, out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 APART: Final = 0.02
 """Part of the usual step from which a rank is slower: below it are ordinary differences."""

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import Float64
+from nsys_tui.fleet.collectives import Group
 from nsys_tui.fleet.times import SessionClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.aggregate import Float64
-    from nsys_tui.fleet.collectives import Group
 
 CLOSE_NS: Final = 20_000
 """A residual up to this is never too large: kernels of one collective end so far apart anyway."""

@@ -12,10 +12,11 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pydoc import locate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.fleet.engine import PULSE, Done, Engine, Result, default_workers, here, local_pool
@@ -23,10 +24,6 @@ from nsys_tui.fleet.files import find_reports
 from nsys_tui.fleet.fleet import listed
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, Options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 PATIENCE: Final = 2.0
 """Seconds that a scheduler may take to answer."""

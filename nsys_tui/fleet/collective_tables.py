@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.fleet.collectives import CAUSES, Group, blame
+from nsys_tui.fleet.fleet import Fleet, Member
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -19,13 +22,6 @@ from nsys_tui.fleet.table_parts import (
 )
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import format_duration, named_ranks, ranks_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.fleet.fleet import Fleet, Member
 
 
 def purpose(group: Group, members: Sequence[Member]) -> str:

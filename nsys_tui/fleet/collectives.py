@@ -6,23 +6,19 @@ in their kernels until then: how long because of whom, and why that one was late
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.aggregate import Float64
+from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.summary_parts import PARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.aggregate import Float64
-    from nsys_tui.fleet.summary import Collectives
-    from nsys_tui.fleet.times import SessionClock
-    from nsys_tui.model.events import Int64
+from nsys_tui.fleet.times import SessionClock
+from nsys_tui.model.events import Int64
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from nsys_tui.fleet.ranks import NUMBER
 from nsys_tui.fleet.summary import Failure, ReportSummary
 from nsys_tui.paths import told_apart
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    Reports = Sequence[tuple[str, ReportSummary]]
+Reports: TypeAlias = Sequence[tuple[str, ReportSummary]]
 
 
 def left_out(reports: Reports, given: Collection[str] = ()) -> list[Failure]:

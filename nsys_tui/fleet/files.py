@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SUFFIXES: Final = (".nsys-rep", ".qdrep", ".sqlite")
 """What is a report, the original before its export: which of both is read is the reader's choice

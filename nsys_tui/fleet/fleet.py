@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.fleet.collectives import Matched, match
 from nsys_tui.fleet.summary import (
     MAPPED,
@@ -21,13 +23,8 @@ from nsys_tui.fleet.summary import (
 )
 from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.times import Grid, SessionClock, grid_over, rebinned
+from nsys_tui.model.events import Int64
 from nsys_tui.units import format_duration, named_ranks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from nsys_tui.analysis.aggregate import Float64
-    from nsys_tui.model.events import Int64
 
 DEFAULT_BINS: Final = 500
 """Bins of a heat map at most; at least half as many."""

@@ -6,19 +6,15 @@ several they come from a histogram whose bins are at most 1/64 of their value wi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.aggregate import Aggregate, Float64, Int64
 from nsys_tui.fleet.stored_columns import Stored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.aggregate import Aggregate, Float64, Int64
 
 _FINE: Final = 6
 """Bits that tell apart the bins of an octave."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.name_stats import NameStats, merge
 from nsys_tui.fleet.summary import OF_GPU
 from nsys_tui.fleet.table_parts import Columns, count_column, made, share_column, time_column
 from nsys_tui.model.table import Column, Table, Unit, Values
-
-if TYPE_CHECKING:
-    from nsys_tui.fleet.fleet import Fleet
 
 
 def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.identity import Identity, nccl_ranks
 from nsys_tui.errors import UsageError
+from nsys_tui.model.report import Report
 from nsys_tui.units import named_ranks, ranks_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nsys_tui.model.report import Report
-
 
 Evidence = tuple[tuple[int, str], ...]
 """Ranks that a process may have, the surest first, each with what says so."""

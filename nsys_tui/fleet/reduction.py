@@ -9,9 +9,10 @@ of ranks that are hosts are left alone, and sets across hosts are communicators.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -33,10 +34,6 @@ from nsys_tui.fleet.ranks import (
 from nsys_tui.fleet.summary import Collectives, Failure, Options, ProcessSummary, ReportSummary
 from nsys_tui.fleet.times import SessionClock
 from nsys_tui.units import format_duration, named_ranks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _SHOWN: Final = 4
 """Reports left out that are named in notes."""

@@ -7,13 +7,11 @@ import importlib
 import logging
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.cluster import Cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 JOBS: Final = 4
 """Workers where nobody says how many."""

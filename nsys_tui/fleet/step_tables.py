@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.steps import FleetSteps, fleet_steps
 from nsys_tui.fleet.table_parts import (
     Ask,
@@ -17,13 +18,8 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
+from nsys_tui.model.events import Int64
 from nsys_tui.model.table import Column, Table, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.events import Int64
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.aggregate import Float64
+from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.summary import STEP_FIGURES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.aggregate import Float64
-    from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.events import Bool
+from nsys_tui.model.events import Bool
 
 
 @dataclass(frozen=True, eq=False)

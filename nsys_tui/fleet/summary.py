@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -18,11 +19,7 @@ from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.stored_columns import Stored
 from nsys_tui.fleet.times import Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.model.events import Bool, Int32, Int64
+from nsys_tui.model.events import Bool, Int32, Int64
 
 VERSION: Final = 8
 """Raised whenever the meaning of a stored summary changes."""

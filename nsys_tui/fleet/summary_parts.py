@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import Coverage, Covered
@@ -15,23 +17,16 @@ from nsys_tui.analysis.memory import device_memory
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.fleet.name_stats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
+from nsys_tui.fleet.times import Grid
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.collective_sizes import payload_fields
+from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.fleet.times import Grid
-    from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
-
 
 _POINT_TO_POINT: Final = re.compile(r"(?i)send|recv")
 _NCCL_CALL: Final = re.compile(r"^(p?nccl)[A-Z]")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.fleet.collective_tables import calls_table, collectives_table, stragglers_table
+from nsys_tui.fleet.fleet import Fleet, Member
 from nsys_tui.fleet.name_tables import names_table
 from nsys_tui.fleet.step_tables import (
     pace_ranks_table,
@@ -28,11 +30,6 @@ from nsys_tui.fleet.table_parts import (
 )
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.fleet.fleet import Fleet, Member
 
 
 def reports_table(fleet: Fleet, ask: Ask) -> Table:

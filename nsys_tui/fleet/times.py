@@ -8,12 +8,11 @@ a report depends on no other, and may be kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from nsys_tui.model.events import Int64
+from nsys_tui.model.events import Int64
 
 
 class SessionClock(NamedTuple):

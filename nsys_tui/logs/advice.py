@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.logs.line_prefixes import NO_TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.logs.result import LogResult, Window
-    from nsys_tui.logs.trainers import StepLine
+from nsys_tui.logs.result import LogResult, Window
+from nsys_tui.logs.trainers import StepLine
 
 SUBSYSTEMS: Final = "INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV"
 DEBUG_TIME: Final = (

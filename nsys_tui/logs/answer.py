@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from fractions import Fraction
+from typing import Any, Final
 
 from nsys_tui.logs.advice import Advice, advise
+from nsys_tui.logs.calls import Calls
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.grammar import opcount_text
@@ -13,7 +16,7 @@ from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STAT
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.plugins import measured_rows
 from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
-from nsys_tui.logs.result import LogFile, TuningRow, job_ranks
+from nsys_tui.logs.result import LogFile, LogResult, TuningRow, job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
     file_path,
@@ -53,13 +56,6 @@ from nsys_tui.model.table import (
     record,
     records,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from fractions import Fraction
-
-    from nsys_tui.logs.calls import Calls
-from nsys_tui.logs.result import LogResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nsys_tui.logs.calls import Block
 from nsys_tui.logs.coll_bodies import Codes
 from nsys_tui.logs.grammar import OPERATIONS, datatype_name, element_bytes, reduction_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _COLLECTIVE: Final = re.compile(
     rb"(\d{1,18}),(\d{1,9}),(\d{1,9}),(-?\d{1,9}),((?:0x)?[0-9a-f]+|\(nil\)),"

@@ -7,16 +7,14 @@ and time, so that a figure which was computed otherwise shows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import number
 from nsys_tui.model.collective_sizes import wire_factor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
 _NEAR: Final = Fraction(1, 50)

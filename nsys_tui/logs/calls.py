@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import islice
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.grammar import DATATYPES, POINT_TO_POINT, datatype_name, reduction_name
 from nsys_tui.model.groups import by_code, factorise, factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
 
 NO_STEP: Final = -1
 UNKNOWN_BYTES: Final = -1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import KindBook
 from nsys_tui.logs.grammar import (
@@ -17,13 +19,7 @@ from nsys_tui.logs.grammar import (
     RCCL_SUFFIX,
     TAIL,
 )
-
-if TYPE_CHECKING:
-    import re
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.line_prefixes import Head, Heads
+from nsys_tui.logs.line_prefixes import Head, Heads
 
 UNKNOWN: Final = -1
 _NO_TAIL: Final = (b"0", b"0", b"0", b"0", b"(nil)", None, b"(nil)")

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import CallLog, KindBook
+from nsys_tui.logs.line_prefixes import Process
+from nsys_tui.logs.messages import CommEvent, Timing
 from nsys_tui.logs.participants import Communicator, Gpu, Group
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.line_prefixes import Process
-    from nsys_tui.logs.messages import CommEvent, Timing
 
 Key = tuple[int, str]
 """(process, pointer)."""

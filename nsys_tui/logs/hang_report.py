@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from nsys_tui.logs.calls import Calls
 from nsys_tui.logs.grammar import datatype_name, reduction_name
-
-if TYPE_CHECKING:
-    from nsys_tui.logs.calls import Calls
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.hang_report import Member, Progress
 from nsys_tui.logs.peers import MOST_CALLS
+from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.sections import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit
 from nsys_tui.units import named_ranks, ranks_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nsys_tui.logs.hang_report import Member, Progress
-    from nsys_tui.logs.result import LogResult
 
 
 def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:

@@ -7,9 +7,11 @@ place. A call that was logged was issued; whether it ended no log tells.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import (
     CallLog,
@@ -25,16 +27,10 @@ from nsys_tui.logs.calls import (
 )
 from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
+from nsys_tui.logs.participants import Group
 from nsys_tui.logs.peer_findings import find_peer_faults
+from nsys_tui.logs.result import LogResult
 from nsys_tui.model.groups import factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.participants import Group
-    from nsys_tui.logs.result import LogResult
 
 MOST_MISMATCHES: Final = 1000
 _AT_ONCE: Final = 1 << 17

@@ -11,15 +11,12 @@ import calendar
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, ONLY_A_TIME, RANK_LABELS, STAMP, UNDATED
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 NO_TIME: Final = -(2**63)
 NO_PROCESS: Final = -1

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from fractions import Fraction
+from typing import Final
 
 from nsys_tui.logs.trainers import number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from fractions import Fraction
-
 
 _LINE: Final = re.compile(rb"\[\d+\.\d+\] MPI_(\w+): ?([^\[\n]*)")
 _ANY: Final = re.compile(rb"\bMPI_[A-Z][a-z_]+:")

@@ -7,9 +7,10 @@ over whole.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.logs import (
     benchmark_tables,
@@ -28,13 +29,8 @@ from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
 from nsys_tui.logs.pytorch import Dump, WatchdogLines
 from nsys_tui.logs.servers import ServerLines
+from nsys_tui.logs.trainer_table import Trainer
 from nsys_tui.logs.trainers import MODEL_WORDS, RunTotal, StepLine, TrainerLines, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.logs.trainer_table import Trainer
-
 
 _WORDS: Final = tuple(
     dict.fromkeys(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
+from nsys_tui.logs.benchmark_tables import Point, Series
 from nsys_tui.logs.figures import decimals
 from nsys_tui.logs.plugins import ENQUEUE, measured_rows
 from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
-from nsys_tui.logs.sections import Section, count, file_path, known, shown, text
+from nsys_tui.logs.sections import LogAnswer, Section, count, file_path, known, shown, text
 from nsys_tui.model.table import Column, Unit, column, data, records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
-
-    from nsys_tui.logs.benchmark_tables import Point, Series
-from nsys_tui.logs.sections import LogAnswer
 
 
 def _plain(value: Fraction | None, digits: int = 2) -> str | None:

@@ -7,12 +7,14 @@ hosts are one, which communicator and rank a pointer means, which step a call be
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
@@ -28,14 +30,8 @@ from nsys_tui.logs.result import KernelRow, LogFile, LogResult, TuningRow, Windo
 from nsys_tui.logs.scan import KIND, Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology
+from nsys_tui.logs.trainer_table import Trainer
 from nsys_tui.logs.trainers import StepLine, main_format
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.trainer_table import Trainer
 
 
 def read_logs(

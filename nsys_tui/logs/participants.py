@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
 from nsys_tui.model.groups import factorise, factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
+from nsys_tui.logs.participants import Group
 from nsys_tui.logs.peers import Odd, Peers
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from nsys_tui.logs.participants import Group
-    from nsys_tui.logs.result import LogResult
+from nsys_tui.logs.result import LogResult
 
 
 def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:

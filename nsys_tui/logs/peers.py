@@ -8,20 +8,16 @@ what waits for that rank is a consequence and no finding of its own.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from numpy.typing import NDArray
-
 
 Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.int32]]"
 """Rows of the calls by (from, to)."""

@@ -7,16 +7,14 @@ the time in which the host enqueued it, which is no duration of the collective: 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.logs.figures import Spread, spread_of
 from nsys_tui.logs.grammar import DATATYPES
 from nsys_tui.model.collective_sizes import wire_factor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WORDS: Final = (b'"coll_perf"', b'"cat"')
 ENQUEUE: Final = "host enqueue"

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.logs.grammar import FRONT, RANK_LABELS
 from nsys_tui.units import named_ranks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _TIMEOUT: Final = re.compile(
     r"(?:\[PG (?P<group>[^\]]*?) Rank \d+\] )?\[Rank (?P<rank>\d{1,7})\] Watchdog caught "

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
 from nsys_tui.logs.calls import Calls, reaches
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.result import LogResult
+from nsys_tui.logs.result import LogResult
 
 _LARGEST: Final = 2**40
 """opCounts above are torn lines."""

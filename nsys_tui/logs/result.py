@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.logs.api import ApiLog
+from nsys_tui.logs.benchmark_tables import Series
+from nsys_tui.logs.calls import CallLog, Calls
+from nsys_tui.logs.messages import Timing
+from nsys_tui.logs.mpi import MpiLog, MpipReport
 from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess, purposes
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.api import ApiLog
-    from nsys_tui.logs.benchmark_tables import Series
-    from nsys_tui.logs.calls import CallLog, Calls
-    from nsys_tui.logs.messages import Timing
-    from nsys_tui.logs.mpi import MpiLog, MpipReport
-    from nsys_tui.logs.plugins import Measured
-    from nsys_tui.logs.pytorch import Dump, Timeout
-    from nsys_tui.logs.servers import ServerLine
-    from nsys_tui.logs.topology import Topology
-    from nsys_tui.logs.trainers import RunTotal, StepLine
+from nsys_tui.logs.plugins import Measured
+from nsys_tui.logs.pytorch import Dump, Timeout
+from nsys_tui.logs.servers import ServerLine
+from nsys_tui.logs.topology import Topology
+from nsys_tui.logs.trainers import RunTotal, StepLine
 
 
 @dataclass(frozen=True)

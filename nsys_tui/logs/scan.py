@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.api import ApiLines
 from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
@@ -16,13 +18,7 @@ from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.other_lines import OtherLines
 from nsys_tui.logs.textfile import blocks
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.logs.trainer_table import Trainer
+from nsys_tui.logs.trainer_table import Trainer
 
 KIND: Final = (
     *("file", "process", "pointer", "op", "datatype", "reduction", "root", "nranks", "thread"),

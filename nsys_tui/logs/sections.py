@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from nsys_tui.logs.calls import Calls
 from nsys_tui.logs.figures import known as known_value
+from nsys_tui.logs.hang_report import HangReport
+from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.statistics import DEFAULT_BOUNDS
 from nsys_tui.model.table import Column, Read, Table, Unit, column, data
-
-if TYPE_CHECKING:
-    from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.hang_report import HangReport
-    from nsys_tui.logs.result import LogResult
 
 
 @dataclass(frozen=True, eq=False)

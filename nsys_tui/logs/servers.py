@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from fractions import Fraction
+from typing import Final
 
 from nsys_tui.logs.figures import Spread, spread_of
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import RunTotal, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
 
 _FORMATS: Final = (
     (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.participants import Communicator
 from nsys_tui.logs.result import LogResult, job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
@@ -31,11 +33,6 @@ from nsys_tui.logs.statistics import (
     traffic,
 )
 from nsys_tui.model.table import Column, Unit, column, columns, data
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.logs.participants import Communicator
 
 
 def _rounded(value: Fraction | None) -> int | None:

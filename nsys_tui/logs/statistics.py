@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs.calls import UNKNOWN_BYTES, CallLog, Calls, rows_by
@@ -20,12 +22,6 @@ from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
 from nsys_tui.model.groups import factorise
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 
 DEFAULT_BOUNDS: Final = (1 << 16, 1 << 20, 1 << 24)
 """64 KiB, 1 MiB and 16 MiB: the AWK kit's buckets; a bound belongs to the bucket above it."""

@@ -7,22 +7,18 @@ held the collectives of the *next* step; ``legacy`` does the same, for parity.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from fractions import Fraction
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import NO_STEP
 from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
 from nsys_tui.logs.result import LogResult, Window
 from nsys_tui.logs.trainers import UNKNOWN, StepLine, distinct
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
 
 LEGACY_STEPS: Final = (45, 50)
 """The kit's window: 44 < state <= 50."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from nsys_tui.logs.figures import known as known_value
+from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.sections import (
     LogAnswer,
     Section,
@@ -18,13 +20,8 @@ from nsys_tui.logs.sections import (
     text,
     whole_numbers,
 )
+from nsys_tui.logs.topology import GroupTopology
 from nsys_tui.model.table import Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.topology import GroupTopology
 
 COMMUNICATORS: Final = (
     text("comm", "Communicator", "pointer"),

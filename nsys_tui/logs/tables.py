@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.logs import (
     hang_tables,
@@ -16,12 +17,8 @@ from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.steps import Average, all_averages, average_range, epoch_averages
+from nsys_tui.logs.trainers import RunTotal
 from nsys_tui.model.table import Unit, column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.logs.trainers import RunTotal
 
 KERNELS: Final = (
     column("kernel", "Kernel"),

@@ -13,16 +13,13 @@ import stat
 import subprocess
 import sys
 import zlib
-from typing import IO, TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Final, cast
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs.grammar import ANSI
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from io import BufferedReader
-    from pathlib import Path
-
 
 BLOCK_BYTES: Final = 8 << 20
 LONGEST_LINE: Final = 4 << 20

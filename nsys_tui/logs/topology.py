@@ -7,17 +7,13 @@ one whose START (or rank line) came before, else the one whose COMPLETE comes af
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.messages import CommEvent, GraphLine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nsys_tui.logs.communicators import CommunicatorTable
-    from nsys_tui.logs.participants import Communicator
-
+from nsys_tui.logs.participants import Communicator
 
 _OLD_SHARED_MEMORY: Final = "direct shared memory"
 """As NCCL up to 2.10 printed it."""

@@ -7,15 +7,12 @@ rule) is ``trainers``'s business; one more trainer needs a row here and nothing 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.patterns import time_limit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 A100_PEAK_TFLOPS: Final = 312
 """nanoGPT's model FLOPs utilisation is against this, the bf16 peak of an A100, on every GPU."""

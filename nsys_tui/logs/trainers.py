@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
 from nsys_tui.logs.trainer_table import A100_PEAK_TFLOPS, TOTAL_WORDS, TOTALS, TRAINERS, Trainer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 UNKNOWN: Final = -1
 

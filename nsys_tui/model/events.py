@@ -8,9 +8,10 @@ session start and may be negative.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,8 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import Codes, factorise_rows
 from nsys_tui.model.kernel_names import short_name, short_names
 from nsys_tui.model.kinds import MPI
+from nsys_tui.model.target import Device, Stream
 from nsys_tui.names import ACROSS, NameStyle, kernel_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nsys_tui.model.target import Device, Stream
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]

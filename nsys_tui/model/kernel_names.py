@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of
 from nsys_tui.names import last_component
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 LONGEST: Final = 20_000
 """Characters up to which a name is taken apart; a longer one keeps its plain name."""

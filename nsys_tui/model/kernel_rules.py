@@ -8,13 +8,11 @@ carries. Names are untrusted; all work is linear in their length.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from nsys_tui.names import last_component, normalise_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 TYPES: Final = {
     "float": "f32",

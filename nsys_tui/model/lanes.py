@@ -10,19 +10,16 @@ together, and their lanes are slices of common arrays.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model import intervals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nsys_tui.model.intervals import Int64
+from nsys_tui.model.intervals import Int64
 
 Codes: TypeAlias = npt.NDArray[np.integer]
 Positions: TypeAlias = npt.NDArray[np.intp]

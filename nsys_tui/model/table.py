@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The values of one column."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.model.events import Int32, Int64
 from nsys_tui.model.groups import by_code, factorise, sums
 from nsys_tui.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int32, Int64
 
 ROOT = 0
 MOST_FRAMES: Final = 500

@@ -6,14 +6,18 @@ everything else is refused with a reason, and ``columns.py`` then reads through 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.reader.cells import (
     INTERIOR,
     LEAF,
+    Bytes,
+    Longs,
     PagesDamagedError,
     PagesRefusedError,
     cell_positions,
@@ -25,13 +29,6 @@ from nsys_tui.reader.records import Records
 from nsys_tui.reader.resolved import affinity
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import TextSpans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.reader.cells import Bytes, Longs
 
 CHUNK_BYTES: Final = 2 << 20
 """Pages decoded at a time: about 10 ms, so that a UI in another thread stays responsive."""

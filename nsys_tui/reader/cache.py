@@ -17,21 +17,18 @@ import sys
 import tempfile
 import weakref
 import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import platformdirs
+from numpy.typing import NDArray
 
 from nsys_tui.reader.filecheck import hash_of_ends
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    Arrays = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 READER_VERSION: Final = 15
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""

@@ -7,15 +7,13 @@ the cells hold, is no business of this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Longs = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+Longs: TypeAlias = NDArray[np.int64]
 
 INTERIOR: Final = 5
 LEAF: Final = 13

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.notes import Note
 from nsys_tui.model.progress import Progress, silent
@@ -22,11 +24,6 @@ from nsys_tui.reader.cells import PagesDamagedError, PagesRefusedError
 from nsys_tui.reader.raw_columns import KINDS, Collector, RawColumns, note_strange, whole_rows
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import Interner, TextSpans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 

@@ -7,24 +7,21 @@ out, and what reads a column here knows that it is not there.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows
+from nsys_tui.model.progress import Progress
 from nsys_tui.reader import columns as stored
 from nsys_tui.reader.columns import read_text
+from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import declared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.raw_columns import RawColumns
-    from nsys_tui.reader.sqlite import Database
+from nsys_tui.reader.sqlite import Database
 
 
 def read_columns(

@@ -10,15 +10,13 @@ import hashlib
 import os
 import stat
 import struct
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.errors import UnreadableReportError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
 HEADER_SIZE: Final = 100

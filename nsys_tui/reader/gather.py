@@ -6,21 +6,18 @@ a third of the time of converting whole columns (5 M kernels, 2 cores).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.model.progress import Progress
 from nsys_tui.reader.encode import Int32, Int64, in_start_order, iter_columns
 from nsys_tui.reader.raw_columns import RawColumns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.sqlite import Database
+from nsys_tui.reader.sqlite import Database
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

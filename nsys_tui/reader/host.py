@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.events import (
     ApiCalls,
@@ -18,6 +19,7 @@ from nsys_tui.model.events import (
     Syncs,
 )
 from nsys_tui.model.kinds import MPI, OPENACC, Kind
+from nsys_tui.model.progress import Progress
 from nsys_tui.reader.encode import (
     Strings,
     codes,
@@ -29,15 +31,10 @@ from nsys_tui.reader.encode import (
     read_columns,
 )
 from nsys_tui.reader.gather import Arrays, Codebook, Tuples, gather, merge
+from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import TABLES
+from nsys_tui.reader.sqlite import Database
 from nsys_tui.reader.target import Devices
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.raw_columns import RawColumns
-    from nsys_tui.reader.sqlite import Database
 
 _NO_STREAM: Final = 4294967295
 """How the export writes "the whole context" in SYNCHRONIZATION.streamId."""

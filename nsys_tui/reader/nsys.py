@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.errors import NsysMissingError, UnreadableReportError, UsageError
 from nsys_tui.model.progress import Progress, silent
@@ -37,9 +38,6 @@ from nsys_tui.reader.filecheck import (
 from nsys_tui.reader.find_nsys import all_nsys
 from nsys_tui.reader.schema import METADATA_TABLES
 from nsys_tui.reader.sqlite import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _INPUT_KEYS: Final = ("EXPORT_PARAM_INPUT_FILE", "EXPORT_INPUT_FILE")
 _NS: Final = 1_000_000_000

@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 import struct
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
+from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.reader.encode import (
     Strings,
@@ -30,13 +33,6 @@ from nsys_tui.reader.encode import (
     read_text_column,
 )
 from nsys_tui.reader.sqlite import Database, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.progress import Progress
 
 _TABLE: Final = "NVTX_EVENTS"
 _SCHEMAS: Final = "NVTX_PAYLOAD_SCHEMAS"

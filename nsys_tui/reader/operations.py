@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
+from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
 from nsys_tui.reader.encode import (
     NO_ID,
@@ -32,17 +35,10 @@ from nsys_tui.reader.gather import (
     gather,
     merge,
 )
+from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import COPY_KINDS
+from nsys_tui.reader.sqlite import Database
 from nsys_tui.reader.target import Devices, read_stream_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.raw_columns import RawColumns
-    from nsys_tui.reader.sqlite import Database
 
 TABLES: Final = {
     OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",

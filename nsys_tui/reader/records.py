@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.reader.cells import (
     LEAF,
     SMALLEST_CELL,
+    Bytes,
+    Longs,
     PagesDamagedError,
     PagesRefusedError,
     cell_positions,
@@ -25,11 +28,6 @@ from nsys_tui.reader.cells import (
     windows,
 )
 from nsys_tui.reader.texts import distinct_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.reader.cells import Bytes, Longs
 
 _INTEGER_SIZES: Final = np.array((0, 1, 2, 3, 4, 6, 8, 8, 0, 0), np.int64)
 """Bytes of a value by its serial type."""

@@ -13,13 +13,11 @@ import struct
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.names import visible
 from nsys_tui.reader.filecheck import WAL_MODE, Header, unreadable
-
-if TYPE_CHECKING:
-    from nsys_tui.errors import UnreadableReportError
 
 _JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
 _WAL_HEADER_SIZE: Final = 32

@@ -5,11 +5,13 @@ Resolved once when a file is opened; everything that reads it asks here for name
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
 from nsys_tui.reader.schema import (
     NEWEST,
@@ -21,11 +23,6 @@ from nsys_tui.reader.schema import (
     is_known,
     version,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from nsys_tui.model.kinds import Kind
 
 _MOST_NAMED: Final = 8
 """Unknown tables and columns that a note lists by name."""

@@ -23,14 +23,12 @@ Which option records what stands in ``model.capabilities``. Nothing here reads a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 Version = tuple[int, ...]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
@@ -30,14 +33,18 @@ from nsys_tui.model.events import (
     Samples,
     Syncs,
 )
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
+from nsys_tui.model.progress import Progress
 from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
+from nsys_tui.reader.cache import Sidecar
 from nsys_tui.reader.encode import Int64, Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
+from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import Column, declared
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import (
@@ -47,17 +54,6 @@ from nsys_tui.reader.target import (
     read_ranks,
     read_thread_names,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.kinds import Kind
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.reader.cache import Sidecar
-    from nsys_tui.reader.raw_columns import RawColumns
 
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")

@@ -13,9 +13,10 @@ import sqlite3
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
@@ -36,10 +37,6 @@ from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.recovery import left_over, recovered_copy
 from nsys_tui.reader.resolved import Export, Resolved, as_declared, decoded, resolve
 from nsys_tui.reader.schema import METADATA_TABLES, Column, declared, is_nsys_export
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 _SETTINGS = (
     "PRAGMA trusted_schema = OFF",

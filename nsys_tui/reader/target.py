@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.model.notes import Note
 from nsys_tui.model.target import (
@@ -15,10 +15,8 @@ from nsys_tui.model.target import (
     Metadata,
     pid_of,
 )
+from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.sqlite import Database, quoted
-
-if TYPE_CHECKING:
-    from nsys_tui.reader.encode import Strings
 
 _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
 _DRIVER_DIGITS: Final = 5

@@ -8,8 +8,9 @@ temporary tables, which are filled when a query first asks for such a column.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, is_communication
@@ -20,9 +21,6 @@ from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.schema import COPY_KINDS, STRINGS
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import Devices, read_process_names, read_ranks, read_thread_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 @dataclass(frozen=True)

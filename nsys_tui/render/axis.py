@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from nsys_tui.model.lanes import Lane
 from nsys_tui.names import cell_len
 from nsys_tui.render.cells import KEY, Emphasis, Ink, Row, style
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.viewport import Viewport
-
-if TYPE_CHECKING:
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.glyphs import Glyphs
 
 TimeText: TypeAlias = Callable[[int, int], str]
 """Writes a moment as finely as a step in ns needs, unit last after a space: ``2.100 s``."""

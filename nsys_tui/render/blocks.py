@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model.intervals import Int64, in_stretches, stretched
-
-if TYPE_CHECKING:
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.viewport import Viewport
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.viewport import Viewport
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 Mask: TypeAlias = npt.NDArray[np.bool_]

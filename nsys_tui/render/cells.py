@@ -7,17 +7,15 @@ a screen needs one prebuilt style per code and one segment per run of equal code
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.names import char_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Styles: TypeAlias = npt.NDArray[np.uint32]
 

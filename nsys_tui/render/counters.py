@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.intervals import Int64
+from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import MUTED, Ink, Row, style
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.viewport import Viewport
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.model.intervals import Int64
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.glyphs import Glyphs
 
 _ASCII_STEPS = " .:-=+*%#"
 _BRAILLE = 0x2800

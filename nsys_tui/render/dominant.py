@@ -8,17 +8,13 @@ there, an even sample of the events stands in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_tui.model import intervals
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from nsys_tui.model.intervals import Int64, Intervals
-    from nsys_tui.model.lanes import Codes, Lane
+from nsys_tui.model.intervals import Int64, Intervals
+from nsys_tui.model.lanes import Codes, Lane
 
 ON_THE_FLY = 8192
 """Visible events of a lane up to which layers are made for one drawing (about 1 ms)."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.render.cells import Cells, Ink, Row, style
-
-if TYPE_CHECKING:
-    from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.render.glyphs import Glyphs
 
 NOTABLE: Final = 0.1
 """A rank is told from its neighbours from this share of a full cell on."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.intervals import Int64
+from nsys_tui.model.tree import Trie
 from nsys_tui.names import fit, visible
 from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, slot_ink, split_cells, style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.model.intervals import Int64
-    from nsys_tui.model.tree import Trie
-    from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.render.glyphs import Glyphs
 
 LABELLED = 3
 RUN = 4

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from nsys_tui.names import fit, pad, visible
-
-if TYPE_CHECKING:
-    from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.render.glyphs import Glyphs
 
 
 class Fold(Enum):

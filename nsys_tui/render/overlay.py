@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.blocks import Blocks
 from nsys_tui.render.cells import KEY, Emphasis, Ink, Row, style
-
-if TYPE_CHECKING:
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.blocks import Blocks
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.render.viewport import Viewport
+from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.render.viewport import Viewport
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import Emphasis, Ink, Row
 from nsys_tui.render.dominant import dominant
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.overlay import NOTHING, Overlay
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.render.raster import LaneView
-    from nsys_tui.render.viewport import Viewport
+from nsys_tui.render.raster import LaneView
+from nsys_tui.render.viewport import Viewport
 
 
 def draw_pair(

@@ -10,18 +10,16 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.errors import ConfigError
 from nsys_tui.model.categories import Category
+from nsys_tui.model.intervals import Int64
 from nsys_tui.render.cells import OWN_INKS, SLOTS, Emphasis, Ink, parts
 from nsys_tui.render.colour import is_hex, luminance, mix, own_colour, readable_on
-
-if TYPE_CHECKING:
-    from nsys_tui.model.intervals import Int64
 
 
 def slot_inks(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:

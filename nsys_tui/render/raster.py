@@ -11,24 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_tui.model.categories import Category
+from nsys_tui.model.intervals import Int64
+from nsys_tui.model.lanes import Codes, Lane
 from nsys_tui.names import fit, visible
 from nsys_tui.render.blocks import Blocks, Indices, find_blocks
 from nsys_tui.render.cells import Emphasis, Ink, Row, split_cells
 from nsys_tui.render.dominant import Layers, codes_of, dominant
 from nsys_tui.render.glyphs import FILLS, HOST, LETTERS, Glyphs
 from nsys_tui.render.overlay import NOTHING, Overlay, draw_overlay
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from nsys_tui.model.intervals import Int64
-    from nsys_tui.model.lanes import Codes, Lane
-    from nsys_tui.render.viewport import Viewport
+from nsys_tui.render.viewport import Viewport
 
 Label: TypeAlias = Callable[[int], str]
 """Text of an event by its row in the owner's event set."""

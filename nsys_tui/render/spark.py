@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.intervals import Int64
 from nsys_tui.render.cells import STALL, Cells, Emphasis, Ink, Row, style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from nsys_tui.model.intervals import Int64
-    from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.render.glyphs import Glyphs
 
 Numbers: TypeAlias = npt.NDArray[np.integer] | npt.NDArray[np.floating]
 

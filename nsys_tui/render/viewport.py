@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from nsys_tui.model.intervals import Int64
 from nsys_tui.model.lanes import cell_edges
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from nsys_tui.model.intervals import Int64
 
 
 class Viewport:

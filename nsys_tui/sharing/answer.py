@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui import __version__, units
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
@@ -12,6 +13,7 @@ from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import OverviewAnswer
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import NotLookedAt, Part, not_looked_at, parts, verdict
 from nsys_tui.analysis.stacks.folding import Stacks, StackSource, gpu_stacks
@@ -19,17 +21,12 @@ from nsys_tui.analysis.stacks.sources import host_stacks, sources
 from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stats.query import Query
 from nsys_tui.analysis.stats.reports import run_report
+from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import FACTS, Table, table_of
 from nsys_tui.redaction import redacted, redacted_command
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.report import Report
 
 _STATISTICS: Final = {
     "Kernels": "cuda_gpu_kern_sum",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.table import Column, Table, Unit, column, table_of
 from nsys_tui.names import visible
 from nsys_tui.redaction import redacted
@@ -14,11 +16,6 @@ from nsys_tui.sharing.sections import BOUND, UNSEEN
 from nsys_tui.sharing.words import command_of
 from nsys_tui.text.sections import readable
 from nsys_tui.text.tables import render
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nsys_tui.analysis.rules.finding import Finding
 
 ROWS: Final = 15
 """Rows of a table."""

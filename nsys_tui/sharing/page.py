@@ -9,25 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui import __version__
 from nsys_tui.analysis.stacks.folding import TITLES
 from nsys_tui.export.flamegraph import SCRIPT, flame_svg
+from nsys_tui.model.table import Table
 from nsys_tui.render.colour import readable_on
 from nsys_tui.render.palette import CATEGORY_KEYS, CHROME, load_theme, theme_files
+from nsys_tui.sharing.answer import Shared
 from nsys_tui.sharing.sections import Detail, body_of, entry_of
 from nsys_tui.sharing.tables import table_html
 from nsys_tui.sharing.words import text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from nsys_tui.model.table import Table
-    from nsys_tui.sharing.answer import Shared
 
 LARGEST: Final = 2_000_000
 """Bytes of a page at most."""

@@ -5,31 +5,27 @@ Colours are classes, which the page's style sheet fills in for light and dark.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.iterations.answer import IterationAnswer
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.model.lanes import Lane, cell_edges, split
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import tid_of
 from nsys_tui.names import NameStyle, both_ends, fit
 from nsys_tui.sharing.words import plain_text, text_of
 from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.iterations.answer import IterationAnswer
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import EventSet, ThreadEvents
-    from nsys_tui.model.report import Report
 
 WIDTH: Final = 960
 MARGIN: Final = 130

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from nsys_tui.analysis.links import finding_link
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.table import Column, Unit, column, table_of
 from nsys_tui.sharing.answer import Shared, captured
 from nsys_tui.sharing.pictures import evidence, step_chart
 from nsys_tui.sharing.tables import table_html
 from nsys_tui.sharing.words import command_of, text_of
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.analysis.rules.finding import Finding
 
 _PARTS: Final = {
     "findings": "Findings",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.sharing.words import text_of
 from nsys_tui.text.sections import READABLE, readable
 from nsys_tui.text.values import printed_columns, text_rows
 from nsys_tui.units import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _NAMES: Final = ("Name", "Operation", "Range", "Phase", "Call")
 """Headers of what a row is about: last in a terminal, first on a page, where it stays in view."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 _WORD: Final = re.compile(r"[\w.]*\Z")
 _AFTER_TABLE: Final = re.compile(r"\b(from|join)\s+([\w.]*\s*,\s*)*[\w.]*\Z", re.IGNORECASE)

@@ -7,14 +7,16 @@ import sqlite3
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 from nsys_tui.errors import CancelledError, NoDataError, UsageError
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
 from nsys_tui.reader.schema import STRINGS
@@ -25,12 +27,7 @@ from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
 from nsys_tui.sql.strange import strange_values
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from nsys_tui.model.report import Report
-
-    Parts = Iterator[list[Sequence[Any]]]
+Parts: TypeAlias = Iterator[list[Sequence[Any]]]
 
 TIMEOUT_S: Final = 60.0
 """Seconds of a query unless more is allowed."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Document, Form, Table, Unit, plain, table_of
 from nsys_tui.reader.views import ViewColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from nsys_tui.model.report import Report
 
 _BATCH: Final = 1 << 16
 """Launches that become rows of Python at a time."""

@@ -11,14 +11,12 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from math import isqrt
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from nsys_tui.errors import CancelledError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
 
 _Part = TypeVar("_Part")
 

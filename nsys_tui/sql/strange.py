@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
 
 FIRST: Final = 100_000
 """Rows of a table that are looked at: a query of a large one is not held up for more."""

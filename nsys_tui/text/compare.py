@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.judgement import Outcome
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE, Side
 from nsys_tui.model.table import Column, Table, table_of
 from nsys_tui.names import visible
@@ -11,13 +15,6 @@ from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
 from nsys_tui.units import format_bytes, format_count, format_difference, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.judgement import Outcome
-    from nsys_tui.analysis.compare.rows import Row
 
 TOP: Final = 15
 SECTIONS: Final = ("summary", *GROUPS, "findings")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 from nsys_tui.names import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Painted(str):

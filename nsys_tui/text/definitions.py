@@ -7,13 +7,11 @@ mean stands where they are registered, not here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 FOLDER: Final = Path(__file__).parents[1] / "definitions"
 CAUSE: Final = "cause: "

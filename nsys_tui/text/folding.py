@@ -5,12 +5,10 @@ Nothing but the end of long names is left out, and that is marked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from nsys_tui.names import cell_len, cut
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _DOTS: Final = "..."
 

@@ -6,16 +6,14 @@ Colours are the terminal's own sixteen, so that they are legible on light and da
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from rich.color import ColorSystem
 from rich.style import Style
 
 from nsys_tui.names import escaped
 from nsys_tui.text.console import Painted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _RULE: Final = re.compile(r" *-[- ]*")
 _TITLE: Final = Style(bold=True)

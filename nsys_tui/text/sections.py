@@ -6,8 +6,9 @@ Facts and findings are lines that people read, in place of a ruled table.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui import units
 from nsys_tui.model.table import FACTS, Column, Table, Unit, Values, plain
@@ -16,10 +17,6 @@ from nsys_tui.text.folding import indented, pad, wrapped
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import chunks, html_page
 from nsys_tui.text.values import printed_columns, text_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.NS: lambda value: units.format_duration(round(value)),

@@ -11,18 +11,15 @@ from __future__ import annotations
 import html
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
+from nsys_tui.model.table import Table
 from nsys_tui.names import cell_len, escaped, visible
 from nsys_tui.text.documents import list_schema
 from nsys_tui.text.folding import flowed, folded, pad, shorten, squeezed
 from nsys_tui.text.formats import Format, Units, parse_format
 from nsys_tui.text.values import CHUNK, PrintedColumn, printed_columns, text_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from nsys_tui.model.table import Table
 
 _LINES = "┌┬┐ ├┼┤ └┴┘ ─│"
 _ASCII_LINES = "+++ +++ +++ -|"

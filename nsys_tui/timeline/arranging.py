@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.render.cells import SLOTS
 from nsys_tui.state import ColourBy, cycled
-
-if TYPE_CHECKING:
-    from nsys_tui.timeline.model import TimelineModel
+from nsys_tui.timeline.model import TimelineModel
 
 MEANING: Final = {
     ColourBy.CATEGORY: "compute, communication, memory, …; ranges by their own colour",

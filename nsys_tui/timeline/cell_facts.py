@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.area import Area, area
+from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import short_value
 from nsys_tui.timeline.stepping import gap_here
 from nsys_tui.timeline.summary_view import NOTHING
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.timeline.model import TimelineModel
 
 
 def cell_title(model: TimelineModel) -> str:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
+from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import EventSet, Operations, Ranges, UInt8
 from nsys_tui.model.groups import sums
+from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import SLOTS, category_ink
 from nsys_tui.render.dominant import ON_THE_FLY, Layers
 from nsys_tui.render.palette import Theme, duration_inks, own_inks, slot_inks
 from nsys_tui.state import ColourBy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.lanes import Lane
 
 COLOURED: Final = ("ranges", "projected", "report:")
 """What the names of the parts begin with whose events bring colours of their own along."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,15 +12,11 @@ from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import matcher, matching_codes
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
+from nsys_tui.model.events import Bool, EventSet
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.dominant import Layers
 from nsys_tui.state import Filter
 from nsys_tui.timeline.colouring import layers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.model.events import Bool, EventSet
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.dominant import Layers
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.tracks import Section, Track, arrange, launching_first
+from nsys_tui.model.events import EventSet
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
+from nsys_tui.state import Display, Filter
 from nsys_tui.timeline.colouring import Colours
 from nsys_tui.timeline.filtering import Filtered, filtered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from nsys_tui.model.events import EventSet
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.render.dominant import Layers
-    from nsys_tui.state import Display, Filter
-    from nsys_tui.timeline.summary_view import Explained
+from nsys_tui.timeline.summary_view import Explained
 
 BESIDE: Final = (Section.BESIDE,)
 """``Track.order`` from which on tracks are other reports'."""

@@ -6,13 +6,20 @@ alone. What the user is told in passing is part of the next moment too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
+from nsys_tui.analysis.timeline.lineup import Rows
+from nsys_tui.analysis.timeline.other_report import Beside
 from nsys_tui.analysis.timeline.search import Found, Positions, lanes_of
+from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model.events import EventSet, ThreadEvents
+from nsys_tui.model.lanes import Lane
+from nsys_tui.model.report import Report
+from nsys_tui.render.dominant import Layers
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -30,16 +37,6 @@ from nsys_tui.timeline.lanes import Lanes
 from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.timeline.painter import Picked, position_of
 from nsys_tui.times import moment_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.analysis.timeline.lineup import Rows
-    from nsys_tui.analysis.timeline.other_report import Beside
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.dominant import Layers
 
 SCREEN: Final = "timeline"
 """Its name in the history."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Window, bounded, panned, zoomed
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.units import out_of, parse_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.timeline.model import TimelineModel
 
 MARGIN: Final = 20
 """A fitted span leaves a part this small of itself free at either side."""

@@ -6,32 +6,28 @@ changes; a move of the cursor only lays the cursor over rows that are there alre
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.timeline.search import Positions
 from nsys_tui.analysis.timeline.tracks import Counter, Shape, Track
+from nsys_tui.model.events import EventSet, Int64
 from nsys_tui.names import cut, fit, visible
 from nsys_tui.render.axis import TimeText, draw_axis
 from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_row
 from nsys_tui.render.counters import draw_counter, draw_samples, draw_shares
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.labels import Fold, lane_label
 from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
+from nsys_tui.state import Window
 from nsys_tui.timeline.summary_view import NOTHING, Explained, summary_view
 from nsys_tui.units import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from nsys_tui.analysis.timeline.search import Positions
-    from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import Window
-
 
 ROOMY: Final = 110
 """Cells from which on labels stand in words, and figures at the right."""

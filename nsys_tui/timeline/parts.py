@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,16 +27,12 @@ from nsys_tui.analysis.timeline.host import (
     sync_tracks,
 )
 from nsys_tui.analysis.timeline.metrics import metric_tracks, step_tracks
+from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.model.lanes import Lane
+from nsys_tui.model.report import Report
+from nsys_tui.render.dominant import Layers
 from nsys_tui.timeline.colouring import layers_of
 from nsys_tui.timeline.summary_view import Explained
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.dominant import Layers
 
 T = TypeVar("T")
 

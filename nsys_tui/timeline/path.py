@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.iterations.critical_path import What
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
+from nsys_tui.analysis.timeline.search import Positions
 from nsys_tui.analysis.timeline.tracks import Section, Track
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
+from nsys_tui.model.report import Report
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.moving import NO_STEPS
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.timeline.search import Positions
-    from nsys_tui.model.report import Report
-    from nsys_tui.timeline.model import TimelineModel
 
 PATH: Final = "path"
 """Key and part of its lane."""

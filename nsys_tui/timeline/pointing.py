@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.state import Window
 from nsys_tui.timeline import areas, moving, stepping
-
-if TYPE_CHECKING:
-    from nsys_tui.timeline.model import TimelineModel
+from nsys_tui.timeline.model import TimelineModel
 
 NOTCH: Final = 3
 """Rows that one step of the wheel scrolls."""

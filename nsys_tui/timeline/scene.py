@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from nsys_tui.analysis.timeline.launch_links import related
 from nsys_tui.analysis.timeline.search import column, lanes_of
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Picked, Scene
 from nsys_tui.times import window_text
 from nsys_tui.units import format_count, format_duration, out_of
-
-if TYPE_CHECKING:
-    from nsys_tui.timeline.model import TimelineModel
 
 
 def scene_of(model: TimelineModel) -> Scene:

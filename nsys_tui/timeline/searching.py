@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.analysis.timeline.search import Found
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Search
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Picked
 from nsys_tui.units import parse_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline.search import Found
-    from nsys_tui.timeline.model import TimelineModel
 
 
 def searched(model: TimelineModel, found: Found, *, exact: bool = False) -> TimelineModel:

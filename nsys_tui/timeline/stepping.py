@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.search import Step, after, before, column, lanes_of
+from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
+from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Selection, Window
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Picked
 from nsys_tui.units import out_of
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.lanes import Lane
-    from nsys_tui.timeline.model import TimelineModel
 
 NO_EVENT: Final = "no event here"
 ELSEWHERE: Final = "calls and stacks are shown of the report in front: o brings this one there"

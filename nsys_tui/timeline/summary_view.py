@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.model.events import Int64, UInt8
 from nsys_tui.render.raster import LaneView
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline.summary import Summary
-    from nsys_tui.model.events import Int64, UInt8
-    from nsys_tui.render.viewport import Viewport
+from nsys_tui.render.viewport import Viewport
 
 IDLE_THRESHOLD: Final = 10_000
 """Idle gaps of a GPU from 10 us on are drawn."""

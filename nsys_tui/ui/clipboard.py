@@ -10,14 +10,12 @@ from __future__ import annotations
 import base64
 import os
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from nsys_tui.ui.terminal import in_browser
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 OSC52_LIMIT: Final = 74_000
 """Bytes of base64 above which many terminals drop the sequence."""

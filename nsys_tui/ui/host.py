@@ -13,12 +13,15 @@ from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.binding import Binding
 
 from nsys_tui.config import Config
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.paths import told_apart
 from nsys_tui.state import ViewState, here, jumped
@@ -35,11 +38,6 @@ from nsys_tui.ui.runtime.threads import background, counted
 from nsys_tui.ui.session import NO_REPORT, Session, initial_state, nothing_open
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.themed_app import ThemedApp
-
-if TYPE_CHECKING:
-    from nsys_tui.errors import NsysTuiError
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
 
 HINT = (
     " New here? Enter opens what the cursor is on, Esc goes back, 1 to 8 are screens;\n"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.session import Session
+from nsys_tui.analysis.window import Scope
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.ui.session import Session
 
 
 def idle_gaps(

@@ -11,15 +11,13 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from textual.binding import Binding
 from textual.keys import _character_to_key as character_to_key
 from textual.keys import format_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nsys_tui.analysis.breakdown import device_splits
 from nsys_tui.analysis.overview import headline
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.report import Report
+from nsys_tui.state import Mark
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
-    from nsys_tui.state import Mark
 
 
 def span_between(first: Mark, last: Mark) -> str:

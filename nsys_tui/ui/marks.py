@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from nsys_tui.reader.schema import declared
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.writing import write_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SETS: Final = ("devices", "streams", "processes")
 

@@ -8,12 +8,9 @@ it is quick (400 actions and terms: 1 to 4 ms): entries that say so are also fou
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+from typing import Any, Final
 
 FEWEST: Final = 2
 MOST: Final = 24

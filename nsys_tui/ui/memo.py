@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
 
 T = TypeVar("T")
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, Line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 LABEL: Final = 9
 """Cells of a label."""

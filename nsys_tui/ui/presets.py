@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.config import KeysConfig
 from nsys_tui.errors import ConfigError
 from nsys_tui.ui.keymap import normal_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.config import KeysConfig
 
 FOLDER: Final = Path(__file__).parent / "keymaps"
 NO_KEY: Final = "unbound"

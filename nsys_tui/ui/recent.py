@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.ui.clipboard import state_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 KEPT: Final = 30
 SUFFIXES: Final = (".sqlite", ".nsys-rep", ".qdrep")

@@ -8,16 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from nsys_tui.state import ColourBy, Cursor, Filter, ViewState, Window
 from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.keymap import SCREENS
 from nsys_tui.writing import write_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 KEPT: Final = 200
 """Reports whose files are kept, the latest ones."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
 from nsys_tui.state import TimeFormat, ViewState, Window
 from nsys_tui.times import window_text
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
 
 
 def report_scope(report: Report, state: ViewState) -> Scope:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.links import Place
+from nsys_tui.config import DisplayConfig
+from nsys_tui.model.events import Operations
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import short_gpu
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
@@ -23,14 +28,6 @@ from nsys_tui.state import (
 )
 from nsys_tui.timeline.opening import FewSteps, few_steps
 from nsys_tui.ui.memo import Memo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from nsys_tui.analysis.links import Place
-    from nsys_tui.config import DisplayConfig
-    from nsys_tui.model.events import Operations
-    from nsys_tui.model.report import Report
 
 T = TypeVar("T")
 

@@ -6,12 +6,10 @@ Pure functions of the environment, without Textual, so that ``doctor`` and pipes
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 
 class Colours(StrEnum):

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from textual.filter import LineFilter, Monochrome, NoColor
 
+from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.render.glyphs import Glyphs, glyphs_for
+from nsys_tui.render.palette import Theme
 from nsys_tui.ui import clipboard
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
 from nsys_tui.ui.runtime.faults import TolerantApp
+from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from nsys_tui.config import Config
-    from nsys_tui.render.palette import Theme
-    from nsys_tui.ui.terminal import Terminal
 
 
 class ThemedApp(TolerantApp, inherit_bindings=False):

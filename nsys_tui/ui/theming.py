@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
@@ -13,10 +14,6 @@ from nsys_tui.render.cells import Emphasis
 from nsys_tui.render.colour import contrast, mix
 from nsys_tui.render.palette import BORROWED, Theme, load_theme, theme_files
 from nsys_tui.ui.terminal import Colours, Terminal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 AUTO: Final = "auto"
 READABLE: Final = 4.5

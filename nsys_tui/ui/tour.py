@@ -7,20 +7,17 @@ what must be on its screen; a test looks, and the pictures of README and docs ar
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 from textual import events
 
 from nsys_tui.ui.app import NsysTuiApp
+from nsys_tui.ui.host import ReportOpener
 from nsys_tui.ui.keymap import normal_key
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from nsys_tui.ui.host import ReportOpener
 
 
 @dataclass(frozen=True)

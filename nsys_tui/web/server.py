@@ -17,9 +17,10 @@ import hmac
 import html
 import os
 import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import textual_serve
@@ -29,10 +30,7 @@ from textual_serve.download_manager import DownloadManager
 
 from nsys_tui.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 RELOAD: Final = 5.0
 """Seconds that a closed tab has to come back, as when it is reloaded."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE
 from nsys_tui.model.table import (
     Column,
@@ -19,12 +22,6 @@ from nsys_tui.model.table import (
     records,
     table_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.rows import Row
 
 SECTIONS: Final = ("summary", *GROUPS)
 """Sections with rows of figures."""

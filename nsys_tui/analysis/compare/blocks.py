@@ -7,15 +7,13 @@ of neighbours, so nothing is drawn. Quantiles and shares are drawn, with a fixed
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.aggregate import GroupStats
-    from nsys_tui.model.events import Int64
+from nsys_tui.analysis.aggregate import GroupStats
+from nsys_tui.model.events import Int64
 
 DRAWS: Final = 400
 CELLS: Final = 1 << 22

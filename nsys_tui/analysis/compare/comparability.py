@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, Named, Side
+from nsys_tui.analysis.compare.stats import Change
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device, counted_names
 from nsys_tui.units import format_bytes, format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from nsys_tui.analysis.compare.stats import Change
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.report import Report
 
 _COSTLY: Final = frozenset(("GPUs", "GPUs used", "GPU clock", "driver", "CPU", "steps"))
 """Facts that change times by themselves."""

@@ -7,9 +7,10 @@ instances of the same name stand for that, and the verdict says so (definitions:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
@@ -32,12 +33,7 @@ from nsys_tui.analysis.compare.stats import (
     Verdict,
 )
 from nsys_tui.analysis.iterations.detection import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from nsys_tui.analysis.rules.finding import Finding
-
+from nsys_tui.analysis.rules.finding import Finding
 
 STATUSES: Final = ("solved", "new", "in both")
 _THEME: Final = re.compile(r"\bgaps?, ([^:]+?)(?: in .+)?(?::|$)")

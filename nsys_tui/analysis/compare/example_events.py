@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.compare.measure import Plan
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import ApiCalls, Bool, EventSet, Int64
 from nsys_tui.names import across, api_name, normalise_nvtx
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.compare.measure import Plan
 
 
 def event_of(

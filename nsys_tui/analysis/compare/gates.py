@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from nsys_tui.analysis.compare.comparison import Comparison
 from nsys_tui.analysis.compare.judgement import Gate, Outcome, percent
 from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import METRICS, SHARES, WHOLE
@@ -12,11 +14,6 @@ from nsys_tui.analysis.compare.tails import TAILS
 from nsys_tui.errors import UsageError
 from nsys_tui.patterns import matching
 from nsys_tui.units import parse_duration, parse_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.compare.comparison import Comparison
 
 _GROUPS: Final = {
     "kernel": "kernels",

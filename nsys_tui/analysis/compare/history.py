@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.stats import LEVEL, SEED, THRESHOLD
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.compare.side import Side
 
 FEWEST_RUNS: Final = 10
 _SHORTEST: Final = 3

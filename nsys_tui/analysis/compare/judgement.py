@@ -7,10 +7,12 @@ GPUs did in a step. Without enough steps the same mix of kernels stands for that
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.compare.comparability import different_work, explained
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import TAIL, WHOLE, Named, Side, of_the_same_run
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
@@ -23,11 +25,6 @@ from nsys_tui.analysis.compare.stats import (
 )
 from nsys_tui.model.categories import is_communication
 from nsys_tui.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nsys_tui.analysis.compare.rows import Row
 
 _WORDS: Final = {
     "kernels": "kernel",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import Coverage, coverages
@@ -23,16 +25,10 @@ from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import Bool, Int64, ThreadEvents
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int64, ThreadEvents
-    from nsys_tui.model.report import Report
 
 _BREAKDOWN: Final = (
     "compute",

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.analysis.compare.blocks import instance_errors
 from nsys_tui.analysis.compare.side import Named, Steps
 from nsys_tui.analysis.compare.stats import Sample, figures, samples
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import sums
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
 
 CELLS: Final = 1 << 24
 """Most (name, step) sums held at a time; beyond, the smaller names are compared by instances."""

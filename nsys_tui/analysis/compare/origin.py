@@ -7,17 +7,14 @@ side do not. What nothing tells apart counts as one run: too few runs raise no f
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.analysis.identity import digest, environment_of, nccl_inits, nccl_ranks
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 _OWN_RANK: Final = re.compile(r"(?i)(rank[= ])\d+")
 """The rank in a command of which every rank has its own."""

@@ -6,28 +6,23 @@ the capture. It is small enough to be stored as a baseline, and ``compare`` need
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.blocks import block_length
 from nsys_tui.analysis.compare.origin import NOWHERE, Origin, apart
 from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
 from nsys_tui.analysis.iterations.detection import Iterations, Rule
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
-
 
 Bounds: TypeAlias = "tuple[Int64, Int64]"
 """Starts and ends of steps, ns."""

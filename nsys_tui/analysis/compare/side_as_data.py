@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,9 +12,6 @@ from nsys_tui.analysis.compare.origin import NOWHERE, Origin
 from nsys_tui.analysis.compare.side import GROUPS, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 VERSION: Final = 6
 """Counted up when a side holds something else, or the same is measured otherwise."""

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.comparison import aligned
+from nsys_tui.analysis.compare.measure import Plan
 from nsys_tui.analysis.stacks.folding import FrameRules, gpu_stacks, rewrite
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import across, normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.compare.measure import Plan
-    from nsys_tui.model.events import Int64
 
 _NUMBERED: Final = FrameRules(rename=(normalise_nvtx,))
 

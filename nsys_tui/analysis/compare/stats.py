@@ -8,21 +8,17 @@ or more; else it is assumed, and said to be. Both go into one t interval of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from nsys_tui.analysis.compare.blocks import Errors, block_length, mean_errors
 from nsys_tui.analysis.compare.student import quantile, upper_tail
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from nsys_tui.model.events import Int64
+from nsys_tui.model.events import Int64
 
 FEWEST: Final = 5
 """Fewer steps or instances on either side allow no verdict."""

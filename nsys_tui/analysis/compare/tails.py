@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from nsys_tui.analysis.compare.blocks import block_length, redrawn
 from nsys_tui.analysis.compare.side import WHOLE
 from nsys_tui.analysis.compare.stats import FEWEST, SEED, Estimate, Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.model.events import Int64
+from nsys_tui.model.events import Int64
 
 SLOW: Final = 1.5
 """Steps above so many medians are slow."""

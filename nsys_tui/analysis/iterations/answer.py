@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.flops import Flops
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
 from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
 from nsys_tui.analysis.iterations.table import IterationTable, Spread, iteration_table
+from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
+from nsys_tui.model.events import Int64
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -25,16 +32,6 @@ from nsys_tui.model.table import (
     table_of,
 )
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.iterations.flops import Flops
-    from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
 
 PHASES: Final = 4
 """Phases that have a column of their own where people read."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.waiting import Waits, collective_waits
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
@@ -23,15 +24,11 @@ from nsys_tui.analysis.thread_states import Scheduling, beside
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int64
-    from nsys_tui.model.report import Report
 
 SLACK: Final = 20_000
 """An operation that starts so soon after another one ended may have waited for it, ns."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.iterations.table import IterationTable
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
+from nsys_tui.model.report import Report
 from nsys_tui.units import format_share
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.table import IterationTable
-    from nsys_tui.model.report import Report
 
 TERA: Final = 1e12
 PEAKS: Final = (

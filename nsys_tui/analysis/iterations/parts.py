@@ -8,30 +8,26 @@ idle, for a cause. Steps need not tile the trace; parts of each add up to its ow
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.launches import launches
 from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, Stalls, stalls
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Int64
 from nsys_tui.model.intervals import in_stretches
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 BUSY_PARTS: Final = {
     "compute": "compute",

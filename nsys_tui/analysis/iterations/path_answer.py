@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nsys_tui.analysis.iterations.critical_path import Edge, Segment, What, critical_path
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.errors import UsageError
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     Column,
     Table,
@@ -21,12 +24,6 @@ from nsys_tui.model.table import (
     table_of,
 )
 from nsys_tui.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.model.report import Report
 
 SLOWEST, TYPICAL = "slowest", "typical"
 LISTED: Final = 20

@@ -5,11 +5,13 @@ The time of one range per iteration is here too, with the iterations in which it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.detection import (
@@ -20,20 +22,14 @@ from nsys_tui.analysis.iterations.detection import (
 )
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
+from nsys_tui.model.events import Int64, Ranges
 from nsys_tui.model.groups import factorise, regroup
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import normalise_nvtx
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.model.events import Int64, Ranges
-    from nsys_tui.model.report import Report
 
 REMAINDER: Final = "[not annotated]"
 NOTABLE: Final = 0.01

@@ -6,20 +6,16 @@ Whoever reads a log fills ``Calls`` itself: analyses know no log format.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
+from nsys_tui.model.events import Bool, Int32, Int64
 from nsys_tui.model.groups import Key, factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int32, Int64
 
 UNKNOWN: Final = -1
 ANY_KIND: Final = ""

@@ -9,10 +9,12 @@ tell the order.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls, Launches, launches_of
 from nsys_tui.analysis.nccl.kernel_matching import (
@@ -24,18 +26,12 @@ from nsys_tui.analysis.nccl.kernel_matching import (
     nccl_kernels,
 )
 from nsys_tui.analysis.nccl.rank_matching import Side, Traced, join_ranks
+from nsys_tui.analysis.nccl.result import Collectives
 from nsys_tui.model.collective_sizes import parse_patched_text, parse_payload, payload_fields
+from nsys_tui.model.events import Bool, Int32, Int64, Ranges
 from nsys_tui.model.groups import factorise, factorise_rows
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nccl.result import Collectives
-    from nsys_tui.model.events import Bool, Int32, Int64, Ranges
-    from nsys_tui.model.report import Report
 
 _CALL: Final = re.compile(
     r"(nccl)?(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|Send|Recv|AlltoAll|Gather"

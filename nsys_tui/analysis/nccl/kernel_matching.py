@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import ANY_KIND, Calls, Launches
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Bool, Int32, Int64
 from nsys_tui.model.groups import factorise
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int32, Int64
-    from nsys_tui.model.report import Report
 
 _KERNEL: Final = re.compile(r"(?:nccl|rccl|msccl)", re.IGNORECASE)
 _KINDS: Final = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "SendRecv", "Reduce")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches, coded
 from nsys_tui.analysis.nccl.kernel_matching import How, Match, NcclKernels
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise, factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 _COLUMNS: Final = (
     "launches.bytes",

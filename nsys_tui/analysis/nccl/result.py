@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.model.events import Bool, Int32, Int64
 from nsys_tui.model.groups import rows_of_codes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int32, Int64
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.kernel_matching import How
+from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.result import Collectives, Parts
+from nsys_tui.analysis.window import Scope
+from nsys_tui.model.events import Bool
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import (
     Column,
@@ -21,15 +26,6 @@ from nsys_tui.model.table import (
     records,
     table_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nccl.rank_matching import Traced
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import Bool
 
 
 def restrict(

@@ -7,11 +7,13 @@ kernels alone; kernels of one collective that did not run at the same time are n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import Coverage, Covered, DeviceSplit, coverages, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
@@ -20,15 +22,9 @@ from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise, factorise_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 MOST_APART: Final = 0.01
 """Part of a group's collectives that may run apart before its matching is not believed."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from nsys_tui.model.events import Int64
+from nsys_tui.model.events import Int64
 
 
 def depths(start: Int64, end: Int64) -> Int64:

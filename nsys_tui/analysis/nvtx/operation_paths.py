@@ -8,26 +8,22 @@ are one node of the tree, and the forward pass of all steps is one line.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
+from nsys_tui.model.events import Int32, Int64
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
 from nsys_tui.names import similar_name, strip_op_id
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int32, Int64
-    from nsys_tui.model.report import Report
 
 NO_CALL: Final = "[no API call]"
 NO_RANGE: Final = "[no NVTX range]"

@@ -7,8 +7,9 @@ done depth by depth on arrays; where they cross, that stretch of a thread is wal
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,11 @@ from numpy.typing import NDArray
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.nvtx.nesting import depths, parents
 from nsys_tui.analysis.window import clipped
+from nsys_tui.model.events import Bool, Int32, Int64, Ranges
 from nsys_tui.model.groups import by_code, factorise
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT, TrieBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.model.events import Bool, Int32, Int64, Ranges
-    from nsys_tui.model.report import Report
 
 Rows = NDArray[np.intp]
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.kernel_table import time_in_parts
+from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, SimilarPaths
 from nsys_tui.analysis.nvtx.tree import NvtxTree, busy_share, nvtx_tree
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
+from nsys_tui.model.events import Bool, Int64, Operations
 from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT, Trie
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, SimilarPaths
-    from nsys_tui.model.events import Bool, Int64, Operations
-    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers, starting
 from nsys_tui.model import intervals
+from nsys_tui.model.events import Int32, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.model.events import Int32, Int64
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.tree import Trie
+from nsys_tui.model.report import Report
+from nsys_tui.model.tree import Trie
 
 PIECE: Final = 500_000
 """Operations merged at a time: bounds the memory for five million of them."""

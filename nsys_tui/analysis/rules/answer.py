@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.links import finding_link
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.register import Outcome
 from nsys_tui.analysis.rules.verdict import (
     NOT_LOOKED_AT,
     PART,
@@ -32,13 +36,6 @@ from nsys_tui.model.table import (
     table_of,
 )
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Outcome
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
@@ -25,17 +28,10 @@ from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import Bool, Int64
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
 from nsys_tui.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.model.events import Bool, Int64
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 T = TypeVar("T")
 WORTH_A_LINE: Final = 0.0005

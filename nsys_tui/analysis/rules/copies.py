@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
@@ -19,17 +21,12 @@ from nsys_tui.analysis.rules.nsys import (
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.model.events import Int64
-
-    Rows = NDArray[np.intp]
-    Floats = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
 
 _LARGE: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""

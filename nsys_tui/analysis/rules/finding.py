@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.intervals import Intervals
 
 
 class Severity(StrEnum):

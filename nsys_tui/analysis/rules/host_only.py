@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import OPTIONS, Capability, explain
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit, numbered_alike
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
 
 _ADVICE: Final = {
     Cause.MPI: "see which rank comes late to it, or work on meanwhile by non-blocking calls",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,20 +14,16 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
-from nsys_tui.analysis.stalls.explained import by_witness, when
+from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import Bool, Int64
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit, strip_op_id
 from nsys_tui.units import plural
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.stalls.explained import Spans
-    from nsys_tui.model.events import Bool, Int64
-    from nsys_tui.model.intervals import Intervals
-
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
 _UNPRICED: Final = (*_NOT_KNOWN, *words.QUEUED, Cause.PROFILER)

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing, beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.events import Bool
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.model.events import Bool
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)

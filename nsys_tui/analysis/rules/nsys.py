@@ -6,27 +6,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.analysis.stats.summary import pids, tids
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
+from nsys_tui.model.events import ApiCalls
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.model.events import ApiCalls
 
 COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")
 _ASYNC_NSYS: Final = re.compile(r"cudaMemcpy.*Async")

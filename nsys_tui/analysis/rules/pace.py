@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -19,13 +21,8 @@ from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.case import Case
-
-    Floats = NDArray[np.float64]
-    Rows = NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.intp]
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,16 +26,12 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
 """All rules by name, those of nsys first."""

@@ -9,17 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.rules.case import Case, narrowed
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table, Values
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.finding import Finding
 
 Listed = TypeVar("Listed", "NDArray[np.intp]", "list[Any]")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.analysis.diagnostics import messages
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model.capabilities import Capability
@@ -12,10 +13,6 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import tid_of
 from nsys_tui.names import cut as cut_text
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.rules.case import Case
-
 
 _FACT_CELLS: Final = 100
 """Cells of what nsys said: findings are one line."""

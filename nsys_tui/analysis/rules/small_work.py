@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
@@ -14,17 +17,11 @@ from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.intervals import Intervals
-
-    Rows = NDArray[np.intp]
+Rows: TypeAlias = NDArray[np.intp]
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import COMPAT
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stats.kernels import member_ordinals
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise_rows, rows_of_codes
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.intervals import Intervals
 
 _PROFILER_STALL: Final = re.compile(
     r"(?i)(cuda|vulkan|opengl|dx1[12]|directx).*profiling( data flush| stop)?.*overhead"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
@@ -14,16 +16,11 @@ from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import column, columns, data
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.report import Report
 
 COMPUTE: Final = "compute"
 RENDERING: Final = "rendering"

@@ -6,31 +6,27 @@ Rules change frames before they are folded: strip, rename, drop. By default noth
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK, attribute
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import CallChains, EventSet, Int64, ThreadEvents
 from nsys_tui.model.groups import factorise, pair_codes
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name, is_layer_number, is_train_step, strip_op_id
 from nsys_tui.units import format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import CallChains, EventSet, Int64, ThreadEvents
-    from nsys_tui.model.report import Report
 
 _VALIDATION: Final = re.compile(r"(?i)\bvalidation\b")
 DROPPED: Final = -1

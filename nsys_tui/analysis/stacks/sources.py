@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,14 +22,12 @@ from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import Int64
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import ROOT, TrieBuilder, weighted
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
 
 NO_CALL: Final = "[no OS call recorded]"
 """Frame of the time off the CPU that no OS runtime call covers."""

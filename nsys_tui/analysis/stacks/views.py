@@ -5,12 +5,15 @@ Each view is a tree of its own; weights of the whole never change.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx import table as by_name
+from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import similar_name
@@ -18,13 +21,6 @@ from nsys_tui.names import similar_name
 MOST_CALLERS: Final = 1 << 20
 """Nodes of a view of callers from which on what is farther away is counted: the callers of a frame
 on every level of a path of n frames are n * n / 2."""
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
 
 
 @dataclass(frozen=True, eq=False)

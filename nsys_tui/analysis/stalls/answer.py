@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui import units
 from nsys_tui.analysis.links import evidence_link
+from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
 from nsys_tui.analysis.stalls.rows import StallGroup, StallRow, stall_groups, stall_rows
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -22,10 +24,6 @@ from nsys_tui.model.table import (
     records,
     table_of,
 )
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
-    from nsys_tui.model.report import Report
 
 GROUPINGS: Final = {
     "cause": "cause",

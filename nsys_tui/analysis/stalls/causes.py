@@ -7,22 +7,18 @@ the first class that covers it, and of equal shares the first wins.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import ApiCalls, Bool, HostEvents, Int64, OsrtCalls, Ranges, UInt8
 from nsys_tui.model.kinds import MPI, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import ApiCalls, Bool, HostEvents, Int64, OsrtCalls, Ranges, UInt8
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 
 class Cause(IntEnum):

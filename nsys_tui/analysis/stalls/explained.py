@@ -6,29 +6,26 @@ process, an event or their stream.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
+from nsys_tui.analysis.stalls.host_activity import HostWork
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Bool, Int64, UInt8
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import Bool, Int64, UInt8
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
-
-    Spans = dict[tuple[int, Cause], Intervals]
-    """When causes were, by thread (its place in the API's) and cause."""
-    from numpy.typing import NDArray
+Spans: TypeAlias = dict[tuple[int, Cause], Intervals]
+"""When causes were, by thread (its place in the API's) and cause."""
 
 
 LONG_CALL_NS: Final = 50_000

@@ -7,9 +7,10 @@ Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
@@ -18,14 +19,10 @@ from nsys_tui.analysis.stalls.explained import explained
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
+from nsys_tui.model.events import Bool, Int64, UInt8
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int64, UInt8
-    from nsys_tui.model.report import Report
 
 THRESHOLD_NS: Final = 10_000
 """Gaps shorter than this are counted, not listed."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.stalls.causes import (
@@ -21,16 +22,10 @@ from nsys_tui.analysis.stalls.causes import (
 from nsys_tui.analysis.thread_states import ByThread, Scheduling, ThreadStates, Witness
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
+from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 _HOST_CLASSES = SHARES[1:-1]
 """Profiler overhead to off the CPU: what a thread's events and states can cover."""

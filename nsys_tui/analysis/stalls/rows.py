@@ -6,26 +6,22 @@ per gap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.finding import Severity, ranks, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
+from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
+from nsys_tui.model.events import Int64, Operations
 from nsys_tui.model.groups import factorise_rows, regroup, sums
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.stalls.gaps import Stalls
-    from nsys_tui.model.events import Int64, Operations
-    from nsys_tui.model.report import Report
 
 LAUNCH_BOUND: Final = "launch-bound run"
 HEAD: Final = "before the first operation"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.thread_states import beside, of_thread
 from nsys_tui.analysis.timeline.host import api_categories
@@ -14,16 +16,10 @@ from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Int64, Operations, ThreadEvents, UInt8
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64, Operations, ThreadEvents, UInt8
-    from nsys_tui.model.report import Report
 
 MARGIN: Final = 0.25
 """Time shown on either side, as a part of the stall."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, group_stats
 from nsys_tui.analysis.stats.kernels import (
@@ -37,10 +38,6 @@ from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.kinds import OPERATIONS, Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 CALLS = Needs("CUDA trace", "--trace=cuda", (Capability.API,))
 MERGED = {

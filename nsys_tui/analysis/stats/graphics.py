@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.host import rows_summary
@@ -21,15 +23,9 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet, Int64
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.report import Report
 
 _GL_DEBUG_CLASS: Final = 4
 """Event class of OpenGL debug ranges on the host; the others are on the GPU."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from nsys_tui.model.groups import pair_codes, regroup
 from nsys_tui.model.kinds import OPENACC, Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def host_summary(

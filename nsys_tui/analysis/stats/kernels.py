@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats, grouped_union
 from nsys_tui.analysis.stats.nvtx import innermost
@@ -20,10 +21,6 @@ from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import api_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 BUSY: Final = {"busy": "add the union of each row's time: busy ns, and its share of the span"}
 """Argument of the GPU summaries that offers our busy share beside the summed one."""

@@ -7,8 +7,9 @@ reports and ``:nvtx-name`` use this rule; everything else attributes by the path
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,13 @@ from nsys_tui.analysis.stats.summary import RANGE, pids, summarise, tids, time_c
 from nsys_tui.analysis.window import Rows, row_count, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import Int64, Ranges
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.intervals import stretched
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import MOST_FRAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.model.events import Int64, Ranges
-    from nsys_tui.model.report import Report
 
 Places: TypeAlias = NDArray[np.intp]
 Pairs: TypeAlias = tuple[Places, Places]

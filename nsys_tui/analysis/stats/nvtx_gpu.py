@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Int64, group_stats, grouped_union
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
@@ -29,13 +30,9 @@ from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import Operations, Ranges
 from nsys_tui.model.groups import factorise, factorise_rows, pair_codes, sums
 from nsys_tui.model.table import Column, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Operations, Ranges
 
 WORK: Final = {
     "work": "ours: graph launches count as operations, ranges that end on another thread hold the"

@@ -11,23 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import EVERYTHING, Rows, Scope, masked, row_numbers, starting
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import EventSet, ThreadEvents
+from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Values
 from nsys_tui.model.target import PROCESS_MASK, pid_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import EventSet, ThreadEvents
-    from nsys_tui.model.kinds import Kind
-    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)

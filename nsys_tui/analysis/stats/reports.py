@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from nsys_tui.analysis.stats import (  # noqa: F401
 from nsys_tui.analysis.stats.query import REPORTS, Query, StatReport
 from nsys_tui.analysis.stats.summary import rank_label
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Table, plain
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
 
 DEFAULT: Final = (
     "nvtx_sum",

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, GroupStats, aggregate
+from nsys_tui.analysis.stats.query import Columns, Query
+from nsys_tui.analysis.stretch_stats import Moments
+from nsys_tui.analysis.window import Rows
+from nsys_tui.model.events import EventSet, Int64
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.model.target import pid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.stats.query import Columns, Query
-    from nsys_tui.analysis.stretch_stats import Moments
-    from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import EventSet, Int64
 
 NAME: Final = Column("Name")
 RANGE: Final = Column("Range")

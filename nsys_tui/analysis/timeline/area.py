@@ -5,25 +5,21 @@ Time is clipped to the span and events count where they start, as everywhere in 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.timeline.events import codes_of, naming
+from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import EventSet, Int64, Operations
 from nsys_tui.model.groups import factorise, regroup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.lanes import Lane
+from nsys_tui.model.lanes import Lane
 
 GPU: Final = (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
 HOST: Final = (Category.SYNC, Category.API, Category.OSRT, Category.NVTX)

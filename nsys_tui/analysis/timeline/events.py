@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import (
@@ -22,14 +24,8 @@ from nsys_tui.model.events import (
     ThreadEvents,
 )
 from nsys_tui.model.kinds import OPERATIONS, Kind
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, api_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.report import Report
 
 SYNC_TYPES: Final = {1: "event", 2: "stream waits for event", 3: "stream", 4: "context"}
 KINDS: Final[dict[type[EventSet], str]] = {

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.stalls.rows import StallRow, stall_rows
 from nsys_tui.analysis.timeline.facts import Facts
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.report import Report
 from nsys_tui.units import format_count, format_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.model.report import Report
-
-    Fact = tuple[str, str]
-    Moment = Callable[[int], str]
+Fact: TypeAlias = tuple[str, str]
+Moment: TypeAlias = Callable[[int], str]
 
 
 def gap_facts(

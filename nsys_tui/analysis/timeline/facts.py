@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -30,15 +31,11 @@ from nsys_tui.model.events import (
     ThreadEvents,
 )
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.model.source import RawRow
 from nsys_tui.units import format_bytes, format_count, format_duration, plural
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from nsys_tui.model.report import Report
-
-    Fact = tuple[str, str]
+Fact: TypeAlias = tuple[str, str]
 
 SPREAD: Final = "p50/p99"
 """Name of the fact that tells how long others of the same name take."""

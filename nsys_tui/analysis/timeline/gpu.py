@@ -7,13 +7,15 @@ until the next page begins, they give its shading as an estimate.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, recorded_memory
+from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.timeline.grouped_events import (
     InGroups,
     in_groups,
@@ -23,16 +25,11 @@ from nsys_tui.analysis.timeline.grouped_events import (
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Int64, Operations, Ranges
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import Stream, pid_of, short_gpu
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.model.events import Int64, Operations, Ranges
-    from nsys_tui.model.report import Report
 
 BY_STREAM: Final = "operations-by-stream"
 """Name of the work's order in the cache."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from nsys_tui.model.events import EventSet, Int32, Int64
-    from nsys_tui.model.report import Report
+from nsys_tui.model.events import EventSet, Int32, Int64
+from nsys_tui.model.report import Report
 
 LARGE: Final = 500_000
 """Events from which their order is kept in the cache: of 6 M calls it takes 120 MB of memory."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.launches import calls_of_waits
@@ -16,19 +18,13 @@ from nsys_tui.analysis.timeline.grouped_events import InGroups, in_groups, kept_
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import ApiCalls, Int64, Ranges, Samples, ThreadEvents, UInt8
 from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.lanes import Codes, Lane, split, split_groups
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import ApiCalls, Int64, Ranges, Samples, ThreadEvents, UInt8
-    from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 OPENED: Final = 3
 """Levels of the leading thread's ranges that are shown at first."""

@@ -6,15 +6,13 @@ column takes milliseconds and spares the table of all calls.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
+from nsys_tui.model.report import Report
 
 
 def call_of(report: Report, events: EventSet, row: int) -> int | None:

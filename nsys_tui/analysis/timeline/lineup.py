@@ -9,25 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, overload
+from typing import Final, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.lanes import Crowd
 from nsys_tui.names import cell_len
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.timeline.summary import Summary
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.events import EventSet
-
-    Outline = tuple[Summary, ...] | Crowd
-
-    Bool = NDArray[np.bool_]
-    Places = NDArray[np.intp]
+Outline: TypeAlias = tuple[Summary, ...] | Crowd
+Bool: TypeAlias = NDArray[np.bool_]
+Places: TypeAlias = NDArray[np.intp]
 
 NONE: Final = -1
 """Place of what is not there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from nsys_tui.analysis.timeline.host import leading_thread
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
+from nsys_tui.model.report import Report
 from nsys_tui.names import normalise_nvtx
-
-if TYPE_CHECKING:
-    from nsys_tui.model.report import Report
 
 LAST: Final = 4
 """Their place among the rows of a GPU: after NVTX, streams and memory."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from nsys_tui.analysis.timeline.gpu import device_tracks, stream_tracks
 from nsys_tui.analysis.timeline.host import range_tracks
 from nsys_tui.analysis.timeline.tracks import Section, Shape, Track
 from nsys_tui.model.events import EventSet
+from nsys_tui.model.report import Report
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nsys_tui.model.report import Report
 
 Events = TypeVar("Events", bound=EventSet)
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.timeline.lineup import Lineup
-    from nsys_tui.analysis.timeline.tracks import Track
-    from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.model.lanes import Lane
+from nsys_tui.analysis.timeline.lineup import Lineup
+from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.lanes import Lane
 
 
 class Step(NamedTuple):

@@ -7,20 +7,16 @@ window is exact at the cost of a few thousand events.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model import intervals
+from nsys_tui.model.events import Int64
 from nsys_tui.model.lanes import Lane
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Int64
 
 STEP: Final = 64
 """Events of each lane from one grid point to the next."""

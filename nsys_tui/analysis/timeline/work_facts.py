@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,18 +11,14 @@ import numpy as np
 from nsys_tui.analysis.kernel_facts import LIMITS, blocks_per_sm
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.rank_matching import Traced
+from nsys_tui.analysis.nccl.result import Collectives
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
+from nsys_tui.model.events import Operations
+from nsys_tui.model.report import Report
 from nsys_tui.units import format_bytes, format_duration, format_share
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_tui.analysis.nccl.result import Collectives
-    from nsys_tui.model.events import Operations
-    from nsys_tui.model.report import Report
-
-    Fact = tuple[str, str]
+Fact: TypeAlias = tuple[str, str]
 
 LARGE: Final = 1 << 20
 """Bytes from which on a copy tells what its way allows: smaller ones are all latency."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from nsys_tui.capture.launchers import SHELL, Launcher, Target, name_field, register
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class ContainerExec(Launcher):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from nsys_tui.capture.launchers import SHELL, Launcher, Target, name_field, register
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _IN_FOLDER: Final = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh")
 """``kubectl exec`` has no option for a working directory."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.launchers import Launcher, Target, register, words_field
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _RANK: Final = "NSYS_TUI_RANK"
 _NUMBERED: Final = (

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nsys_tui.capture.launchers import Launcher, QueueState, Target, register, words_field
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 _LONG_SHORT: Final = {"ntasks": "n", "nodes": "N", "time": "t"}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.widget import Widget
 from textual.widgets import Input
 
 from nsys_tui.names import cell_len
@@ -16,12 +19,6 @@ from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.app import ComposeResult
-    from textual.widget import Widget
 
 SHOWN: Final = 500
 """Most lines listed; the heading says how many there are."""

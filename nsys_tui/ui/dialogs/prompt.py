@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+from textual import events
+from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -14,13 +17,7 @@ from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from textual import events
-    from textual.app import App, ComposeResult
-
-    Answer = tuple[str, Callable[[], object]]
+Answer: TypeAlias = tuple[str, Callable[[], object]]
 
 
 class Prompt(Dialog[str | None]):

@@ -6,15 +6,13 @@ Textual 8.2.8 has line filters but none for characters; its borders have no ASCI
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich.segment import Segment
+from textual.color import Color
 from textual.filter import LineFilter
 
 from nsys_tui.names import char_cells, visible
-
-if TYPE_CHECKING:
-    from textual.color import Color
 
 _LIKE: Final = {
     "-": "─━═╌╍┄┅┈┉╴╶╸╺–—−‐▔▁▂▃🬂🬭",

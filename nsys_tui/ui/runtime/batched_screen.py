@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import time
 from asyncio import sleep
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual._compositor import Compositor, ReflowResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
+from textual.widget import Widget
 
 from nsys_tui.ui.runtime.faults import KeepsGoing
-
-if TYPE_CHECKING:
-    from textual.geometry import Size
-    from textual.widget import Widget
 
 GRACE: Final = 0.001
 """Seconds that widgets have to say what else changed."""

@@ -9,20 +9,18 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from rich.console import RenderableType
 from rich.traceback import Traceback
 from textual.app import App
+from textual.geometry import Region
+from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.strip import Strip
 from textual.widget import Widget
 
 from nsys_tui.ui.runtime.signals import SIGNALLED
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from textual.geometry import Region
-    from textual.message import Message
 
 MOST: Final = 20
 """Faults within ``SPAN`` after which the app gives up: showing one causes the next."""

@@ -13,11 +13,13 @@ import codecs
 import os
 import selectors
 import sys
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual import constants
+from textual.driver import Driver
 
 # select() knows no descriptor from 1024 on; poll() knows no terminals on macOS.
 if sys.platform == "linux":
@@ -25,10 +27,6 @@ if sys.platform == "linux":
 else:
     from selectors import SelectSelector as Selector
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from textual.driver import Driver
 
 WAIT: Final = 0.03
 """Seconds, unless the user set ``ESCDELAY``."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from textual import events
+from textual.app import App
+from textual.dom import DOMNode
 from textual.message import Message
-
-if TYPE_CHECKING:
-    from textual.app import App
-    from textual.dom import DOMNode
-    from textual.timer import Timer
+from textual.timer import Timer
 
 LATE: Final = 0.3
 """Seconds after which keys no longer wait: the widget that had the last one may be gone."""

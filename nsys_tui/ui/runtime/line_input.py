@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from textual import events
 from textual.actions import SkipAction
 from textual.reactive import reactive
 from textual.widgets import Input
 
 from nsys_tui.ui.runtime.faults import KeepsGoing
-
-if TYPE_CHECKING:
-    from textual import events
 
 
 class LineInput(KeepsGoing, Input):

@@ -10,11 +10,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from textual import events
 from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.driver import Driver
+from textual.screen import Screen
+from textual.timer import Timer
 
 from nsys_tui.ui.runtime import garbage_collection
 from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
@@ -22,15 +27,6 @@ from nsys_tui.ui.runtime.key_input import prepare_input
 from nsys_tui.ui.runtime.key_queue import KeyPassed, KeyQueue
 from nsys_tui.ui.runtime.signals import on_ending
 from nsys_tui.ui.terminal import erases_in_colour
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from textual.await_complete import AwaitComplete
-    from textual.driver import Driver
-    from textual.screen import Screen
-    from textual.timer import Timer
-
 
 SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""

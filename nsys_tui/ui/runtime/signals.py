@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 SIGNALLED: Final = 128

@@ -6,21 +6,18 @@ without one (``clear``, ``say_busy``, ``say_stopped``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.state import Selection, ViewState
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.scoping import same_scope
 from nsys_tui.ui.screens.base import ReportScreen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection, ViewState
-    from nsys_tui.ui.widgets.table.grid import Grid
+from nsys_tui.ui.widgets.table.grid import Grid
 
 T = TypeVar("T")
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
+from textual import events
+
+from nsys_tui.model.report import Report
 from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 from nsys_tui.ui.widgets.table.table import VirtualTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from textual import events
-
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 
 T = TypeVar("T")
 D = TypeVar("D")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
+from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
+from textual.visual import VisualType
 
 from nsys_tui.names import cell_len
 from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, Action, ScreenSpec, tab_key
 from nsys_tui.ui.runtime.faults import KeepsDrawing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from textual import events
-    from textual.timer import Timer
-    from textual.visual import VisualType
-
 
 MESSAGE_SECONDS = 4.0
 """How long a message stands in the footer."""

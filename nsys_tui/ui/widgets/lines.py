@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from rich.segment import Segment
+from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
@@ -14,12 +16,6 @@ from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.render.glyphs import is_drawn
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.widgets.frame import ScrolledPane
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual import events
-
 
 Line: TypeAlias = "Sequence[tuple[str, int]]"
 """Runs of (text, style code), as ``Row.runs`` of ``render`` gives them."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from nsys_tui.analysis.timeline.area import GPU
+from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.names import pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, category_ink, style
@@ -19,13 +22,6 @@ from nsys_tui.state import Window
 from nsys_tui.timeline.summary_view import summary_view
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.frame import DrawnPane
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual import events
-
-    from nsys_tui.analysis.timeline.summary import Summary
 
 LABEL = 8
 """Cells at the left for the names of the rows."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from nsys_tui.capture.plan import Form
 from nsys_tui.capture.presets import (
     Preset,
     added,
@@ -16,6 +17,7 @@ from nsys_tui.capture.presets import (
     presets,
     questions,
 )
+from nsys_tui.capture.target_facts import Facts
 from nsys_tui.config_edit import remove_table, reread, save_table
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import NsysTuiError, UsageError
@@ -27,12 +29,6 @@ from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.widgets.lines import Line, LinePane
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.capture.plan import Form
-    from nsys_tui.capture.target_facts import Facts
 
 _SAVE = object()
 

@@ -5,32 +5,28 @@ from __future__ import annotations
 import contextlib
 import shlex
 from abc import abstractmethod
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.capture.askpass import Prompt as Question
 from nsys_tui.capture.capture import Capture
 from nsys_tui.capture.failures import KeepError
+from nsys_tui.capture.fetch import RemoteFile
 from nsys_tui.capture.output import KNOWN_ENDINGS
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Record, State, Store
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Confirm, choose, nothing
+from nsys_tui.ui.dialogs.prompt import Answer, Confirm, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.capture.askpass import Prompt as Question
-    from nsys_tui.capture.fetch import RemoteFile
-    from nsys_tui.ui.dialogs.prompt import Answer
 
 LISTED: Final = 6
 """Names of files in a question, reports first."""

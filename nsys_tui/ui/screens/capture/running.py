@@ -7,28 +7,25 @@ import time
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich.cells import chop_cells
 
 from nsys_tui.capture import events
 from nsys_tui.capture.capture import Capture
+from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.profile_again import replayed_values
+from nsys_tui.capture.record import Record
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.state import Selection
-from nsys_tui.ui.dialogs.prompt import choose, nothing
+from nsys_tui.ui.dialogs.prompt import Answer, choose, nothing
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.past import PastCaptures
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import Line, LinePane
-
-if TYPE_CHECKING:
-    from nsys_tui.capture.plan import Plan
-    from nsys_tui.capture.record import Record
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.dialogs.prompt import Answer
-    from nsys_tui.ui.session import Session
 
 LOG_LINES: Final = 2000
 

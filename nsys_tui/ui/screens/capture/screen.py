@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
 from nsys_tui.capture.preflight import checks
+from nsys_tui.capture.presets import Preset
 from nsys_tui.capture.profile_again import Again, plan_again, replayed_values
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.scripts import typed_command
+from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
@@ -19,12 +22,6 @@ from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.asking import Asking, QuestionPane
 from nsys_tui.ui.screens.capture.running import Running, metadata
 from nsys_tui.ui.widgets.lines import LinePane
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nsys_tui.capture.presets import Preset
-    from nsys_tui.capture.target_facts import Facts
 
 ACTIONS: tuple[Action, ...] = (
     Action("capture.run", ("enter",), "run", "start the capture", 5),

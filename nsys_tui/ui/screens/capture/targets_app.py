@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
+from nsys_tui.config import Config
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.targets import TargetList
+from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.themed_app import ThemedApp
-
-if TYPE_CHECKING:
-    from nsys_tui.config import Config
-    from nsys_tui.ui.terminal import Terminal
 
 
 class TargetsApp(ThemedApp, ResponsiveApp, inherit_bindings=False):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, copysign, inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.compare.comparison import Comparison, FindingChange
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.stats import THRESHOLD, Verdict
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import MUTED, Ink, style
@@ -14,12 +17,6 @@ from nsys_tui.text.compare import count_text
 from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, numbers, strings
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_bytes, format_difference, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.compare.comparison import Comparison, FindingChange
-    from nsys_tui.analysis.compare.rows import Row
 
 GROUPS: Final = {
     "kernels": ("Kernels", ("kernels", "copies")),

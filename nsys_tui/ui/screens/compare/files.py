@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nsys_tui.analysis.compare.answer import DOCUMENT
+from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.stacks import DifferentialStacks
 from nsys_tui.export.differential import differential_graph, differential_lines
 from nsys_tui.text.compare import as_markdown
 from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import Writer, text_writer
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.stacks import DifferentialStacks
 
 
 def comparison_writers(found: Comparison) -> dict[str, Writer]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from textual.binding import Binding, BindingType
 
 from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.tree import WeightedTree
 from nsys_tui.render.cells import Ink
+from nsys_tui.ui.screens.compare.pair import Result
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_difference, format_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.model.tree import WeightedTree
-    from nsys_tui.ui.screens.compare.pair import Result
 
 
 def difference_of(result: Result) -> DifferentialStacks | NoDataError:

@@ -6,10 +6,11 @@ A part is what the session's window and filter let through, unless it was chosen
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,19 +19,15 @@ from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Side, pooled_side
+from nsys_tui.analysis.compare.stats import Rules
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
+from nsys_tui.model.report import Report
 from nsys_tui.timeline.painter import Picked
 from nsys_tui.ui.scoping import report_scope, scope_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from nsys_tui.analysis.compare.stats import Rules
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.session import Session
+from nsys_tui.ui.session import Session
 
 T = TypeVar("T")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import BOLD, MUTED, Line
@@ -11,13 +14,6 @@ from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_te
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.changes import VERDICT_INKS
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.rows import Row
-
 
 FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 """Figures that come first, because a short pane shows few."""

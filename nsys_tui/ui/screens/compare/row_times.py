@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from nsys_tui.ui.evidence import evidence_of
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.screens.compare.changes import GROUPS, ChangesTable
+from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
 from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, with_lane_of
-
-if TYPE_CHECKING:
-    from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
-    from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.screens.result import ResultScreen
 
 
 class RowTimes:

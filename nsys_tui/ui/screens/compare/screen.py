@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, partialmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from textual import events
 from textual.containers import Vertical
 
 from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.state import Selection, ViewState
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.front import Evidence
+from nsys_tui.ui.saving import Writer
 from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
 from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
@@ -23,22 +30,11 @@ from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.row_times import RowTimes
 from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, half_of
 from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import parse_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from textual import events
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection, ViewState
-    from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 
 @dataclass(frozen=True)

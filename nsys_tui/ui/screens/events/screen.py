@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.containers import Container
 
@@ -17,27 +18,23 @@ from nsys_tui.analysis.events_table import (
 )
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.model.events import Int64
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.render.cells import MUTED, category_ink, style
+from nsys_tui.state import Display, Selection, ViewState
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import evidence_of, show_on_timeline
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.columns import Source, TableColumn, durations, numbers, texts
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.state import Display, Selection, ViewState
-    from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 
 def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ...]:

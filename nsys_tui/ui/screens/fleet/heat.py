@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -27,11 +29,6 @@ from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.frame import DrawnPane
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from textual import events
-
 
 LABEL: Final = 14
 """Most cells for the names of the rows."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.engine import Result, default_workers
+from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.heat_maps import HeatMap, heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
 from nsys_tui.fleet.summary import Options
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import ViewState, Window
@@ -35,16 +39,9 @@ from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
 from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS: tuple[Action, ...] = (
     Action("fleet.map", ("m",), "map", "next heat map: busy, communication, overlap, memory", 1),

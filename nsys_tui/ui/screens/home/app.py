@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from pathlib import Path
+from typing import Any, ClassVar, Final, cast
+
+from textual.app import ComposeResult
 
 from nsys_tui import __version__
 from nsys_tui.analysis.identity import from_name
 from nsys_tui.capture.record import Store
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.names import cell_len, fit, visible
 from nsys_tui.paths import told_apart
 from nsys_tui.render.cells import MUTED
@@ -19,18 +24,10 @@ from nsys_tui.ui.recent import distinct, nearby, opened_before
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.past import past_line, result_word
+from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.themed_app import ThemedApp
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from textual.app import ComposeResult
-
-    from nsys_tui.config import Config, TargetConfig
-    from nsys_tui.ui.terminal import Terminal
 
 NAME_CELLS: Final = 34
 _AGES: Final = ((365 * 86_400, "y"), (7 * 86_400, "w"), (86_400, "d"), (3_600, "h"), (60, "min"))

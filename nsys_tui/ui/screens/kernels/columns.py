@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS, GroupBy, KernelTable, shape_text, stream_labels
 from nsys_tui.analysis.launches import launches
+from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import SHAPE, Int64
 from nsys_tui.model.groups import factorise
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.state import Display
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import (
     Numbers,
@@ -31,16 +37,6 @@ from nsys_tui.ui.widgets.table.columns import (
 )
 from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
 from nsys_tui.units import format_bytes, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import Display
 
 NARROW_WHEN = PARTS // 2
 

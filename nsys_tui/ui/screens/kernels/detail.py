@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_facts import KernelFacts, Parts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
 from nsys_tui.model.categories import Category
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Line
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import MARGIN, Histogram, draw_histogram, histogram
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.screens.kernels.columns import instance_columns
 from nsys_tui.ui.screens.tables import DetailScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_bytes, format_count, format_duration, out_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.session import Session
 
 NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""

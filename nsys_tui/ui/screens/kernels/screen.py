@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from textual import events
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.estimate import sampled_kernels
@@ -13,26 +15,20 @@ from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.state import Selection, ViewState, cycled
 from nsys_tui.ui.evidence import evidence_of, longest, show_longest, show_on_timeline
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail, paths_of
+from nsys_tui.ui.screens.tables import Look
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
+from nsys_tui.ui.widgets.table.columns import TableColumn
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from textual import events
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.screens.tables import Look
-    from nsys_tui.ui.widgets.table.columns import TableColumn
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.rank_matching import Traced
+from nsys_tui.analysis.nccl.result import Collectives
 from nsys_tui.analysis.nccl.tables import TABLES
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
+from nsys_tui.logs.hang_report import HangReport
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.report_join import join_calls
+from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.section_names import IF_ANY
 from nsys_tui.logs.sections import LogAnswer
 from nsys_tui.logs.tables import SECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from nsys_tui.analysis.nccl.result import Collectives
-    from nsys_tui.logs.hang_report import HangReport
-    from nsys_tui.logs.result import LogResult
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.model.table import Table
 
 JOINED: Final = {
     "bandwidth": "operations",

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 
 from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.model.table import Table
 from nsys_tui.render.cells import MUTED
+from nsys_tui.state import ViewState
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action
@@ -30,22 +36,12 @@ from nsys_tui.ui.screens.logs.found import (
     sections,
 )
 from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from textual.timer import Timer
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
-    from nsys_tui.state import ViewState
-    from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 SUFFIXES: Final = (".log", ".out", ".err", ".txt")
 PACKED: Final = (".gz", ".xz", ".zst")

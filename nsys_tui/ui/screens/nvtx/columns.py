@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS, KernelTable
+from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Int64
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.state import Display
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, taken, texts
 from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.analysis.nvtx.table import NvtxTable
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import Display
 
 NARROW_WHEN, WIDE_WHEN = 8, 12
 """Cells of the sparkline; both divide ``PARTS``."""

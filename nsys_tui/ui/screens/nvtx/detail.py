@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial, partialmethod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable
+from nsys_tui.model.events import EventSet, Int64
 from nsys_tui.names import NameStyle, visible
 from nsys_tui.render.cells import MUTED, STALL, Line
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import draw_bars
 from nsys_tui.ui.evidence import evidence_of, longest, show_on_timeline
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.tables import DetailScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 from nsys_tui.units import format_difference, format_duration, out_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.front import Evidence
-    from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 NAMED: Final = 3
 """Outliers that are named; the rest is counted."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.nvtx.operation_paths import operation_paths, similar_paths
@@ -14,7 +16,10 @@ from nsys_tui.analysis.nvtx.table import NvtxFlat, NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.names import similar_name
+from nsys_tui.state import Selection, ViewState
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
@@ -22,18 +27,9 @@ from nsys_tui.ui.screens.nvtx.detail import RangeDetail
 from nsys_tui.ui.screens.tables import Look
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection, ViewState
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (
     *TREE,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.render.cells import BOLD, Line
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.units import format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class FindingsPane(LinePane):

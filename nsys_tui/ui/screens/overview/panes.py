@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.overview import NO_WORK, Overview, TopName
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.verdict import NotLookedAt
 from nsys_tui.analysis.thread_states import HostTime, Witness
 from nsys_tui.model.categories import Category
+from nsys_tui.model.target import Metadata
 from nsys_tui.names import cell_len, cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, Line, category_ink, style
 from nsys_tui.render.glyphs import FILLS, Glyphs
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.units import format_count, format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.verdict import NotLookedAt
-    from nsys_tui.model.target import Metadata
-
 
 ADVISED: Final = 100
 """Cells from which a finding tells what to do about it in its second line."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from textual import events
 from textual.containers import Horizontal
 
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.render.cells import BOLD, MUTED, Line
 from nsys_tui.state import Selection, ViewState
+from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import show_finding, show_longest
 from nsys_tui.ui.front import Evidence
@@ -23,19 +29,9 @@ from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.overview.findings import FindingsPane
 from nsys_tui.ui.screens.overview.trace import WholeTrace
 from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import Built, LinePane, Verdict
 from nsys_tui.ui.widgets.trace import AnyRow, TracePane, TraceRow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from textual import events
-
-    from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.timeline.opening import FewSteps
-    from nsys_tui.ui.session import Session
 
 ACTIONS: tuple[Action, ...] = (
     Action("timeline.area", ("v",), "span", "begin or end a span of the trace; Enter opens it", 35),

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from textual.geometry import Size
 
 from nsys_tui.timeline.opening import FewSteps, opening
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.trace import HINT, AnyRow, TracePane, TraceRow
 from nsys_tui.units import format_duration, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.geometry import Size
-
-    from nsys_tui.ui.session import Session
 
 TALL = 40
 """Rows of a screen from which ranges and a legend are shown."""

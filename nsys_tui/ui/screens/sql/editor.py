@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar, Final
+from pathlib import Path
+from typing import ClassVar, Final
 
+from textual import events
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import TextArea
@@ -14,12 +17,6 @@ from textual.widgets import TextArea
 from nsys_tui.sql.completion import completions
 from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.widgets.frame import Framed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from textual import events
 
 KEPT: Final = 100
 

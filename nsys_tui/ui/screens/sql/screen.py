@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Table, Unit, column
 from nsys_tui.render.cells import MUTED, Line
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import draw_bars
 from nsys_tui.sql.console import Answer, Console
 from nsys_tui.sql.faults import QueryError
@@ -24,20 +28,13 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.sql.editor import Editor, asked_before, remember
 from nsys_tui.ui.screens.tables import TableScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 SHOWN: Final = 100_000
 """Rows of an answer on the screen."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.errors import NoDataError, UsageError
@@ -15,9 +15,6 @@ from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.screens.stacks.panes import Shown
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_share, plural
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Finding(ResultScreen[Shown | NoDataError]):

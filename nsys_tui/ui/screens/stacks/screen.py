@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from textual import events
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
@@ -13,10 +15,13 @@ from nsys_tui.analysis.stacks.folding import TITLES, StackSource
 from nsys_tui.analysis.stacks.sources import OF_THREADS, first_source, sources
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.saving import Writer
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.actions import ACTIONS
@@ -39,18 +44,9 @@ from nsys_tui.ui.screens.stacks.panes import (
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from textual import events
-
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 KINDS = dict.fromkeys((StackSource.CPU, StackSource.ON), "on-cpu") | {
     StackSource.GPU: "path",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from nsys_tui.analysis.stalls.rows import (
     stall_groups,
     stall_table,
 )
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import Int64
+from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle
 from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import Int64
-    from nsys_tui.model.report import Report
 
 WAYS: Final = ("", "cause", "thread", "range", "pair", "device")
 """What ``g`` goes through; empty for the gaps one by one."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL, StallGroup, StallTable
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
 from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import BOLD, MUTED, STALL, Line
+from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import (
     TableColumn,
@@ -22,14 +27,6 @@ from nsys_tui.ui.widgets.table.columns import (
     texts,
 )
 from nsys_tui.units import format_count, format_duration, format_share, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.stalls.gaps import Stalls
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import TimeFormat
 
 SEVERITIES: Final = (" -", " L", " M", "!H")
 NAMES: Final = ((140, 26, 24), (96, 18, 14), (0, 13, 8))

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.rows import StallRow
 from nsys_tui.analysis.stalls.surroundings import HotFrames, Scene, SceneLane, scene
 from nsys_tui.analysis.window import row_numbers, touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.lanes import Lane, split
+from nsys_tui.model.report import Report
 from nsys_tui.names import cell_len, cut, fit, pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import MUTED, STALL, Line, Row
 from nsys_tui.render.dominant import Layers
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
+from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.trace import TraceRow
 from nsys_tui.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nsys_tui.analysis.stalls.rows import StallRow
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import TimeFormat
-
 
 LABEL, WIDE_LABEL = 12, 26
 """Cells for the names of lanes, on a narrow and on a wide screen."""

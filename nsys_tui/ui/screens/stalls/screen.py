@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from textual import events
 from textual.containers import Horizontal, Vertical
 
+from nsys_tui.analysis.stalls.rows import StallRow
 from nsys_tui.analysis.timeline.tracks import gpu_key
+from nsys_tui.analysis.window import Scope
 from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
@@ -30,22 +36,12 @@ from nsys_tui.ui.screens.stalls.panes import (
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
 from nsys_tui.ui.screens.tables import TableScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from textual import events
-
-    from nsys_tui.analysis.stalls.rows import StallRow
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (
     Action("stalls.threshold", ("t",), "threshold", "shortest gap that is listed, with units", 2),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial, partialmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from textual.containers import Horizontal
@@ -12,9 +13,14 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.analysis.iterations.critical_path import Edge
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
+from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
+from nsys_tui.model.table import Table
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Ink, Line, style
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
@@ -27,19 +33,10 @@ from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.columns import Numbers, TableColumn
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_difference, format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.widgets.table.grid import Grid
 
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1

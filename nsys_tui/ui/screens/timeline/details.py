@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 from textual.containers import Vertical
 
@@ -12,26 +13,22 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.model.report import Report
 from nsys_tui.render.cells import MUTED, Line
 from nsys_tui.state import Selection, ViewState, Window
 from nsys_tui.timeline.areas import selected_tracks
 from nsys_tui.timeline.cell_facts import cell_facts, cell_title, gap_cause
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
+from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
 from nsys_tui.ui.screens.timeline.lines import area_lines, column_lines, flowing_lines, low_lines
+from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nsys_tui.model.report import Report
-    from nsys_tui.timeline.model import TimelineModel
-    from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
-    from nsys_tui.ui.session import Session
-
-    Moment = Callable[[int], str]
+Moment: TypeAlias = Callable[[int], str]
 
 EVIDENCE: Final = ("gap", "finding")
 """``Selection.kind`` of what has facts beyond its span."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
+from nsys_tui.analysis.window import Scope
 from nsys_tui.export.perfetto import event_count, trace
+from nsys_tui.model.progress import Progress
+from nsys_tui.model.report import Report
 from nsys_tui.ui.saving import Saving, text_writer
 from nsys_tui.ui.scoping import report_scope
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Report
-    from nsys_tui.ui.session import Session
+from nsys_tui.ui.session import Session
 
 
 def trace_of(session: Session, report: Report) -> Saving:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
+from nsys_tui.analysis.timeline.area import Area, CategoryRow
 from nsys_tui.analysis.timeline.facts import SPREAD, Facts
+from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.render.cells import BOLD, MUTED, Line, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.units import format_count, format_duration, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nsys_tui.analysis.timeline.area import Area, CategoryRow
-    from nsys_tui.model.categories import Category
 
 LOW_NAME: Final = 24
 """Least cells of a name where there are few lines."""

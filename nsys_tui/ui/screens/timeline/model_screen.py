@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from nsys_tui.timeline.lanes import Lanes
 from nsys_tui.timeline.model import CanvasSize, TimelineModel, Trace
 from nsys_tui.timeline.scene import heading, info_line, scene_of
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.info import InfoLine
 from nsys_tui.ui.widgets.timeline.minimap import Minimap
-
-if TYPE_CHECKING:
-    from nsys_tui.timeline.lanes import Lanes
 
 HEADING_ROOM: Final = 12
 """Cells of the upper edge that neither heading nor remark take."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
+from textual import events
 from textual.containers import Horizontal, Vertical
 
+from nsys_tui.state import ViewState
 from nsys_tui.timeline import (
     areas,
     arranging,
@@ -16,6 +19,8 @@ from nsys_tui.timeline import (
     searching,
     stepping,
 )
+from nsys_tui.timeline.model import TimelineModel
+from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import window_text
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
@@ -27,20 +32,11 @@ from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder
 from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 from nsys_tui.ui.screens.timeline.reports_beside import ReportsBeside
 from nsys_tui.ui.screens.timeline.steps import Steps
+from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.info import FindBox
+from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from textual import events
-
-    from nsys_tui.state import ViewState
-    from nsys_tui.timeline.model import TimelineModel
-    from nsys_tui.timeline.opening import FewSteps
-    from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-    from nsys_tui.ui.widgets.timeline.minimap import Minimap
-
-    Step = Callable[[TimelineModel], TimelineModel]
+Step: TypeAlias = Callable[[TimelineModel], TimelineModel]
 
 
 FAR: Final = 8

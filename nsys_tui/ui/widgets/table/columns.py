@@ -11,17 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsys_tui.model.events import Bool
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.units import format_count
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool
 
 MOST_TALLIES: Final = 1_000
 """Values listed by a frequency count."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS
+from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.report import Report
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import sparkline
+from nsys_tui.state import Display
 from nsys_tui.times import duration_text, moment_text
 from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, taken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import EventSet, Int64
-    from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.state import Display
 
 
 def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.model.table import Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.sections import READABLE
 from nsys_tui.ui.widgets.table.columns import TableColumn, numbers, strings
 from nsys_tui.units import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
 
 WIDEST: Final = 44
 """Cells of a text column at most; the last one takes what is left."""

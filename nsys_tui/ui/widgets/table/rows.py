@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsys_tui.analysis.timeline.search import matcher
+from nsys_tui.model.events import Bool, Int32
 from nsys_tui.ui.widgets.table.columns import TableColumn, Tally, Texts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from nsys_tui.model.events import Bool, Int32
 
 _KEY_BITS: Final = 63
 

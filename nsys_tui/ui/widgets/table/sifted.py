@@ -6,30 +6,26 @@ What lasts runs in a worker; the cursor stays on its row meanwhile and afterward
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from nsys_tui.model.events import Bool
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.task import Task
+from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, Tally
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
 from nsys_tui.units import out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from textual.app import ComposeResult
-
-    from nsys_tui.model.events import Bool
-    from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, Tally
 
 
 class Sought(NamedTuple):

@@ -6,22 +6,19 @@ Five million rows mount at once, because only what is seen is ever made into tex
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from nsys_tui.model.events import Bool, Int32
+from nsys_tui.model.table import Table
 from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, table_of
 from nsys_tui.ui.widgets.table.rows import Arrangement, arrange, found, positions
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 from nsys_tui.units import out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from nsys_tui.model.events import Bool, Int32
-    from nsys_tui.model.table import Table
 
 
 class VirtualTable(SiftedGrid):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.visual import VisualType
 
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.chrome import Line
-
-if TYPE_CHECKING:
-    from textual.visual import VisualType
 
 
 class InfoLine(Line):

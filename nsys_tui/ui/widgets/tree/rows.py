@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.analysis.tree_order import TreeOrder
+from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.tree import ROOT, Trie
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.tree_order import TreeOrder
-    from nsys_tui.model.events import Bool, Int64
 
 
 def rest_of(node: int) -> int:

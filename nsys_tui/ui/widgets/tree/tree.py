@@ -5,14 +5,17 @@ The lines of a columnar tree with folds, sorted siblings and hidden rests, in th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
+from textual import events
 
 from nsys_tui.analysis.timeline.search import matcher
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
+from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
 from nsys_tui.ui.widgets.table.columns import Lazy, Rows, TableColumn, table_of
@@ -27,13 +30,6 @@ from nsys_tui.ui.widgets.tree.rows import (
     tree_lines,
     with_ancestors,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual import events
-
-    from nsys_tui.model.events import Bool, Int64
 
 PATH_SEPARATOR: Final = " / "
 LEAF: Final = "-"
