@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nsys_tui.analysis.window import Rows, clipped, starting
-from nsys_tui.model.events import Bool, EventSet
-from nsys_tui.model.groups import Codes, factorise, sums
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int64, Integers
+from nsys_tui.model.events import EventSet
+from nsys_tui.model.groups import factorise, sums
 
-Int64: TypeAlias = NDArray[np.int64]
-Float64: TypeAlias = NDArray[np.float64]
 Scalar = TypeVar("Scalar", np.int64, np.float64)
 
 _KEY_BITS: Final = 63
@@ -37,7 +36,7 @@ class GroupStats:
     Quantiles, extremes and deviation come from one sort of (group, value) packed into one integer.
     """
 
-    codes: Codes
+    codes: Integers
     """Group of each value, in [0, size)."""
     values: Int64
     """Such as durations in ns; may be negative."""
@@ -132,7 +131,7 @@ def group_stats(codes: ArrayLike, values: ArrayLike, size: int) -> GroupStats:
 class Aggregate:
     """Figures of groups of events, whole or in a window. Make one with ``aggregate``."""
 
-    codes: Codes
+    codes: Integers
     """Group of each event, in [0, size)."""
     size: int
     """Number of groups."""
@@ -199,8 +198,8 @@ class Aggregate:
 
 def aggregate(
     events: EventSet,
-    rows: Rows | Codes,
-    codes: Codes,
+    rows: Rows | Integers,
+    codes: Integers,
     size: int,
     window: tuple[int, int] | None = None,
 ) -> Aggregate:
@@ -221,7 +220,7 @@ def aggregate(
     return Aggregate(codes, size, lengths, end - start, None if begun.all() else begun)
 
 
-def _ordered(groups: Codes, values: Int64, n: int) -> Int64:
+def _ordered(groups: Integers, values: Int64, n: int) -> Int64:
     """Values sorted by (group, value): 5 M rows in 0.1 s when both fit into one integer."""
     if not len(values):
         return values.copy()
@@ -268,7 +267,7 @@ def grouped_union(codes: ArrayLike, starts: ArrayLike, ends: ArrayLike, n: int) 
     return _slice_sums(lengths, np.searchsorted(groups, np.arange(n + 1)).astype(np.int64))
 
 
-def _by_group_and_start(groups: Int64, first: Int64, n: int) -> NDArray[np.intp]:
+def _by_group_and_start(groups: Int64, first: Int64, n: int) -> Indices:
     if n <= _RADIX and (first[1:] >= first[:-1]).all():
         return np.argsort(groups.astype(np.uint16), kind="stable")
     return np.lexsort((first, groups))

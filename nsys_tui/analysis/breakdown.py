@@ -18,9 +18,10 @@ from nsys_tui.analysis.iterations.detection import required_iterations
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, starting
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Bool, Int64, Operations
+from nsys_tui.model.events import Operations
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Int64, Operations
+from nsys_tui.model.events import Operations
 from nsys_tui.model.lanes import Lane
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle
@@ -40,7 +40,7 @@ class Runs:
     start: Int64
     length: Int64
     """Nanoseconds from the first start to the last, at least 1: what runs longer is cut there."""
-    busy: NDArray[np.float64]
+    busy: Float64
     """Share of the length per category of ``CATEGORIES``, at most 1 in all: [categories, runs]."""
     shares: Shares
 

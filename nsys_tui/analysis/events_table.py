@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,12 @@ from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.analysis.timeline.host import sync_threads, thread_key
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.analysis.window import Scope, row_numbers, touching
+from nsys_tui.model.arrays import Bool, Int32, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import (
     ApiCalls,
     EventSet,
     HostEvents,
-    Int32,
-    Int64,
     Marks,
     Operations,
     OsrtCalls,
@@ -38,8 +37,6 @@ from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import NameStyle
-
-Codes: TypeAlias = "NDArray[np.integer]"
 
 PARTS: Final = ("operations", "api", "ranges", "marks", "osrt", "host_events", "syncs")
 """Parts of the report that are listed."""
@@ -122,7 +119,7 @@ class EventsTable:
         """What each event is called."""
         style = self.style
 
-        def named(member: Member) -> tuple[Codes, list[str]]:
+        def named(member: Member) -> tuple[Integers, list[str]]:
             codes = codes_of(member.events)
             texts = [forms[0] for forms in texts_of(member.events, style)]
             return (
@@ -138,7 +135,7 @@ class EventsTable:
         streams = stream_labels(report)
         several = len(_processes(self.members)) > 1
 
-        def placed(member: Member) -> tuple[Codes, list[str]]:
+        def placed(member: Member) -> tuple[Integers, list[str]]:
             events = member.events
             if isinstance(events, Operations):
                 return events.stream, streams
@@ -175,11 +172,11 @@ class Dictionary:
     """
 
     def __init__(
-        self, table: EventsTable, given: Callable[[Member], tuple[Codes, Sequence[str]]]
+        self, table: EventsTable, given: Callable[[Member], tuple[Integers, Sequence[str]]]
     ) -> None:
         self._table = table
         joined: dict[str, int] = {}
-        self._codes: dict[str, tuple[Codes, Int32]] = {}
+        self._codes: dict[str, tuple[Integers, Int32]] = {}
         for member in table.members:
             codes, texts = given(member)
             joint = [joined.setdefault(text, len(joined)) for text in texts]
@@ -192,23 +189,23 @@ class Dictionary:
         codes, joint = self._codes[member.part]
         return int(joint[codes[place]])
 
-    def codes(self) -> Codes:
+    def codes(self) -> Integers:
         """Codes of all rows."""
 
-        def of(member: Member) -> Codes:
+        def of(member: Member) -> Integers:
             codes, joint = self._codes[member.part]
             return joint[codes[member.rows]]
 
         return self._table.column(of).astype(np.int32)
 
 
-def _correlations(events: EventSet, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+def _correlations(events: EventSet, rows: Integers) -> Integers:
     if isinstance(events, (Operations, ApiCalls, Syncs)):
         return np.asarray(events.correlation[rows])
     return np.full(len(rows), NO_CORRELATION, np.int64)
 
 
-def _kinds(member: Member) -> tuple[Codes, list[str]]:
+def _kinds(member: Member) -> tuple[Integers, list[str]]:
     events = member.events
     if isinstance(events, Operations):
         return events.kind, [OPERATION_KINDS[kind] for kind in OpKind]
@@ -290,7 +287,7 @@ def _in_scope(events: EventSet, scope: Scope) -> Int64:
     return kept[scope.has_process(events.processes)[events.process[kept]]]
 
 
-def _proper(events: EventSet, rows: Int64) -> NDArray[np.bool_] | slice:
+def _proper(events: EventSet, rows: Int64) -> Bool | slice:
     """Leaves out duplicates of calls that carry backtraces, and markers of tracing."""
     if isinstance(events, ApiCalls):
         return np.asarray(events.event_class[rows] != 67)
@@ -301,13 +298,13 @@ def _proper(events: EventSet, rows: Int64) -> NDArray[np.bool_] | slice:
 
 def _on_lanes(
     report: Report, part: str, events: EventSet, rows: Int64, lanes: Sequence[str]
-) -> NDArray[np.bool_]:
+) -> Bool:
     """Which events lie on lanes of the timeline, given by their keys."""
     if isinstance(events, Operations):
         keys = [
             f"{gpu_key(s.device)}/{pid_of(s.globalPid)}:{s.context}:{s.id}" for s in events.streams
         ]
-        codes: Codes = events.stream[rows]
+        codes: Integers = events.stream[rows]
     elif isinstance(events, ThreadEvents):
         keys = [f"{thread_key(int(tid))}/{part}" for tid in events.threads]
         codes = events.thread[rows]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from nsys_tui.analysis.launches import launches, stream_gaps
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
+from nsys_tui.model.arrays import Float64, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import BLOCK, GRID, REGISTERS, Int64, Operations
+from nsys_tui.model.events import BLOCK, GRID, REGISTERS, Operations
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import GpuInfo
@@ -72,7 +73,7 @@ class KernelFacts:
     """Sum of their durations."""
 
 
-def kernel_facts(report: Report, rows: NDArray[np.intp], paths: OperationPaths) -> KernelFacts:
+def kernel_facts(report: Report, rows: Indices, paths: OperationPaths) -> KernelFacts:
     """Looks at some operations together.
 
     Args:
@@ -105,7 +106,7 @@ def kernel_facts(report: Report, rows: NDArray[np.intp], paths: OperationPaths) 
     )
 
 
-def gaps_before(ops: Operations, rows: NDArray[np.intp]) -> Int64:
+def gaps_before(ops: Operations, rows: Indices) -> Int64:
     """Idle time of its stream before each of some operations; -1 for the first of a stream.
 
     As ``stream_gaps`` for all, but only the streams of these operations are looked at.
@@ -129,15 +130,15 @@ def gaps_before(ops: Operations, rows: NDArray[np.intp]) -> Int64:
     return gaps
 
 
-def _median(values: NDArray[np.integer]) -> float | None:
+def _median(values: Integers) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
-def _range(values: NDArray[np.integer]) -> tuple[int, int] | None:
+def _range(values: Integers) -> tuple[int, int] | None:
     return (int(values.min()), int(values.max())) if len(values) else None
 
 
-def _shapes(grid: NDArray[np.integer], block: NDArray[np.integer]) -> Parts:
+def _shapes(grid: Integers, block: Integers) -> Parts:
     if not len(grid):
         return Parts(())
     both = np.ascontiguousarray(np.hstack((grid, block)).astype(np.int32))
@@ -152,7 +153,7 @@ def _shapes(grid: NDArray[np.integer], block: NDArray[np.integer]) -> Parts:
     return _parts(texts, len(grid))
 
 
-def _callers(report: Report, rows: NDArray[np.intp]) -> Parts:
+def _callers(report: Report, rows: Indices) -> Parts:
     calls = report.calls[rows]
     api = report.api
     codes, counts = np.unique(api.name[calls[calls >= 0]], return_counts=True)
@@ -163,7 +164,7 @@ def _callers(report: Report, rows: NDArray[np.intp]) -> Parts:
     return _parts(sorted(merged.items(), key=lambda pair: -pair[1]), len(rows))
 
 
-def _ranges(paths: OperationPaths, rows: NDArray[np.intp], duration: Int64) -> Parts:
+def _ranges(paths: OperationPaths, rows: Indices, duration: Int64) -> Parts:
     time = sums(paths.node[rows], duration, len(paths.trie))
     merged: dict[str, int] = {}
     for node in np.unique(paths.node[rows]).tolist():
@@ -187,13 +188,13 @@ LIMITS: Final = ("warps", "blocks", "registers", "shared memory")
 class Occupancy:
     """Occupancy of some kernels, aligned with the rows asked for."""
 
-    share: NDArray[np.float64]
+    share: Float64
     """Resident warps / the most an SM holds, 0 to 1; NaN where the GPU's limits are unknown."""
     limit: NDArray[np.int8]
     """Which of ``LIMITS`` allows the fewest blocks; -1 where unknown."""
 
 
-def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
+def occupancy(report: Report, rows: Indices) -> Occupancy:
     """Theoretical occupancy of some operations; NaN for those that are no kernels.
 
     Args:

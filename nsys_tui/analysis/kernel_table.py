@@ -14,12 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Float64, aggregate
+from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked
+from nsys_tui.model.arrays import Float64, Indices, Int32, Int64, Integers, UInt8
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import SHAPE, Int32, Int64, Operations, UInt8
+from nsys_tui.model.events import SHAPE, Operations
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
@@ -92,7 +93,7 @@ class KernelTable:
         """Operations that start in the window, of all groups."""
         return int(self.count.sum())
 
-    def instances(self, group: int) -> NDArray[np.intp]:
+    def instances(self, group: int) -> Indices:
         """Rows of ``Report.operations`` in a group, in start order."""
         places = np.flatnonzero(self.codes == group)
         return places if isinstance(self.rows, slice) else self.rows[places]
@@ -105,7 +106,7 @@ def kernel_table(
     *,
     style: NameStyle = NameStyle.SHORT,
     paths: OperationPaths | None = None,
-    among: NDArray[np.intp] | None = None,
+    among: Indices | None = None,
     progress: Progress = silent,
 ) -> KernelTable:
     """Groups the GPU work of a report.
@@ -133,7 +134,7 @@ def kernel_table(
 
 def _grouped(
     report: Report, by: GroupBy, rows: Rows, style: NameStyle, paths: OperationPaths | None
-) -> tuple[NDArray[np.integer], list[str]]:
+) -> tuple[Integers, list[str]]:
     ops = report.operations
     if by is GroupBy.STREAM:
         return ops.stream[rows], stream_labels(report)
@@ -163,8 +164,8 @@ def stream_labels(report: Report) -> list[str]:
 
 
 def _by_shape(
-    report: Report, rows: Rows, names: NDArray[np.integer], texts: list[str]
-) -> tuple[NDArray[np.integer], list[str]]:
+    report: Report, rows: Rows, names: Integers, texts: list[str]
+) -> tuple[Integers, list[str]]:
     if not report.can(Capability.LAUNCH_SHAPES):
         return names, texts
     launch = report.launch_attributes
@@ -189,7 +190,7 @@ def _table(
     ops: Operations,
     by: GroupBy,
     rows: Rows,
-    codes: NDArray[np.integer],
+    codes: Integers,
     labels: list[str],
     scope: Scope,
     progress: Progress,
@@ -232,9 +233,7 @@ def _table(
     )
 
 
-def _members(
-    codes: NDArray[np.integer], values: NDArray[np.integer], n: int
-) -> tuple[tuple[int, ...], ...]:
+def _members(codes: Integers, values: Integers, n: int) -> tuple[tuple[int, ...], ...]:
     """Distinct values of each group, ascending."""
     if not len(codes):
         return ((),) * n
@@ -255,7 +254,7 @@ def _members(
 def time_in_parts(
     start: Int64,
     end: Int64,
-    codes: NDArray[np.integer],
+    codes: Integers,
     n: int,
     lo: int,
     hi: int,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model.events import FARTHEST, Bool, Int64, Operations
+from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.report import Report
 
@@ -31,7 +31,7 @@ class Launches:
     """Time from the end of the call to the start of the operation, never negative."""
 
 
-def launches(report: Report, rows: NDArray[np.intp] | slice = slice(None)) -> Launches:
+def launches(report: Report, rows: Indices | slice = slice(None)) -> Launches:
     """Launch latency and queueing of some operations (of all by default)."""
     calls, starts = report.calls[rows], report.operations.start[rows]
     called = calls >= 0
@@ -120,7 +120,7 @@ def touching_runs(runs: Iterable[LaunchBoundRun], scope: Scope) -> list[LaunchBo
 
 
 def runs_of(
-    report: Report, place: int, rows: NDArray[np.intp], rule: LaunchBoundConfig
+    report: Report, place: int, rows: Indices, rule: LaunchBoundConfig
 ) -> list[LaunchBoundRun]:
     """Launch-bound runs among some operations of one device.
 
@@ -144,8 +144,8 @@ def runs_of(
 
 
 def _short_work(
-    ops: Operations, rows: NDArray[np.intp], rule: LaunchBoundConfig
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Int64]:
+    ops: Operations, rows: Indices, rule: LaunchBoundConfig
+) -> tuple[Indices, Indices, Int64]:
     """Stretches of enough short operations that follow each other closely.
 
     Returns:
@@ -168,9 +168,9 @@ def _short_work(
 def _bound(
     report: Report,
     place: int,
-    rows: NDArray[np.intp],
-    first: NDArray[np.intp],
-    last: NDArray[np.intp],
+    rows: Indices,
+    first: Indices,
+    last: Indices,
     before: int,
     rule: LaunchBoundConfig,
 ) -> list[LaunchBoundRun]:

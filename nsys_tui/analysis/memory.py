@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import Bool, Int64, MemoryUsage
+from nsys_tui.model.events import MemoryUsage
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device
 
@@ -31,7 +31,7 @@ class DeviceMemory:
     frees: int
     unmatched_frees: int
     """Frees of memory whose allocation was not recorded; they change nothing."""
-    never_freed: NDArray[np.intp]
+    never_freed: Indices
     """Rows of ``Report.memory_usage`` of allocations that were never freed, largest first."""
     never_freed_bytes: int
 
@@ -72,7 +72,7 @@ def device_memory(report: Report) -> list[DeviceMemory]:
     ]
 
 
-def _of_device(usage: MemoryUsage, place: int, rows: NDArray[np.intp]) -> DeviceMemory:
+def _of_device(usage: MemoryUsage, place: int, rows: Indices) -> DeviceMemory:
     frees = usage.operation[rows] == 1
     allocation = _freed_allocation(usage, rows, frees)
     matched = allocation >= 0
@@ -96,7 +96,7 @@ def _of_device(usage: MemoryUsage, place: int, rows: NDArray[np.intp]) -> Device
     )
 
 
-def _freed_allocation(usage: MemoryUsage, rows: NDArray[np.intp], frees: Bool) -> NDArray[np.intp]:
+def _freed_allocation(usage: MemoryUsage, rows: Indices, frees: Bool) -> Indices:
     """For each free the position of its allocation: the event before it at the same address.
 
     -1 for allocations, and for frees that no allocation precedes.

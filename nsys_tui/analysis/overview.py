@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
@@ -21,9 +20,10 @@ from nsys_tui.analysis.thread_states import (
     python_samples,
 )
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, row_numbers
+from nsys_tui.model.arrays import Bool, Int32
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import FARTHEST, EventSet, Int32
+from nsys_tui.model.events import FARTHEST, EventSet
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Metadata
@@ -333,5 +333,5 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
     return notes
 
 
-def _is_cut(events: EventSet) -> NDArray[np.bool_]:
+def _is_cut(events: EventSet) -> Bool:
     return (events.start <= -FARTHEST) | (events.end >= FARTHEST)

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Float64, group_stats
-from nsys_tui.model.events import Int64
-from nsys_tui.model.groups import Codes, sums
+from nsys_tui.analysis.aggregate import group_stats
+from nsys_tui.model.arrays import Float64, Int64, Integers
+from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import stretched
 
 MOST: Final = 20
@@ -91,7 +91,7 @@ class Wavelet:
         size: number of codes.
     """
 
-    def __init__(self, codes: Codes, size: int) -> None:
+    def __init__(self, codes: Integers, size: int) -> None:
         self.order = np.arange(len(codes))
         """Places of the codes after the sort by their last bit: those of a code are neighbours."""
         self._unset: list[Int64] = []
@@ -116,7 +116,7 @@ class Wavelet:
             first, last, which, code = first[kept], last[kept], which[kept], code[kept]
         return which, code, first, last
 
-    def smallest(self, first: Int64, last: Int64, group: Codes, k: Int64) -> Int64:
+    def smallest(self, first: Int64, last: Int64, group: Integers, k: Int64) -> Int64:
         """The k-th smallest code (from 0) of each group of stretches.
 
         Args:
@@ -149,7 +149,7 @@ class Moments:
     std: Float64
 
 
-def stretch_stats(codes: Codes, first: Int64, last: Int64, values: Int64, size: int) -> Moments:
+def stretch_stats(codes: Integers, first: Int64, last: Int64, values: Int64, size: int) -> Moments:
     """Statistics of values by group; a value counts once for each stretch that holds it.
 
     Args:
@@ -172,7 +172,7 @@ def stretch_stats(codes: Codes, first: Int64, last: Int64, values: Int64, size: 
 
 
 def _put_long(
-    found: Moments, groups: Codes, code: Codes, first: Int64, last: Int64, values: Int64
+    found: Moments, groups: Integers, code: Integers, first: Int64, last: Int64, values: Int64
 ) -> None:
     n, counts = len(groups), found.counts[groups]
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import FARTHEST, Bool, CallChains, Int64, Samples, ThreadEvents
+from nsys_tui.model.events import FARTHEST, CallChains, Samples, ThreadEvents
 from nsys_tui.model.groups import by_code, factorise, rows_of_codes
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
@@ -36,18 +37,14 @@ class ByThread:
     def __init__(self, events: ThreadEvents | Samples) -> None:
         order, edges = by_code(events.thread, len(events.threads))
         parts = np.split(order.astype(np.int32), edges[1:-1])
-        self._rows: dict[int, NDArray[np.int32]] = dict(
-            zip(events.threads.tolist(), parts, strict=False)
-        )
+        self._rows: dict[int, Int32] = dict(zip(events.threads.tolist(), parts, strict=False))
 
-    def rows(self, global_tid: int) -> NDArray[np.int32]:
+    def rows(self, global_tid: int) -> Int32:
         """Row numbers of one thread in start order; none for a thread without events."""
         return self._rows.get(global_tid, np.empty(0, np.int32))
 
 
-def of_thread(
-    events: ThreadEvents, rows: slice | NDArray[np.intp], global_tid: int
-) -> NDArray[np.intp]:
+def of_thread(events: ThreadEvents, rows: slice | Indices, global_tid: int) -> Indices:
     """Those of some rows that belong to one thread."""
     codes = np.flatnonzero(events.threads == global_tid)
     chosen = np.arange(len(events))[rows]
@@ -349,22 +346,22 @@ def host_time(report: Report, scope: Scope, top: int | None = None) -> HostTime:
     return HostTime(tuple(_threads(report, scope)[:top]), recorded)
 
 
-def osrt_calls(report: Report, scope: Scope) -> NDArray[np.intp]:
+def osrt_calls(report: Report, scope: Scope) -> Indices:
     """OS runtime calls in scope, of nested ones the outermost."""
     osrt = report.osrt
     rows = row_numbers(osrt, scope.threads(osrt))
     is_call = ~np.isin(osrt.event_class[rows], _MARKERS)
-    outermost: NDArray[np.intp] = rows[is_call & (osrt.nesting[rows] == 0)]
+    outermost: Indices = rows[is_call & (osrt.nesting[rows] == 0)]
     return outermost
 
 
-def mpi_calls(report: Report, scope: Scope) -> NDArray[np.intp]:
+def mpi_calls(report: Report, scope: Scope) -> Indices:
     """MPI calls in scope."""
     rows = row_numbers(report.host_events, scope.threads(report.host_events))
     return rows[report.host_events.of_mpi[rows]]
 
 
-def python_samples(report: Report) -> NDArray[np.intp]:
+def python_samples(report: Report) -> Indices:
     """Marks that stand for samples of Python; nsys exports their moments, not their frames."""
     marks = report.marks
     codes = [code for code, domain in enumerate(marks.domains) if domain.name == PYTHON]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.groups import by_code
 from nsys_tui.model.tree import Trie
 
@@ -22,21 +21,21 @@ class TreeOrder:
     """Nodes in each subtree, its own root included."""
 
     @property
-    def nodes(self) -> NDArray[np.intp]:
+    def nodes(self) -> Indices:
         """Nodes by position."""
         found = np.empty(len(self.position), np.intp)
         found[self.position] = np.arange(len(self.position))
         return found
 
-    def inside(self, node: int, others: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def inside(self, node: int, others: Integers) -> Bool:
         """Which of some nodes lie in the subtree of a node."""
         first = self.position[node]
         places = self.position[others]
-        found: NDArray[np.bool_] = (places >= first) & (places < first + self.size[node])
+        found: Bool = (places >= first) & (places < first + self.size[node])
         return found
 
 
-def tree_order(trie: Trie, ranked: NDArray[np.integer] | None = None) -> TreeOrder:
+def tree_order(trie: Trie, ranked: Integers | None = None) -> TreeOrder:
     """Lays a trie out: siblings as they are ranked, by number without a ranking.
 
     Args:
@@ -46,7 +45,7 @@ def tree_order(trie: Trie, ranked: NDArray[np.integer] | None = None) -> TreeOrd
     count = len(trie)
     size = trie.summed(np.ones(count, np.int64))
     if ranked is None:
-        order: NDArray[np.integer] = trie.children[0]
+        order: Integers = trie.children[0]
         edges = trie.children[1]
     else:
         places, edges = by_code(trie.parent[ranked] + 1, count + 1)

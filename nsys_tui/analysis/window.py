@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Bool, EventSet, Int64, Operations, ThreadEvents
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.events import EventSet, Operations, ThreadEvents
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
 
-Rows: TypeAlias = slice | NDArray[np.intp]
+Rows: TypeAlias = slice | Indices
 """Rows of an event set: everything as a slice (no copies), or row numbers in ascending order."""
 
 EVERYTHING = slice(None)
@@ -110,7 +110,7 @@ def touching(events: EventSet, window: tuple[int, int] | None) -> Rows:
 
 
 def clipped(
-    events: EventSet, rows: Rows | NDArray[np.integer], window: tuple[int, int] | None
+    events: EventSet, rows: Rows | Integers, window: tuple[int, int] | None
 ) -> tuple[Int64, Int64]:
     """Starts and ends of some events cut to a window; an end is never before its start."""
     start, end = events.start[rows], events.end[rows]
@@ -119,9 +119,7 @@ def clipped(
     return start, np.maximum(start, end) if (end < start).any() else end
 
 
-def starting(
-    events: EventSet, rows: Rows | NDArray[np.integer], window: tuple[int, int] | None
-) -> Bool:
+def starting(events: EventSet, rows: Rows | Integers, window: tuple[int, int] | None) -> Bool:
     """Which of some events start in the window: those are the ones that count there."""
     start = events.start[rows]
     if window is None:
@@ -134,7 +132,7 @@ def row_count(events: EventSet, rows: Rows) -> int:
     return len(range(*rows.indices(len(events)))) if isinstance(rows, slice) else len(rows)
 
 
-def row_numbers(events: EventSet, rows: Rows) -> NDArray[np.intp]:
+def row_numbers(events: EventSet, rows: Rows) -> Indices:
     """``rows`` as an array of row numbers."""
     return np.arange(len(events))[rows] if isinstance(rows, slice) else rows
 
@@ -146,7 +144,7 @@ def masked(rows: Rows, mask: Bool) -> Rows:
     return rows[mask]
 
 
-def _keep(rows: Rows, codes: NDArray[np.integer], chosen: Bool) -> Rows:
+def _keep(rows: Rows, codes: Integers, chosen: Bool) -> Rows:
     """Those of ``rows`` whose code is chosen (``chosen`` holds a truth value per code)."""
     return masked(rows, chosen[codes[rows]]) if len(chosen) else np.empty(0, np.intp)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import (
     EVERYTHING,
@@ -19,6 +18,7 @@ from nsys_tui.analysis.window import (
     touching,
 )
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.arrays import Array, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
@@ -26,7 +26,7 @@ from nsys_tui.model.report import Report
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.model.target import pid_of, tid_of
 
-Labels: TypeAlias = "Sequence[str] | NDArray[Any]"
+Labels: TypeAlias = "Sequence[str] | Array"
 
 EVENT_SETS: Final = {
     "operations": "kernels, copies, memsets and graph launches",
@@ -120,7 +120,7 @@ def _columns(
     report: Report, events: EventSet, name: str, rows: Rows
 ) -> list[tuple[Column, Values]]:
     """The columns that one field of an event set becomes; without copies where all are wanted."""
-    values: NDArray[Any] = getattr(events, name)[rows]
+    values: Array = getattr(events, name)[rows]
     if name == "thread":
         return _thread(report, getattr(events, "threads"), values)  # noqa: B009 - not in EventSet
     decoded = _decoded(events, name)
@@ -129,7 +129,7 @@ def _columns(
     return [_meaning(header, labels, values) for header, labels in decoded]
 
 
-def _meaning(header: str, labels: Labels, codes: NDArray[Any]) -> tuple[Column, Values]:
+def _meaning(header: str, labels: Labels, codes: Array) -> tuple[Column, Values]:
     """What codes stand for: numbers looked up at once, texts when they are written."""
     if isinstance(labels, np.ndarray):
         return Column(header, Unit.NONE), labels[codes]
@@ -161,7 +161,7 @@ _DICTIONARY: Final = {
 """Field of an event set that its codes point into."""
 
 
-def _numbers(values: Iterable[int]) -> NDArray[Any]:
+def _numbers(values: Iterable[int]) -> Array:
     """Whole numbers in as few bytes as they need: process and thread ids stand in every row."""
     numbers = np.array([*values], np.int64)
     small = len(numbers) == 0 or abs(numbers).max() < 2**31
@@ -182,9 +182,7 @@ _OPERATION_TEXTS: Final[dict[str, Callable[[Operations], list[tuple[str, Labels]
 }
 
 
-def _thread(
-    report: Report, threads: NDArray[np.int64], codes: NDArray[np.integer]
-) -> list[tuple[Column, Values]]:
+def _thread(report: Report, threads: Int64, codes: Integers) -> list[tuple[Column, Values]]:
     known = [int(tid) for tid in threads]
     return [
         _meaning("pid", _numbers(pid_of(tid) if tid != -1 else -1 for tid in known), codes),

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.tree import MOST_FRAMES, WeightedTree
 from nsys_tui.units import format_count, plural
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree, shortened
@@ -41,7 +41,7 @@ def folded_lines(tree: WeightedTree) -> Iterator[str]:
         yield f"{';'.join(shortened(path)) or UNNAMED} {weight[node]}"
 
 
-def _sorted_paths(trie: Trie, ends: NDArray[np.bool_]) -> Iterator[tuple[list[str], int]]:
+def _sorted_paths(trie: Trie, ends: Bool) -> Iterator[tuple[list[str], int]]:
     """The paths to some nodes in the order of their texts; each list is that of the one before.
 
     Frames hold no ``;``, so siblings are in the order of what their lines go on with.

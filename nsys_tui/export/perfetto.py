@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.kinds import Kind
@@ -164,8 +164,8 @@ class _Series(NamedTuple):
     unit: str
     """Perfetto writes it behind the name."""
     place: int
-    times: NDArray[np.int64]
-    values: NDArray[np.int64]
+    times: Int64
+    values: Int64
 
 
 def _series(report: Report, scope: Scope) -> Iterator[_Series]:
@@ -252,7 +252,7 @@ def _slots(
     scope: Scope,
     tracks: _Tracks,
     what: str,
-    mask: NDArray[np.bool_] | None = None,
+    mask: Bool | None = None,
 ) -> Iterator[tuple[int, int, int]]:
     """(row, pid, track) of the events of one kind in scope."""
     rows = row_numbers(events, scope.threads(events))
@@ -269,7 +269,7 @@ def _slots(
         )
 
 
-def _nested(start: NDArray[np.int64], end: NDArray[np.int64], rows: NDArray[np.intp]) -> list[int]:
+def _nested(start: Int64, end: Int64, rows: Indices) -> list[int]:
     """Rows by start, the longest first."""
     order: list[int] = rows[np.lexsort((-end[rows], start[rows]))].tolist()
     return order

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.fleet.collectives import Group
 from nsys_tui.fleet.times import SessionClock
+from nsys_tui.model.arrays import Float64
 
 CLOSE_NS: Final = 20_000
 """A residual up to this is never too large: kernels of one collective end so far apart anyway."""

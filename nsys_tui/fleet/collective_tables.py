@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.fleet.collectives import CAUSES, Group, blame
 from nsys_tui.fleet.fleet import Fleet, Member
@@ -20,6 +19,7 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
+from nsys_tui.model.arrays import Float64
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import format_duration, named_ranks, ranks_text
 
@@ -198,7 +198,7 @@ def late_rank(fleet: Fleet) -> str:
     return f"{text}; rank {fleet.members[others[0]].rank} {told(others[0])}"
 
 
-def _cause(shares: NDArray[np.float64]) -> str | None:
+def _cause(shares: Float64) -> str | None:
     """The main cause of a rank's lateness with its share; None where it cost nothing.
 
     That it was late before only passes a lateness on: a fair part of another cause comes first.

@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.summary_parts import PARTS
 from nsys_tui.fleet.times import SessionClock
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class Group:
         return np.asarray(self.start.max(axis=0), np.int64)
 
     @cached_property
-    def last(self) -> NDArray[np.intp]:
+    def last(self) -> Indices:
         """Row of the rank that came last to each call; of several, the first row."""
         return np.asarray(np.argmax(self.start, axis=0))
 
@@ -85,7 +84,7 @@ class Group:
         return np.asarray(np.maximum(self.end.max(axis=0) - self.last_start, 0), np.int64)
 
     @cached_property
-    def apart(self) -> NDArray[np.bool_]:
+    def apart(self) -> Bool:
         """Calls that did not run at the same time on all ranks.
 
         Either the clocks are off, or they belong to several communicators.
@@ -158,7 +157,7 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
         clocks: of the session of each rank.
     """
     holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
-    rows_of: dict[tuple[tuple[str, str], int], NDArray[np.intp]] = {}
+    rows_of: dict[tuple[tuple[str, str], int], Indices] = {}
     for place, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
         for code, key in enumerate(mine.keys):
             rows = rows_of[key, place] = np.flatnonzero(mine.key == code)
@@ -185,7 +184,7 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
 
 
 def _before(
-    own: Sequence[Collectives], chosen: Sequence[tuple[int, NDArray[np.intp]]]
+    own: Sequence[Collectives], chosen: Sequence[tuple[int, Indices]]
 ) -> tuple[Int64, NDArray[np.float32]]:
     """What ranks did before some of their calls; nothing where summaries do not tell."""
     if any(len(own[place].gap) == 0 for place, _ in chosen):

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.fleet.collectives import Matched, match
 from nsys_tui.fleet.summary import (
     MAPPED,
@@ -23,7 +22,7 @@ from nsys_tui.fleet.summary import (
 )
 from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.times import Grid, SessionClock, grid_over, rebinned
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.units import format_duration, named_ranks
 
 DEFAULT_BINS: Final = 500

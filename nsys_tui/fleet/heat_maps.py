@@ -8,13 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.table_parts import Columns, made
 from nsys_tui.fleet.times import Grid
+from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64
 from nsys_tui.model.table import Column, Table
 from nsys_tui.names import cell_len
 from nsys_tui.render.glyphs import ASCII, UNICODE

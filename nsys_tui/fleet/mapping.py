@@ -36,7 +36,8 @@ from nsys_tui.reader.filecheck import report_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_tui.model.events import Int64, Operations
+    from nsys_tui.model.arrays import Int64
+    from nsys_tui.model.events import Operations
     from nsys_tui.model.report import Report
     from nsys_tui.reader.cache import Cache
 

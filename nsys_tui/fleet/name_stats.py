@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Aggregate, Float64, Int64
+from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.fleet.stored_columns import Stored
+from nsys_tui.model.arrays import Float64, Int64
 
 _FINE: Final = 6
 """Bits that tell apart the bins of an octave."""
@@ -35,7 +35,7 @@ def sketch_middle(bins: Int64) -> Float64:
     return np.asarray(low + ((1 << octave) - 1) / 2, np.float64)
 
 
-def _int64(*shape: int) -> NDArray[np.int64]:
+def _int64(*shape: int) -> Int64:
     return np.zeros(shape, np.int64)
 
 
@@ -51,9 +51,9 @@ class NameStats(Stored):
     """The same cut to the window, with what reaches into it from before."""
     least: Int64 = field(default_factory=lambda: _int64(0))
     most: Int64 = field(default_factory=lambda: _int64(0))
-    quartiles: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
+    quartiles: Float64 = field(default_factory=lambda: np.zeros((0, 3)))
     """First quartile, median and third quartile, shape (names, 3)."""
-    squares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    squares: Float64 = field(default_factory=lambda: np.zeros(0))
     """Sum of squared distances from the mean."""
     sketch: Int64 = field(default_factory=lambda: _int64(0, 3))
     """Histogram as rows of (name, bin, count)."""

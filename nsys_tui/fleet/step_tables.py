@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.steps import FleetSteps, fleet_steps
@@ -18,7 +17,7 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.table import Column, Table, Unit
 
 
@@ -109,7 +108,7 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     return cut(made("steps", "Steps", columns, notes), ask.top)
 
 
-def _ranks(found: FleetSteps, rows: NDArray[np.intp]) -> list[int | None]:
+def _ranks(found: FleetSteps, rows: Indices) -> list[int | None]:
     """The ranks of some rows; None for -1."""
     return [found.ranks[row] if row >= 0 else None for row in rows.tolist()]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Float64
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.summary import STEP_FIGURES
-from nsys_tui.model.events import Bool
+from nsys_tui.model.arrays import Bool, Float64, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,7 @@ class FleetSteps:
         return len(self.labels)
 
     @property
-    def slowest(self) -> NDArray[np.intp]:
+    def slowest(self) -> Indices:
         """Row of the rank with the longest time of each step; the first of several.
 
         -1 where it takes all ranks equally long.
@@ -51,7 +49,7 @@ class FleetSteps:
         return np.where(apart | (len(self.ranks) == 1), longest, -1)
 
     @property
-    def times_slowest(self) -> NDArray[np.intp]:
+    def times_slowest(self) -> Indices:
         """In how many steps each rank was the slowest, of those that count on every rank."""
         rows = self.slowest[(self.counted | np.isnan(self.time)).all(axis=0)]
         return np.bincount(rows[rows >= 0], minlength=len(self.ranks))
@@ -78,7 +76,7 @@ class FleetSteps:
         """One of ``STEP_FIGURES``, shape (ranks, steps)."""
         return np.asarray(self.figures[STEP_FIGURES.index(name)], np.float64)
 
-    def most(self, name: str) -> NDArray[np.intp]:
+    def most(self, name: str) -> Indices:
         """Row of the rank with most of a figure in each step; -1 where no rank knows it."""
         figure = self.figure(name)
         known = ~np.isnan(figure).all(axis=0)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+from nsys_tui.model.arrays import Array
+
+Arrays: TypeAlias = dict[str, Array]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.stored_columns import Stored
 from nsys_tui.fleet.times import Grid
-from nsys_tui.model.events import Bool, Int32, Int64
+from nsys_tui.model.arrays import Bool, Int32, Int64
 
 VERSION: Final = 8
 """Raised whenever the meaning of a stored summary changes."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import Coverage, Covered
@@ -19,10 +18,11 @@ from nsys_tui.fleet.name_stats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.collective_sizes import payload_fields
-from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
+from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
@@ -56,14 +56,14 @@ def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | 
     return Steps(str(whole.rule), whole.name, labels, start, end, figures, never_closed, first)
 
 
-def _in_window(start: Int64, window: tuple[int, int] | None) -> NDArray[np.intp]:
+def _in_window(start: Int64, window: tuple[int, int] | None) -> Indices:
     """Places of the times that lie in a window."""
     if window is None:
         return np.arange(len(start))
     return np.flatnonzero((start >= window[0]) & (start < window[1]))
 
 
-def _kernels(report: Report, process: int, scope: Scope, kernels: Bool) -> NDArray[np.intp]:
+def _kernels(report: Report, process: int, scope: Scope, kernels: Bool) -> Indices:
     """Those of some kernels that one process started in what counts, in start order.
 
     Args:
@@ -107,7 +107,7 @@ def collectives(report: Report, process: int, scope: Scope, covered: list[Covera
     )
 
 
-def _alone(report: Report, rows: NDArray[np.intp], covered: list[Coverage]) -> int:
+def _alone(report: Report, rows: Indices, covered: list[Coverage]) -> int:
     """Time in some kernels while their GPU computes nothing, ns."""
     ops, found = report.operations, 0
     for coverage in covered:
@@ -119,7 +119,7 @@ def _alone(report: Report, rows: NDArray[np.intp], covered: list[Coverage]) -> i
     return found
 
 
-def _communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:
+def _communicators(report: Report, rows: Indices) -> list[str]:
     """Communicator of each kernel: from NCCL's payloads, else the number of its stream."""
     ops = report.operations
     streams = ops.stream[rows]
@@ -130,7 +130,7 @@ def _communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:
     return [name or stream for name, stream in zip(named, by_stream, strict=True)]
 
 
-def _named_communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:
+def _named_communicators(report: Report, rows: Indices) -> list[str]:
     """Communicator of the last NCCL call that began on the launching thread before each launch.
 
     Calls of one group share their launch, and mostly their communicator.
@@ -206,8 +206,8 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
 
 def _stats(
     events: EventSet,
-    rows: NDArray[np.intp],
-    codes: NDArray[np.integer],
+    rows: Indices,
+    codes: Integers,
     names: list[str],
     window: tuple[int, int] | None,
 ) -> NameStats:
@@ -313,7 +313,7 @@ _LOADS: Final = re.compile(
 
 
 def before_calls(
-    report: Report, scope: Scope, covered: Sequence[Coverage], rows: NDArray[np.intp]
+    report: Report, scope: Scope, covered: Sequence[Coverage], rows: Indices
 ) -> tuple[Int64, Int64]:
     """Time from the end of the collectives before each one, and what it was.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64
 
 
 class SessionClock(NamedTuple):

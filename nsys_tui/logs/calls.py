@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.grammar import DATATYPES, POINT_TO_POINT, datatype_name, reduction_name
+from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers
 from nsys_tui.model.groups import by_code, factorise, factorise_rows
 
 NO_STEP: Final = -1
@@ -28,47 +28,47 @@ class Calls:
     in int64.
     """
 
-    file: NDArray[np.int32]
+    file: Int32
     """Index into ``LogResult.files``."""
-    line: NDArray[np.int64]
+    line: Int64
     """Line number in the file, from 1."""
-    op: NDArray[np.int32]
+    op: Int32
     """Index into ``ops``."""
-    count: NDArray[np.int64]
+    count: Int64
     """Elements, as logged."""
-    bytes: NDArray[np.int64]
+    bytes: Int64
     """count × element size of one call; -1 for an unknown data type."""
-    datatype: NDArray[np.int32]
+    datatype: Int32
     """ncclDataType_t as logged."""
-    reduction: NDArray[np.int32]
+    reduction: Int32
     """ncclRedOp_t as logged; means nothing where the operation does not reduce."""
-    root: NDArray[np.int32]
+    root: Int32
     """Root rank; for Send and Recv the peer."""
-    op_count: NDArray[np.int64]
+    op_count: Int64
     """NCCL's launch counter of the communicator; calls of one group share it."""
-    communicator: NDArray[np.int32]
+    communicator: Int32
     """Index into ``LogResult.communicators``."""
-    process: NDArray[np.int32]
+    process: Int32
     """Index into ``LogResult.processes``; -1 where a torn line kept no header."""
-    thread: NDArray[np.int64]
-    device: NDArray[np.int32]
+    thread: Int64
+    device: Int32
     """Current CUDA device of the calling thread: not the communicator's."""
-    rank: NDArray[np.int32]
+    rank: Int32
     """Rank in the communicator."""
-    gpu: NDArray[np.int32]
+    gpu: Int32
     """Index into ``LogResult.gpus``."""
-    nranks: NDArray[np.int32]
-    stream: NDArray[np.int32]
+    nranks: Int32
+    stream: Int32
     """Index into ``streams``."""
-    in_place: NDArray[np.bool_]
+    in_place: Bool
     """Whether send and receive buffer are one."""
-    step: NDArray[np.int64]
+    step: Int64
     """Step that the call belongs to by the trainer's own step lines."""
-    time_ns: NDArray[np.int64]
+    time_ns: Int64
     """Wall clock of the line; ``heads.NO_TIME`` without one."""
-    torn: NDArray[np.bool_]
+    torn: Bool
     """Whether the line was torn, so that process or communicator may be wrong or missing."""
-    number: NDArray[np.int64]
+    number: Int64
     """Calls that the row stands for: 1 in a list of calls, more in sums."""
     ops: tuple[str, ...]
     streams: tuple[str, ...]
@@ -76,11 +76,11 @@ class Calls:
     def __len__(self) -> int:
         return len(self.line)
 
-    def total(self, rows: NDArray[Any] | slice = slice(None)) -> int:
+    def total(self, rows: Array | slice = slice(None)) -> int:
         """Calls that some of the rows stand for."""
         return int(self.number[rows].sum(dtype=np.int64))
 
-    def take(self, which: NDArray[Any]) -> Calls:
+    def take(self, which: Array) -> Calls:
         """The calls of a mask or an index array."""
         taken: dict[str, Any] = {name: getattr(self, name)[which] for name in COLUMNS}
         return replace(self, **taken)
@@ -97,7 +97,7 @@ class Calls:
             yield row
 
 
-def narrow(values: NDArray[Any]) -> NDArray[Any]:
+def narrow(values: Array) -> Array:
     """The same values in as few bytes as hold them: equal ones once, others in small integers."""
     if not len(values):
         return values
@@ -110,7 +110,7 @@ def narrow(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(kind, copy=False)
 
 
-def rows_by(values: NDArray[np.integer]) -> list[tuple[int, NDArray[np.integer]]]:
+def rows_by(values: Integers) -> list[tuple[int, Integers]]:
     """Distinct values, ascending, each with its rows in their order."""
     codes, distinct = factorise(values)
     order, edges = by_code(codes, len(distinct))
@@ -128,13 +128,13 @@ OF_KINDS: Final = tuple(n for n in COLUMNS if n not in (*OF_CALLS, "bytes", "num
 _SIZES: Final = np.array([size for _, size in DATATYPES])
 
 
-def call_bytes(count: NDArray[np.int64], datatype: NDArray[Any]) -> NDArray[np.int64]:
+def call_bytes(count: Int64, datatype: Array) -> Int64:
     """Bytes of calls; ``UNKNOWN_BYTES`` for an unknown data type."""
     known = (datatype >= 0) & (datatype < len(_SIZES))
     return np.where(known, count * _SIZES[np.where(known, datatype, 0)], UNKNOWN_BYTES)
 
 
-Rows: TypeAlias = "dict[str, NDArray[Any]]"
+Rows: TypeAlias = "dict[str, Array]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +153,7 @@ class Block:
             packed[name] = (int(values[0]), steps.dtype.str, zlib.compress(steps.tobytes(), 1))
         return cls(len(rows["kind"]), packed)
 
-    def column(self, name: str) -> NDArray[np.int64]:
+    def column(self, name: str) -> Int64:
         """One column: of ``OF_CALLS``, or ``kind``."""
         first, kind, packed = self._columns[name]
         values = np.empty(self.size, np.int64)
@@ -177,7 +177,7 @@ class KindBook(dict[tuple[int, ...], int]):
         self.number: list[int] = []
         """Calls of each."""
 
-    def codes(self, columns: Sequence[NDArray[Any]], line: NDArray[Any]) -> NDArray[np.int64]:
+    def codes(self, columns: Sequence[Array], line: Array) -> Int64:
         """Code of each call of a block, in which new kinds are entered."""
         codes, distinct = factorise_rows(columns)
         _, first, number = np.unique(codes, return_index=True, return_counts=True)
@@ -188,7 +188,7 @@ class KindBook(dict[tuple[int, ...], int]):
                 self.first.append(int(line[first[row]]))
                 self.number.append(0)
             self.number[code] += int(number[row])
-        result: NDArray[np.int64] = known[codes]
+        result: Int64 = known[codes]
         return result
 
     def cut(self, size: int) -> None:
@@ -225,16 +225,16 @@ class CallLog:
         size = call_bytes(given["count"], given["datatype"])
         return Calls(**given, bytes=size, ops=self.ops, streams=self.streams)
 
-    def _rows(self, kinds: NDArray[np.bool_] | None) -> Iterator[Rows]:
+    def _rows(self, kinds: Bool | None) -> Iterator[Rows]:
         for block in self.blocks:
             rows = block.rows()
             yield rows if kinds is None else take(rows, kinds[rows["kind"]])
 
-    def parts(self, kinds: NDArray[np.bool_] | None = None) -> Iterator[Calls]:
+    def parts(self, kinds: Bool | None = None) -> Iterator[Calls]:
         """The calls block by block, or those of some kinds."""
         return map(self.calls, self._rows(kinds))
 
-    def select(self, kinds: NDArray[np.bool_] | None = None) -> Calls:
+    def select(self, kinds: Bool | None = None) -> Calls:
         """All calls, or those of some kinds, as one list."""
         return self.calls(joined([no_rows(), *self._rows(kinds)]))
 
@@ -243,7 +243,7 @@ class CallLog:
         changed = (change(block.rows()) for block in self.blocks)
         return replace(self, blocks=tuple(Block.of(rows) for rows in changed if len(rows["kind"])))
 
-    def where(self, test: Callable[[Rows], NDArray[np.bool_]]) -> CallLog:
+    def where(self, test: Callable[[Rows], Bool]) -> CallLog:
         """The calls that fulfil a test."""
         return self.mapped(lambda rows: take(rows, test(rows)))
 
@@ -295,7 +295,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return {name: narrow(np.concatenate([one[name] for one in parts])) for name in parts[0]}
 
 
-def take(rows: Rows, which: NDArray[Any]) -> Rows:
+def take(rows: Rows, which: Array) -> Rows:
     """Some of the rows of a block."""
     return {name: values[which] for name, values in rows.items()}
 
@@ -325,9 +325,7 @@ class Reach:
         return self.keys(True) if by_order else (self.first, self.last)
 
 
-def reaches(
-    log: CallLog, kinds: NDArray[np.bool_]
-) -> tuple[dict[int, Reach], list[dict[int, Reach]]]:
+def reaches(log: CallLog, kinds: Bool) -> tuple[dict[int, Reach], list[dict[int, Reach]]]:
     """Reach of each communicator with calls of some kinds: over the log, and in each block."""
     whole: dict[int, Reach] = {}
     parts = []
@@ -348,7 +346,7 @@ def reaches(
     return whole, parts
 
 
-def point_to_point(calls: Calls) -> NDArray[np.bool_]:
+def point_to_point(calls: Calls) -> Bool:
     """Which calls are those of two ranks."""
     codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
     return np.isin(calls.op, codes)

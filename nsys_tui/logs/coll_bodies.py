@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import KindBook
 from nsys_tui.logs.grammar import (
@@ -20,6 +19,7 @@ from nsys_tui.logs.grammar import (
     TAIL,
 )
 from nsys_tui.logs.line_prefixes import Head, Heads
+from nsys_tui.model.arrays import Array, Bool, Indices, Int64
 
 UNKNOWN: Final = -1
 _NO_TAIL: Final = (b"0", b"0", b"0", b"0", b"(nil)", None, b"(nil)")
@@ -50,12 +50,12 @@ class CallTexts:
 class Bodies:
     """The calls of one block."""
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Array]
     """Columns of ``Calls`` by name, with ``pointer`` and ``global_rank`` besides; ``line`` counts
     from the block's first line, 0."""
     heads: list[Head]
     """Distinct heads."""
-    head: NDArray[np.intp]
+    head: Indices
     """Index into ``heads`` of each call."""
     before: list[tuple[int, bytes]]
     """(line in the block, text) before headers that is not NCCL's: perhaps a trainer's."""
@@ -63,9 +63,7 @@ class Bodies:
     """The same behind bodies."""
 
 
-def find_bodies(
-    data: bytes, line_starts: NDArray[np.int64], heads: Heads, texts: CallTexts
-) -> Bodies:
+def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts) -> Bodies:
     """Decodes every whole COLL body of a block.
 
     What stands before a message and the end of a body repeat, so each is decoded once; only the
@@ -177,11 +175,11 @@ def _tail(text: bytes) -> _Tail:
     return _Tail(match, text[match.end() :].rstrip(b"\r") if match else b"")
 
 
-def _take(table: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+def _take(table: dict[str, Array], index: Indices) -> dict[str, Array]:
     return {name: values[index] for name, values in table.items()}
 
 
-def _head_table(heads: list[Head], texts: CallTexts) -> dict[str, NDArray[Any]]:
+def _head_table(heads: list[Head], texts: CallTexts) -> dict[str, Array]:
     operations = [_operation(head.text, head.headers) for head in heads]
     return {
         "process": np.array([head.process for head in heads], dtype=np.int32),
@@ -205,7 +203,7 @@ def _operation(text: bytes, headers: int) -> tuple[str, bool]:
     return name, headers != 1 or match is None or match.start() > 0
 
 
-def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, NDArray[Any]]:
+def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, Array]:
     groups = [one.match.groups() if one.match else _NO_TAIL for one in tails]
     return {
         "count": np.array([int(group[0]) for group in groups], dtype=np.int64),
@@ -220,9 +218,7 @@ def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, NDArray[Any]]
     }
 
 
-def _before(
-    heads: list[Head], head: NDArray[np.intp], line: NDArray[np.int64]
-) -> list[tuple[int, bytes]]:
+def _before(heads: list[Head], head: Indices, line: Int64) -> list[tuple[int, bytes]]:
     _, first = np.unique(head, return_index=True)
     texts = [one.before or (one.text if not one.headers else b"") for one in heads]
     return [
@@ -232,7 +228,7 @@ def _before(
     ]
 
 
-def _hex(words: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _hex(words: list[bytes]) -> tuple[Int64, Bool]:
     """Parses hexadecimal words of at most 16 digits, and says which ones are such words.
 
     The top bit becomes the sign.

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import CallLog, KindBook
 from nsys_tui.logs.line_prefixes import Process
 from nsys_tui.logs.messages import CommEvent, Timing
 from nsys_tui.logs.participants import Communicator, Gpu, Group
+from nsys_tui.model.arrays import Array, Int64
 
 Key = tuple[int, str]
 """(process, pointer)."""
@@ -113,13 +113,11 @@ class CommunicatorTable:
             draft.calls += number
         return log
 
-    def _split(
-        self, log: CallLog, keys: list[Key], instance: NDArray[np.int64], again: set[Key]
-    ) -> CallLog:
+    def _split(self, log: CallLog, keys: list[Key], instance: Int64, again: set[Key]) -> CallLog:
         """Tells the communicators apart that a pointer named one after another."""
         book = KindBook()
 
-        def told(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        def told(rows: dict[str, Array]) -> dict[str, Array]:
             kind, line = rows["kind"], rows["line"]
             one = instance[kind]
             at = _position(log.kinds["file"][kind], line)
@@ -192,7 +190,7 @@ class CommunicatorTable:
         return tuple(result), tuple(groups), tuple(gpus)
 
 
-T = TypeVar("T", int, "NDArray[np.int64]")
+T = TypeVar("T", int, "Int64")
 
 
 def _of_kinds(log: CallLog, *names: str) -> Iterator[Any]:

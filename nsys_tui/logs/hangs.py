@@ -8,7 +8,7 @@ place. A call that was logged was issued; whether it ended no log tells.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progr
 from nsys_tui.logs.participants import Group
 from nsys_tui.logs.peer_findings import find_peer_faults
 from nsys_tui.logs.result import LogResult
+from nsys_tui.model.arrays import Array, Bool, Indices, Int64, Integers
 from nsys_tui.model.groups import factorise_rows
 
 MOST_MISMATCHES: Final = 1000
@@ -76,7 +77,7 @@ def find_hangs(result: LogResult) -> HangReport:
 class _Checked:
     """The calls that can be compared, by communicator."""
 
-    def __init__(self, result: LogResult, kept: NDArray[np.bool_], late: set[int]) -> None:
+    def __init__(self, result: LogResult, kept: Bool, late: set[int]) -> None:
         self._late = late
         self._log = result.every_call
         self._kept = kept
@@ -125,9 +126,7 @@ class _Checked:
         ranks_known = all(self._communicators[m].rank >= 0 for m in members)
         return ranks_known and len({self._peer_launches.get(m, 0) for m in members}) > 1
 
-    def _windows(
-        self, members: list[int], *, by_order: bool
-    ) -> Iterator[tuple[Calls, NDArray[np.int64]]]:
+    def _windows(self, members: list[int], *, by_order: bool) -> Iterator[tuple[Calls, Int64]]:
         """The calls of members with their keys, some at a time: all with one key together."""
         reached = [self.reach_of[m] for m in members]
         low = min(one.keys(by_order)[0] for one in reached)
@@ -138,7 +137,7 @@ class _Checked:
 
     def _between(
         self, members: list[int], begin: int, end: int, by_order: bool, most: int | None = None
-    ) -> tuple[Calls, NDArray[np.int64]]:
+    ) -> tuple[Calls, Int64]:
         """Calls of members in the log's order whose keys are in [begin, end), with these."""
         wanted = np.zeros(len(self._communicators), np.bool_)
         wanted[members] = True
@@ -243,13 +242,13 @@ class _Checked:
         )
 
 
-def _member(calls: Calls, member: int, rows: NDArray[np.intp]) -> Member:
+def _member(calls: Calls, member: int, rows: Indices) -> Member:
     described = tuple(describe(calls, row) for row in rows[:8].tolist())
     last = int(rows[-1])
     return Member(member, described, int(calls.file[last]), int(calls.line[last]))
 
 
-def _places(who: NDArray[np.integer], before: Mapping[int, int]) -> NDArray[np.int64]:
+def _places(who: Integers, before: Mapping[int, int]) -> Int64:
     """Place of each call of a block among those of its communicator."""
     place = np.empty(len(who), np.int64)
     for one, rows in rows_by(who):
@@ -257,7 +256,7 @@ def _places(who: NDArray[np.integer], before: Mapping[int, int]) -> NDArray[np.i
     return place
 
 
-def _unlike(calls: Calls, keys: NDArray[np.int64]) -> list[int]:
+def _unlike(calls: Calls, keys: Int64) -> list[int]:
     """Keys whose calls differ among communicators."""
     if not len(keys):
         return []
@@ -292,12 +291,12 @@ def _peer_launches(log: CallLog) -> dict[int, int]:
     return found
 
 
-def describe_all(calls: Calls, rows: NDArray[np.intp]) -> list[tuple[str, int]]:
+def describe_all(calls: Calls, rows: Indices) -> list[tuple[str, int]]:
     """Calls as words with their root, in order: equal for ranks that agree."""
     return [(describe(calls, row), int(calls.root[row])) for row in rows.tolist()]
 
 
-def _signatures(calls: Calls, rows: NDArray[np.integer]) -> NDArray[np.uint64]:
+def _signatures(calls: Calls, rows: Integers) -> NDArray[np.uint64]:
     """One number for what all ranks must agree on, of each of some calls."""
     reducing = np.array([bool(reduction_name(0, op)) for op in calls.ops], dtype=np.bool_)
     # Numbers of reductions that the user made are each rank's own.
@@ -310,19 +309,19 @@ def _signatures(calls: Calls, rows: NDArray[np.integer]) -> NDArray[np.uint64]:
     return signature
 
 
-def _same_ends(calls: Calls, rows_of: list[NDArray[np.intp]]) -> bool:
+def _same_ends(calls: Calls, rows_of: list[Indices]) -> bool:
     """Whether each sequence is the end of the longest one."""
     sequences = [describe_all(calls, rows) for rows in rows_of]
     longest = max(sequences, key=len)
     return all(longest[len(longest) - len(one) :] == one for one in sequences)
 
 
-def _difference(calls: Calls, rows_of: list[NDArray[np.intp]]) -> str:
+def _difference(calls: Calls, rows_of: list[Indices]) -> str:
     sequences = [describe_all(calls, rows) for rows in rows_of]
     longest = max(sequences, key=len)
     if all(longest[: len(one)] == one for one in sequences):
         return "number of calls"
-    columns: tuple[tuple[str, NDArray[Any]], ...] = (
+    columns: tuple[tuple[str, Array], ...] = (
         ("operation", calls.op),
         ("size", calls.count),
         ("type", calls.datatype),

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, ONLY_A_TIME, RANK_LABELS, STAMP, UNDATED
+from nsys_tui.model.arrays import Bool, Int64, UInt8
 
 NO_TIME: Final = -(2**63)
 NO_PROCESS: Final = -1
@@ -191,15 +191,15 @@ class Lines:
     """A block of lines without the stamps that were lifted off."""
 
     data: bytes
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    time_ns: NDArray[np.int64]
+    starts: Int64
+    ends: Int64
+    time_ns: Int64
     """Time lifted off each line, ``NO_TIME`` without one."""
     source: bytes
     """The block as it was."""
-    _source_starts: NDArray[np.int64]
-    _cut_at: NDArray[np.int64]
-    _cut: NDArray[np.int64]
+    _source_starts: Int64
+    _cut_at: Int64
+    _cut: Int64
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -224,7 +224,7 @@ class Lines:
         return self.source[begin : begin + int(self._cut[at])] + b" " + text
 
 
-def lift(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Lines:
+def lift(data: bytes, starts: Int64, ends: Int64) -> Lines:
     """Cuts the stamps out of the lines of a block.
 
     Args:
@@ -266,16 +266,16 @@ class _Shape:
     """``date``, ``micros`` (since 1970), or ``clock`` for one without a date, which is no time."""
 
     @property
-    def template(self) -> NDArray[np.uint8]:
+    def template(self) -> UInt8:
         return np.frombuffer(self.pattern, np.uint8)
 
-    def ends_before(self, following: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def ends_before(self, following: UInt8) -> Bool:
         """Whether bytes that follow a stamp are no more of it, such as a fraction of a second."""
         if self.kind == "date":
             return np.equal(following, _SPACE)
         return ~np.isin(following, _MORE)
 
-    def times(self, digits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def times(self, digits: UInt8) -> Int64:
         """ns since 1970 of rows that have the shape, from the values of their digits."""
         if self.kind == "clock":
             return np.full(len(digits), NO_TIME, np.int64)
@@ -299,7 +299,7 @@ class _Shape:
         return np.where(seconds == NO_TIME, NO_TIME, seconds * 10**9 + ns)
 
 
-def _shapes(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> dict[_Shape, None]:
+def _shapes(data: bytes, starts: Int64, ends: Int64) -> dict[_Shape, None]:
     """Shapes of stamps in some of the lines, first seen first."""
     found: dict[_Shape, None] = {}
     step = max(1, len(starts) // _SAMPLES)
@@ -330,14 +330,14 @@ def _cut(front: bytes, begin: int, end: int, kind: str) -> _Shape:
     return _Shape(begin, re.sub(rb"\d", b"0", front[begin:end]), kind)
 
 
-def _value(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _value(digits: UInt8) -> Int64:
     """The number that each row of digits is."""
     powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1, dtype=np.int64)
-    made: NDArray[np.int64] = digits.astype(np.int64) @ powers
+    made: Int64 = digits.astype(np.int64) @ powers
     return made
 
 
-def _seconds_of(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _seconds_of(digits: UInt8) -> Int64:
     """Seconds since 1970 of rows of yyyymmddhhmmss; ``NO_TIME`` for what is no date."""
     dates, which = np.unique(_value(digits[:, :8]), return_inverse=True)
     days = np.array(

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
@@ -32,6 +31,7 @@ from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology
 from nsys_tui.logs.trainer_table import Trainer
 from nsys_tui.logs.trainers import StepLine, main_format
+from nsys_tui.model.arrays import Bool, Int32
 
 
 def read_logs(
@@ -210,7 +210,7 @@ def _unify(scans: list[Scan], processes: Processes) -> list[int]:
 _Placed = TypeVar("_Placed", CommEvent, GraphLine, Timing)
 
 
-def _moved(item: _Placed, lookup: NDArray[np.int32]) -> _Placed:
+def _moved(item: _Placed, lookup: Int32) -> _Placed:
     return item._replace(place=item.place._replace(process=int(lookup[item.place.process])))
 
 
@@ -287,7 +287,7 @@ def _with_steps(
 
 def _inside(
     log: CallLog, rows: Rows, clocks: Sequence[Clock], first: int, last: int, *, legacy: bool
-) -> NDArray[np.bool_]:
+) -> Bool:
     step = rows["step"]
     if legacy:
         calls = log.calls(rows)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
+from nsys_tui.model.arrays import Integers
 from nsys_tui.model.groups import factorise, factorise_rows
 
 
@@ -110,7 +110,7 @@ def purposes(
     return [found.get(number, "") for number in range(len(groups))]
 
 
-def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
+def _purpose(calls: Calls, rows: Integers, group: Group) -> str:
     number = calls.number[rows].astype(np.int64)
     total = int(number.sum())
     if total < _FEWEST or group.nranks < 2:
@@ -135,7 +135,7 @@ def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
     return ""
 
 
-def _exchange(calls: Calls, rows: NDArray[np.integer]) -> str:
+def _exchange(calls: Calls, rows: Integers) -> str:
     """Pipeline or expert parallelism, by how many partners a rank has."""
     places = [place for place, op in enumerate(calls.ops) if op in POINT_TO_POINT]
     rows = rows[np.isin(calls.op[rows], places)]

@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
+from nsys_tui.model.arrays import Bool, Indices, Int32
 
-Ends: TypeAlias = "dict[tuple[int, int], NDArray[np.int32]]"
+Ends: TypeAlias = "dict[tuple[int, int], Int32]"
 """Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
 _ALIKE: Final = 3
@@ -46,7 +46,7 @@ class Peers:
     """The calls of one communicator, by rank."""
 
     calls: Calls
-    rows_of: dict[int, NDArray[np.int32]]
+    rows_of: dict[int, Int32]
     """All calls of each rank of it in the logs, in order."""
     stuck_counter: bool
     """Whether opCount stays 0, so that it does not tell which calls start together."""
@@ -64,9 +64,7 @@ class Peers:
             found += self._unlike(sent, received)
         return found + (self._play(other) if self.played else self._one_sided(other))
 
-    def _matched(
-        self, sent: NDArray[np.int32], received: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _matched(self, sent: Int32, received: Int32) -> tuple[Int32, Int32]:
         """The n-th send and the n-th receive, without the one that the other end leaves out."""
         met = min(len(sent), len(received))
         if len(sent) == met + 1:
@@ -75,7 +73,7 @@ class Peers:
             received = np.delete(received, self._left_out(received, sent))
         return sent[:met], received[:met]
 
-    def _left_out(self, longer: NDArray[np.int32], shorter: NDArray[np.int32]) -> int:
+    def _left_out(self, longer: Int32, shorter: Int32) -> int:
         """Which of some calls has no other end.
 
         It is the last one, if not those before and behind another are alike on both ends: in the
@@ -107,11 +105,11 @@ class Peers:
                 receives[peer, rank] = mine[self._is(mine, ("Recv",))]
         return sends, receives
 
-    def _is(self, rows: NDArray[np.int32], names: Container[str]) -> NDArray[np.bool_]:
+    def _is(self, rows: Int32, names: Container[str]) -> Bool:
         codes = [i for i, op in enumerate(self.calls.ops) if op in names]
         return np.isin(self.calls.op[rows], codes)
 
-    def _unlike(self, sent: NDArray[np.int32], received: NDArray[np.int32]) -> list[Odd]:
+    def _unlike(self, sent: Int32, received: Int32) -> list[Odd]:
         """The first pair of calls that differ: those behind it may only be shifted by it."""
         count, kind = self.calls.count, self.calls.datatype
         unlike = (count[sent] != count[received]) | (kind[sent] != kind[received])
@@ -127,25 +125,25 @@ class Peers:
     def _said(self, row: int) -> tuple[int, int]:
         return int(self.calls.count[row]), int(self.calls.datatype[row])
 
-    def _one_sided(self, other: NDArray[np.int32]) -> list[Odd]:
+    def _one_sided(self, other: Int32) -> list[Odd]:
         """Without knowing which calls start together: the first lone call of each rank."""
         alone = [self._lacking(rows, other)[:1].tolist() for rows in self.rows_of.values()]
         met = {row: self._met_behind(row, other) for rows in alone for row in rows}
         return _together(self.calls, met, ())
 
-    def _met_behind(self, row: int, other: NDArray[np.int32]) -> bool:
+    def _met_behind(self, row: int, other: Int32) -> bool:
         """Whether the other rank took part in what this one sent or received later."""
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
         met = other[self.rows_of[rank][self.rows_of[rank] > row]]
         return rank == peer or bool((self.calls.rank[met[met >= 0]] == peer).any())
 
-    def _lacking(self, rows: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
+    def _lacking(self, rows: Int32, other: Int32) -> Indices:
         """Calls whose other end should be in the logs and is not."""
         alone = rows[self._is(rows, ("Send", "Recv")) & (other[rows] == UNKNOWN)]
-        here: NDArray[np.bool_] = np.isin(self.calls.root[alone], [*self.rows_of])
+        here: Bool = np.isin(self.calls.root[alone], [*self.rows_of])
         return np.asarray(alone[here], np.intp)
 
-    def _play(self, other: NDArray[np.int32]) -> list[Odd]:
+    def _play(self, other: Int32) -> list[Odd]:
         """Plays the launches through, and looks where ranks are held."""
         play = self._launches(other)
         lone = {at: play.lone(at) for at in play.held.values()}
@@ -160,7 +158,7 @@ class Peers:
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
         return rank == peer or play.meets_later(at, [*self.rows_of].index(peer))
 
-    def _launches(self, other: NDArray[np.int32]) -> _Play:
+    def _launches(self, other: Int32) -> _Play:
         """What starts together, and which others each needs."""
         rows = np.concatenate([*self.rows_of.values()])
         sizes = [*map(len, self.rows_of.values())]
@@ -186,17 +184,17 @@ class Peers:
 class _Play:
     """Launches, those of one rank after those of another: calls of a rank that start together."""
 
-    rows: NDArray[np.int32]
+    rows: Int32
     """Calls in the order of the launches."""
-    start: NDArray[np.int32]
+    start: Int32
     """Place in ``rows`` of the first call of each launch; at last their number."""
-    owner: NDArray[np.int32]
+    owner: Int32
     """Rank of each launch, counted from 0."""
-    partner: NDArray[np.int32]
+    partner: Int32
     """Launch of the other end of each call of ``rows``; -1 for none."""
-    missing: NDArray[np.bool_]
+    missing: Bool
     """Calls of ``rows`` whose other end nobody makes."""
-    meeting: NDArray[np.int32]
+    meeting: Int32
     """Which collective of its rank a launch makes; -1 for none."""
 
     @cached_property
@@ -212,7 +210,7 @@ class _Play:
         return {i: at for i, at in enumerate(self.reached) if at < last[i]}
 
     @cached_property
-    def _meetings(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _meetings(self) -> tuple[Indices, Indices]:
         """Launches by the collective that they make, and where those of each begin."""
         made = np.flatnonzero(self.meeting >= 0)
         which = self.meeting[made]
@@ -227,7 +225,7 @@ class _Play:
     def _span(self, launch: int) -> slice:
         return slice(int(self.start[launch]), int(self.start[launch + 1]))
 
-    def calls_of(self, launch: int) -> NDArray[np.int32]:
+    def calls_of(self, launch: int) -> Int32:
         """Its calls."""
         return self.rows[self._span(launch)]
 

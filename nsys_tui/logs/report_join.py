@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
 from nsys_tui.logs.calls import Calls, reaches
 from nsys_tui.logs.result import LogResult
+from nsys_tui.model.arrays import Bool, Int64
 
 _LARGEST: Final = 2**40
 """opCounts above are torn lines."""
@@ -53,7 +53,7 @@ def join_calls(result: LogResult) -> JoinCalls:
     )
 
 
-def _chosen(result: LogResult, every: Calls) -> NDArray[np.bool_]:
+def _chosen(result: LogResult, every: Calls) -> Bool:
     if len(result.calls) == len(result.every_call):
         return np.ones(len(every), np.bool_)
     calls = result.calls.select()
@@ -61,15 +61,15 @@ def _chosen(result: LogResult, every: Calls) -> NDArray[np.bool_]:
     return np.isin(all_places, places)
 
 
-def _launches(calls: Calls, stuck: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _launches(calls: Calls, stuck: Bool) -> Int64:
     """Launch of each call: its (communicator, opCount), or itself where opCount stands still."""
     own = np.where(stuck, np.arange(len(calls)), -1)
     columns = np.stack([calls.communicator, calls.op_count, own], axis=1)
-    code: NDArray[np.int64] = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
+    code: Int64 = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
     return code
 
 
-def _stuck(result: LogResult, calls: Calls, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _stuck(result: LogResult, calls: Calls, kept: Bool) -> Bool:
     """Calls of processes whose opCount never moves: only the order of their lines is left.
 
     One communicator alone tells nothing, for it may have made all of its calls in one group.

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.api import ApiLog
 from nsys_tui.logs.benchmark_tables import Series
@@ -20,6 +19,7 @@ from nsys_tui.logs.pytorch import Dump, Timeout
 from nsys_tui.logs.servers import ServerLine
 from nsys_tui.logs.topology import Topology
 from nsys_tui.logs.trainers import RunTotal, StepLine
+from nsys_tui.model.arrays import Int64
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class LogResult:
         return f"{'' if self.groups[place].certain else '≈'}{place}"
 
 
-def job_ranks(result: LogResult, calls: Calls) -> NDArray[np.int64]:
+def job_ranks(result: LogResult, calls: Calls) -> Int64:
     """Rank in the job of each of some calls; -1 where no line tells it.
 
     A process that drives several GPUs has no rank of its own; then the communicator's rank counts,

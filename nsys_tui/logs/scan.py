@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.api import ApiLines
 from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
@@ -19,6 +18,7 @@ from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.other_lines import OtherLines
 from nsys_tui.logs.textfile import blocks
 from nsys_tui.logs.trainer_table import Trainer
+from nsys_tui.model.arrays import Bool, Indices, Int64
 
 KIND: Final = (
     *("file", "process", "pointer", "op", "datatype", "reduction", "root", "nranks", "thread"),
@@ -144,9 +144,7 @@ class Scanner:
         scan.bodies += len(line)
         scan.lines = first + len(starts) - 1
 
-    def _others(
-        self, scan: Scan, lines: Lines, which: NDArray[np.intp], first: int, heads: Heads
-    ) -> None:
+    def _others(self, scan: Scan, lines: Lines, which: Indices, first: int, heads: Heads) -> None:
         """Lines without a whole COLL body."""
         data = lines.data
         fronts: dict[bytes, _Front] = {}
@@ -221,9 +219,9 @@ class Scanner:
         self,
         scan: Scan,
         heads: list[Head],
-        head: NDArray[np.intp],
-        line: NDArray[np.int64],
-        torn: NDArray[np.bool_],
+        head: Indices,
+        line: Int64,
+        torn: Bool,
     ) -> None:
         """Counts the lines that hold bodies, each once."""
         _, once = np.unique(line, return_index=True)

@@ -11,15 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs.calls import UNKNOWN_BYTES, CallLog, Calls, rows_by
 from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
+from nsys_tui.model.arrays import Array, Integers
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
 from nsys_tui.model.groups import factorise
 
@@ -100,7 +100,7 @@ def per_op(calls: Calls) -> tuple[SizeRow, ...]:
     return per_owner(calls, np.full(len(calls), -1, dtype=np.int64))
 
 
-def per_owner(calls: Calls, owner: NDArray[Any]) -> tuple[SizeRow, ...]:
+def per_owner(calls: Calls, owner: Array) -> tuple[SizeRow, ...]:
     """Calls and bytes per owner and operation.
 
     Args:
@@ -193,7 +193,7 @@ def rate(log: CallLog) -> Rate | None:
     return Rate(first, last, number * per_s, total * per_s)
 
 
-def total_bytes(calls: Calls, rows: NDArray[Any]) -> int:
+def total_bytes(calls: Calls, rows: Array) -> int:
     """Sum over rows of known size that cannot overflow, for up to 2**31 calls."""
     size, number = calls.bytes[rows].astype(np.int64), calls.number[rows].astype(np.int64)
     high, low = (size >> 32) * number, (size & 0xFFFFFFFF) * number
@@ -242,9 +242,7 @@ def _size_word(size: int) -> str:
     return f"{size}B"
 
 
-def _groups(
-    first: NDArray[Any], second: NDArray[Any]
-) -> list[tuple[tuple[int, int], NDArray[np.integer]]]:
+def _groups(first: Array, second: Array) -> list[tuple[tuple[int, int], Integers]]:
     """Rows of each distinct pair, in ascending order of the pairs."""
     if not len(first):
         return []

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import NO_STEP
 from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
 from nsys_tui.logs.result import LogResult, Window
 from nsys_tui.logs.trainers import UNKNOWN, StepLine, distinct
+from nsys_tui.model.arrays import Int64
 
 LEGACY_STEPS: Final = (45, 50)
 """The kit's window: 44 < state <= 50."""
@@ -30,11 +30,11 @@ LEGACY_AVERAGE: Final = (45, 49)
 class Clock:
     """Step lines of one file as arrays, by line."""
 
-    lines: NDArray[np.int64]
+    lines: Int64
     """Last line that belongs to each step."""
-    printed: NDArray[np.int64]
+    printed: Int64
     """Line that shows the number."""
-    steps: NDArray[np.int64]
+    steps: Int64
 
     @classmethod
     def of(cls, steps: Sequence[StepLine], file: int, epoch: int | None = None) -> Clock:
@@ -50,12 +50,12 @@ class Clock:
             ),
         )
 
-    def owner(self, lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    def owner(self, lines: Int64) -> Int64:
         """Step that each line belongs to: the next step line's; ``NO_STEP`` after the last."""
         steps = np.append(self.steps, NO_STEP)
         return steps[np.searchsorted(self.lines, lines, side="left")]
 
-    def state(self, lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    def state(self, lines: Int64) -> Int64:
         """The kit's state at each line: the number printed last; ``NO_STEP`` before the first."""
         steps = np.concatenate(([NO_STEP], self.steps))
         return steps[np.searchsorted(self.printed, lines, side="right")]
@@ -97,9 +97,7 @@ def make_window(
     return Window(first, last, legacy, lines, tuple(sorted(printed)), tuple(sorted(held)))
 
 
-def carry_steps(
-    step: NDArray[np.int64], group: NDArray[np.int64], op_count: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def carry_steps(step: Int64, group: Int64, op_count: Int64) -> Int64:
     """Gives calls of files without step lines the step of their partners on other ranks.
 
     Calls of one communicator group with one opCount belong together, so they are of one step.

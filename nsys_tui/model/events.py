@@ -14,20 +14,14 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Indices, Int16, Int32, Int64, Integers, UInt8
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import Codes, factorise_rows
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kernel_names import short_name, short_names
 from nsys_tui.model.kinds import MPI
 from nsys_tui.model.target import Device, Stream
 from nsys_tui.names import ACROSS, NameStyle, kernel_name
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Int16 = NDArray[np.int16]
-UInt8 = NDArray[np.uint8]
-Bool = NDArray[np.bool_]
 
 DICTIONARIES: Final = frozenset(
     {"names", "threads", "processes", "devices", "streams", "domains", "kinds", "metrics"}
@@ -159,13 +153,13 @@ class Operations(EventSet):
         """Short name by name code."""
         return called(self.names, NameStyle.SHORT)
 
-    def of_kind(self, kind: int) -> NDArray[np.intp]:
+    def of_kind(self, kind: int) -> Indices:
         """Row numbers of the operations of one ``OpKind``."""
         rows = None if kind == OpKind.KERNEL else self.others
         return np.flatnonzero(self.kind == kind) if rows is None else rows[self.kind[rows] == kind]
 
     @cached_property
-    def others(self) -> NDArray[np.intp]:
+    def others(self) -> Indices:
         """Row numbers of all that are no kernels: mostly few, and asked for again and again."""
         return np.flatnonzero(self.kind != OpKind.KERNEL)
 
@@ -386,7 +380,7 @@ class LaunchAttributes:
         found: Int32 = self.table[:, columns][self.code[rows]]
         return found
 
-    def alike(self, rows: Any, columns: Iterable[NDArray[np.integer]]) -> tuple[Codes, Int64]:
+    def alike(self, rows: Any, columns: Iterable[Integers]) -> tuple[Integers, Int64]:
         """Codes of some operations by columns made of ``table``, and the distinct values."""
         codes, distinct = factorise_rows([*columns])
         return codes[self.code[rows]], distinct

@@ -7,14 +7,12 @@ have a code book of their own (``reader.gather``), because their values are not 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Codes: TypeAlias = NDArray[np.integer]
-Int64: TypeAlias = NDArray[np.int64]
-Rows: TypeAlias = NDArray[np.intp]
+from nsys_tui.model.arrays import Indices, Int64, Integers
+
 Key = TypeVar("Key", bound=Hashable)
 
 _DENSE: Final = 1 << 22
@@ -26,7 +24,7 @@ _RADIX: Final = 1 << 15
 """Codes below this are sorted by radix: 6 M in 0.05 s, not 0.5 s."""
 
 
-def factorise(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], Int64]:
+def factorise(values: Integers) -> tuple[Integers, Int64]:
     """Codes of a column by its sorted distinct values: ``np.unique`` where sorting all is too slow.
 
     Values within a range of 4 M, or of twice their number, are looked up in a table of flags. Of
@@ -55,8 +53,8 @@ def factorise(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], Int64]:
 
 
 def factorise_rows(
-    columns: Sequence[NDArray[np.integer]],
-) -> tuple[NDArray[np.integer], Int64]:
+    columns: Sequence[Integers],
+) -> tuple[Integers, Int64]:
     """Codes of rows of several columns.
 
     Returns:
@@ -74,7 +72,7 @@ def factorise_rows(
     return codes, rows
 
 
-def pair_codes(first: Codes, second: Codes, size: int) -> tuple[Codes, Int64, Int64]:
+def pair_codes(first: Integers, second: Integers, size: int) -> tuple[Integers, Int64, Int64]:
     """One code for each pair of codes that occurs.
 
     Args:
@@ -91,7 +89,7 @@ def pair_codes(first: Codes, second: Codes, size: int) -> tuple[Codes, Int64, In
     return codes, keys // max(size, 1), keys % max(size, 1)
 
 
-def regroup(codes: Codes, keys: Sequence[Key]) -> tuple[Codes, list[Key]]:
+def regroup(codes: Integers, keys: Sequence[Key]) -> tuple[Integers, list[Key]]:
     """Merges codes whose keys are equal.
 
     Args:
@@ -107,7 +105,7 @@ def regroup(codes: Codes, keys: Sequence[Key]) -> tuple[Codes, list[Key]]:
     return (codes if len(distinct) == len(keys) else mapped[codes]), distinct
 
 
-def sums(codes: Codes, values: NDArray[np.integer], count: int) -> Int64:
+def sums(codes: Integers, values: Integers, count: int) -> Int64:
     """Exact sum of the values of each code in [0, count).
 
     ``bincount`` adds in doubles, which lose single nanoseconds beyond 2**53, and takes longer: 0.06
@@ -118,7 +116,7 @@ def sums(codes: Codes, values: NDArray[np.integer], count: int) -> Int64:
     return total
 
 
-def by_code(codes: Codes, count: int) -> tuple[Rows, Rows]:
+def by_code(codes: Integers, count: int) -> tuple[Indices, Indices]:
     """Rows in the order of their codes, of equal codes in ascending order, and each code's begin.
 
     Args:
@@ -141,7 +139,7 @@ def by_code(codes: Codes, count: int) -> tuple[Rows, Rows]:
     return packed, edges
 
 
-def rows_of_codes(codes: Codes, count: int) -> list[Rows]:
+def rows_of_codes(codes: Integers, count: int) -> list[Indices]:
     """Rows of each code in [0, count), ascending; an empty array for a code without rows."""
     if count <= _FEW:
         return [np.flatnonzero(codes == code) for code in range(count)]

@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Int64: TypeAlias = npt.NDArray[np.int64]
+from nsys_tui.model.arrays import Indices, Int64, Integers
+
 Intervals: TypeAlias = tuple[Int64, Int64]
 """Parallel arrays (starts, ends) in nanoseconds."""
 
@@ -23,7 +24,7 @@ def empty() -> Intervals:
     return nothing, nothing.copy()
 
 
-def is_sorted(values: npt.NDArray[np.int64]) -> bool:
+def is_sorted(values: Int64) -> bool:
     """Whether the values never decrease."""
     return bool((values[1:] >= values[:-1]).all())
 
@@ -90,7 +91,7 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
     return meet(union(*a), union(*b))
 
 
-def stretched(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> Int64:
+def stretched(first: Integers, last: Integers) -> Int64:
     """All places of some stretches [first, last), one stretch behind the other."""
     counts = last - first
     before = np.cumsum(counts) - counts
@@ -98,9 +99,7 @@ def stretched(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> 
     return places
 
 
-def in_stretches(
-    first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]
-) -> tuple[npt.NDArray[np.intp], Int64]:
+def in_stretches(first: Integers, last: Integers) -> tuple[Indices, Int64]:
     """The stretch that each of these places is of, and the places."""
     return np.repeat(np.arange(len(first)), last - first), stretched(first, last)
 

@@ -13,16 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model import intervals
-from nsys_tui.model.intervals import Int64
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers
 
-Codes: TypeAlias = npt.NDArray[np.integer]
-Positions: TypeAlias = npt.NDArray[np.intp]
 BLOCK = 256
 """Events per entry of ``Lane.peaks``."""
 STRIDE = 16
@@ -49,7 +47,7 @@ class Lane:
     """int64 [n], never decreasing."""
     ends: Int64
     """int64 [n], never before the start."""
-    index: Codes
+    index: Integers
     """int32 or int64 [n]: row of each event in its owner's event set."""
     busy_starts: Int64
     """Union of the events, disjoint and ascending, int64 [m]; ``starts`` itself where none of
@@ -64,9 +62,9 @@ class Lane:
     """Running maximum of the ends, int64 [n]; the same array as ``ends`` where that never falls."""
     peaks: Int64
     """Longest event of each ``BLOCK`` events, int64."""
-    category: Codes | int | None = None
+    category: Integers | int | None = None
     """Category codes: the owner's whole column (gathered through ``index`` when asked), or one."""
-    name: Codes | None = None
+    name: Integers | None = None
     """Name codes: the owner's whole column."""
 
     @classmethod
@@ -74,9 +72,9 @@ class Lane:
         cls,
         starts: npt.ArrayLike,
         ends: npt.ArrayLike,
-        index: Codes | None = None,
-        category: Codes | int | None = None,
-        name: Codes | None = None,
+        index: Integers | None = None,
+        category: Integers | int | None = None,
+        name: Integers | None = None,
     ) -> Lane:
         """Builds a lane; columns that are sorted already are kept without a copy.
 
@@ -139,13 +137,13 @@ class Lane:
         begin = min(ongoing, int(np.searchsorted(self.starts, lo, side="left")))
         return slice(begin, max(begin, int(np.searchsorted(self.starts, hi, side="left"))))
 
-    def overlapping(self, lo: int, hi: int) -> Positions:
+    def overlapping(self, lo: int, hi: int) -> Indices:
         """Positions of the events that overlap or start in [lo, hi), ascending."""
         part = self.visible(lo, hi)
         inside = (self.ends[part] > lo) | (self.starts[part] >= lo)
         return np.asarray(np.flatnonzero(inside) + part.start)
 
-    def at_least(self, lo: int, hi: int, duration: int) -> Positions:
+    def at_least(self, lo: int, hi: int, duration: int) -> Indices:
         """Positions of the events of [lo, hi) that last ``duration`` or longer, ascending.
 
         Looks only into blocks whose longest event qualifies: cheap when few do.
@@ -169,17 +167,17 @@ class Lane:
             return None
         return int(spots[np.argmax(self.ends[spots] - self.starts[spots])])
 
-    def rows(self, where: slice | npt.NDArray[np.generic]) -> Codes:
+    def rows(self, where: slice | npt.NDArray[np.generic]) -> Integers:
         """Rows of the owner's event set for positions of this lane."""
         return self.index[where]
 
-    def categories(self, where: slice | npt.NDArray[np.generic]) -> Codes:
+    def categories(self, where: slice | npt.NDArray[np.generic]) -> Integers:
         """Category codes of the events at these positions; 0 where the lane has none."""
         if isinstance(self.category, np.ndarray):
             return np.asarray(self.category[self.index[where]])
         return np.full(len(self.index[where]), self.category or 0, np.uint8)
 
-    def names(self, where: slice | npt.NDArray[np.generic]) -> Codes | None:
+    def names(self, where: slice | npt.NDArray[np.generic]) -> Integers | None:
         """Name codes of the events at these positions, or None where the lane has no names."""
         return None if self.name is None else np.asarray(self.name[self.index[where]])
 
@@ -225,7 +223,7 @@ def _sums(times: Int64) -> Int64:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(times)])
 
 
-def pack(starts: npt.ArrayLike, ends: npt.ArrayLike) -> npt.NDArray[np.int32]:
+def pack(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Int32:
     """Sub-lane number of each event, so that no two events of a sub-lane overlap.
 
     Nested events get their depth; an event of zero length takes one nanosecond. The number of
@@ -263,14 +261,14 @@ def split(lane: Lane) -> tuple[Lane, ...]:
     return tuple(lane.take(np.flatnonzero(numbers == level)) for level in range(depth + 1))
 
 
-def _crowded(starts: Int64, ends: Int64) -> npt.NDArray[np.bool_]:
+def _crowded(starts: Int64, ends: Int64) -> Bool:
     """Which events of a sorted sequence overlap a neighbour, directly or through a longer one."""
     touches = np.zeros(len(starts) + 1, bool)
     np.less(starts[1:], np.maximum.accumulate(ends)[:-1], out=touches[1:-1])
     return touches[1:] | touches[:-1]
 
 
-def _pack_crowded(starts: Int64, ends: Int64) -> npt.NDArray[np.int32]:
+def _pack_crowded(starts: Int64, ends: Int64) -> Int32:
     """Packs events sorted by (start, -end): by depth where they nest, one by one where not."""
     if not len(starts):
         return np.empty(0, np.int32)
@@ -308,12 +306,12 @@ _NO_SUMS: Final = np.zeros(1, np.int64)
 
 
 def split_groups(
-    groups: npt.NDArray[np.integer],
+    groups: Integers,
     starts: Int64,
     ends: Int64,
-    index: Codes,
-    category: Codes | int | None,
-    name: Codes | None,
+    index: Integers,
+    category: Integers | int | None,
+    name: Integers | None,
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
     """The lanes without overlaps that hold the events of each group, as ``split`` makes them.
 
@@ -357,13 +355,13 @@ def split_groups(
 
 
 def _lanes(
-    ordinal: npt.NDArray[np.integer],
-    level: npt.NDArray[np.integer],
+    ordinal: Integers,
+    level: Integers,
     starts: Int64,
     ends: Int64,
-    index: Codes,
-    category: Codes | int | None,
-    name: Codes | None,
+    index: Integers,
+    category: Integers | int | None,
+    name: Integers | None,
 ) -> Iterator[tuple[int, Lane]]:
     """(group, lane) of events in the order of their lanes."""
     fresh = np.append(True, (ordinal[1:] != ordinal[:-1]) | (level[1:] != level[:-1]))

@@ -17,14 +17,13 @@ from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from nsys_tui.model.arrays import Int32, Int64
     from nsys_tui.model.events import (
         ApiCalls,
         CallChains,
         EventSet,
         GpuMetrics,
         HostEvents,
-        Int32,
-        Int64,
         LaunchAttributes,
         Marks,
         MemoryUsage,

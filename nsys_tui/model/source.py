@@ -9,24 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from nsys_tui.model.arrays import Array, Int32, Int64
     from nsys_tui.model.capabilities import Capability
-    from nsys_tui.model.events import (
-        ApiCalls,
-        CallChains,
-        Int32,
-        LaunchAttributes,
-        Operations,
-        Payloads,
-    )
+    from nsys_tui.model.events import ApiCalls, CallChains, LaunchAttributes, Operations, Payloads
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.target import Metadata
 
-    Arrays = dict[str, NDArray[Any]]
+    Arrays = dict[str, Array]
 
 
 @dataclass(frozen=True)
@@ -125,7 +116,7 @@ class Source(Protocol):
     def rows(self, kind: Kind, fields: tuple[str, ...]) -> RawTable:
         """All rows of a rarely used kind."""
 
-    def numbers(self, kind: Kind, names: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
+    def numbers(self, kind: Kind, names: tuple[str, ...]) -> tuple[Int64, ...]:
         """Rowids and values of fields of numbers, -1 where a row has none."""
 
     def close(self) -> None:

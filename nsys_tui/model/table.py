@@ -16,9 +16,10 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
+from nsys_tui.model.arrays import Array, Integers
+
+Values: TypeAlias = "Sequence[Any] | Array"
 """The values of one column."""
 Read: TypeAlias = "Callable[[Any, Any], Any]"
 """Takes a column's value from a row and from what all rows share, such as the report."""
@@ -214,7 +215,7 @@ class Coded(Sequence[Any]):
         labels: text of each code.
     """
 
-    def __init__(self, codes: NDArray[np.integer], labels: Sequence[str]) -> None:
+    def __init__(self, codes: Integers, labels: Sequence[str]) -> None:
         self.codes, self.labels = codes, labels
 
     def __len__(self) -> int:

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Int32, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers
 from nsys_tui.model.groups import by_code, factorise, sums
 from nsys_tui.units import format_count, format_duration
 
@@ -42,7 +41,7 @@ class Trie:
         return self.path_sums((self.parent >= 0).astype(np.int64)).astype(np.int32)
 
     @cached_property
-    def levels(self) -> list[NDArray[np.intp]]:
+    def levels(self) -> list[Indices]:
         """Nodes of each depth, in id order."""
         order, edges = by_code(self.depth, int(self.depth.max()) + 1)
         return [order[lo:hi] for lo, hi in itertools.pairwise(edges)]
@@ -69,7 +68,7 @@ class Trie:
         """The node on the path to each that ends the outermost frames of a cut path."""
         return self.path_sums(np.where(self.depth == _HALF, np.arange(len(self)), 0))
 
-    def _ancestors(self) -> Iterator[tuple[NDArray[np.intp], Int32]]:
+    def _ancestors(self) -> Iterator[tuple[Indices, Int32]]:
         """Nodes with an ancestor 1, 2, 4 ... steps above, and that ancestor.
 
         As many rounds as the depth has bits: a path of a million frames takes twenty, and 100 000
@@ -89,7 +88,7 @@ class Trie:
             np.add.at(total, above, total[nodes])
         return total
 
-    def path_sums(self, own: NDArray[np.integer] | NDArray[np.bool_]) -> Int64:
+    def path_sums(self, own: Integers | Bool) -> Int64:
         """Sum of the values along the path to each node, its own included."""
         total = own.astype(np.int64)
         for nodes, above in self._ancestors():
@@ -103,19 +102,19 @@ class Trie:
             np.minimum.at(found, above, found[nodes])
         return found
 
-    def below(self, chosen: NDArray[np.integer] | NDArray[np.bool_] | int) -> NDArray[np.bool_]:
+    def below(self, chosen: Integers | Bool | int) -> Bool:
         """Nodes that are chosen (a mask, or numbers of nodes) or have a chosen one above them."""
         marks = np.zeros(len(self), np.int64)
         marks[chosen] = 1
         return self.path_sums(marks) > 0
 
     @cached_property
-    def children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def children(self) -> tuple[Indices, Indices]:
         """Nodes sorted by parent, and where each parent's children begin (length m + 1)."""
         order, edges = by_code(self.parent + 1, len(self.parent) + 1)
         return order, edges[1:]
 
-    def children_of(self, node: int) -> NDArray[np.intp]:
+    def children_of(self, node: int) -> Indices:
         """Children of one node in id order."""
         order, edges = self.children
         return order[edges[node] : edges[node + 1]]
@@ -164,7 +163,7 @@ class TrieBuilder:
             below = self.child(below, self.label(frame))
         return below
 
-    def children(self, parents: NDArray[np.int64], labels: NDArray[np.int64]) -> Int64:
+    def children(self, parents: Int64, labels: Int64) -> Int64:
         """``child`` for many pairs at once; the loop runs over distinct pairs only."""
         inverse, distinct = factorise((parents << _LABEL_BITS) | labels)
         keys = distinct.tolist()
@@ -176,7 +175,7 @@ class TrieBuilder:
         found: Int64 = nodes[inverse]
         return found
 
-    def graft(self, parent: NDArray[np.integer], labels: NDArray[np.integer]) -> Int64:
+    def graft(self, parent: Integers, labels: Integers) -> Int64:
         """Adds the nodes of another tree, parents before their children.
 
         Args:

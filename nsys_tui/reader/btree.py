@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Int64, UInt8
 from nsys_tui.reader.cells import (
     INTERIOR,
     LEAF,
-    Bytes,
-    Longs,
     PagesDamagedError,
     PagesRefusedError,
     cell_positions,
@@ -46,9 +44,9 @@ _EXACT: Final = 2**53
 class Piece:
     """Decoded columns of some leaf pages."""
 
-    rowid: Longs
-    values: dict[str, Longs] = field(default_factory=dict)
-    nulls: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    rowid: Int64
+    values: dict[str, Int64] = field(default_factory=dict)
+    nulls: dict[str, Bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,9 @@ class TablePages:
     """Where a table's rows lie in the file, and how its records map to its columns."""
 
     db: Database
-    leaves: Longs
+    leaves: Int64
     """Numbers of the leaf pages, in the order of rowids; none of a table without rows."""
-    bounds: Longs
+    bounds: Int64
     """The largest rowid that each leaf may hold; smaller ones are on the leaves before it."""
     places: dict[str, int]
     """Column -> its place in a record."""
@@ -94,20 +92,20 @@ class TablePages:
             frozenset(name for _, name, kind, *_ in info if affinity(kind) == "REAL"),
         )
 
-    def chunks(self) -> Iterator[Longs]:
+    def chunks(self) -> Iterator[Int64]:
         """Splits the leaves into runs of about ``CHUNK_BYTES``, each of places in ``leaves``."""
         return self._split(np.arange(len(self.leaves)))
 
-    def sample(self, count: int) -> Iterator[Longs]:
+    def sample(self, count: int) -> Iterator[Int64]:
         """Picks ``count`` leaves evenly spread over the table, ends included; in such runs."""
         picks = np.linspace(0, len(self.leaves) - 1, min(count, len(self.leaves)))
         return self._split(np.unique(picks.astype(np.int64)))
 
-    def _split(self, chosen: Longs) -> Iterator[Longs]:
+    def _split(self, chosen: Int64) -> Iterator[Int64]:
         size = max(1, CHUNK_BYTES // self.db.header.page_size)
         return (chosen[start : start + size] for start in range(0, len(chosen), size))
 
-    def decode(self, chosen: Longs, columns: Sequence[str]) -> Piece:
+    def decode(self, chosen: Int64, columns: Sequence[str]) -> Piece:
         """Decodes integer columns.
 
         Args:
@@ -132,7 +130,7 @@ class TablePages:
                 piece.nulls[name] = null
         return piece
 
-    def texts(self, chosen: Longs, column: str) -> TextSpans:
+    def texts(self, chosen: Int64, column: str) -> TextSpans:
         """Finds the texts of a column; arguments and errors are those of ``decode``."""
         if not self.db.header.utf8:
             raise PagesRefusedError("texts that are not UTF-8")
@@ -146,7 +144,7 @@ class TablePages:
             raise PagesRefusedError(f"{column} takes a default in old records")
         return place
 
-    def _records(self, chosen: Longs) -> Records:
+    def _records(self, chosen: Int64) -> Records:
         buffer, starts = _read_pages(self.db, self.leaves[chosen])
         records = Records(buffer, starts, self.db.header.usable, len(self.places))
         last = np.cumsum(records.counts) - 1
@@ -170,7 +168,7 @@ def _rowid_alias(db: Database, table: str, info: Iterable[tuple[object, ...]]) -
     return None if any(origin == "pk" for _, _, _, origin, *_ in indexes) else keys[0][0]
 
 
-def _leaf_pages(db: Database, root: int) -> tuple[Longs, Longs]:
+def _leaf_pages(db: Database, root: int) -> tuple[Int64, Int64]:
     """Descends from the root level by level; all leaves of a b-tree lie equally deep.
 
     Returns:
@@ -196,7 +194,7 @@ def _leaf_pages(db: Database, root: int) -> tuple[Longs, Longs]:
     raise PagesDamagedError("the tree is too deep")
 
 
-def _visit(pages: Longs, seen: NDArray[np.bool_], locked: int) -> None:
+def _visit(pages: Int64, seen: Bool, locked: int) -> None:
     """Notes pages as seen, each of which must be there and new."""
     if pages.min() < 2 or pages.max() >= len(seen) or (pages == locked).any():
         raise PagesDamagedError("the tree points outside of the file")
@@ -213,7 +211,7 @@ def _start_of(db: Database, page: int) -> tuple[int, int]:
     return int(buffer[start]), int(unaligned(buffer, ">u2")[start + 3])
 
 
-def _children(db: Database, pages: Longs, bounds: Longs) -> tuple[Longs, Longs]:
+def _children(db: Database, pages: Int64, bounds: Int64) -> tuple[Int64, Int64]:
     """Reads the child pages of interior pages in order, and the largest rowid of each."""
     buffer, starts = _read_pages(db, pages)
     cells, counts = cell_positions(buffer, starts, db.header.usable, INTERIOR)
@@ -228,7 +226,7 @@ def _children(db: Database, pages: Longs, bounds: Longs) -> tuple[Longs, Longs]:
     )
 
 
-def _read_pages(db: Database, pages: Longs) -> tuple[Bytes, Longs]:
+def _read_pages(db: Database, pages: Int64) -> tuple[UInt8, Int64]:
     """Reads pages in as few reads as is sensible.
 
     Returns:

@@ -24,11 +24,11 @@ from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import platformdirs
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Array
 from nsys_tui.reader.filecheck import hash_of_ends
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, Array]
 
 READER_VERSION: Final = 15
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""

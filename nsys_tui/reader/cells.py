@@ -7,13 +7,12 @@ the cells hold, is no business of this module.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-Bytes: TypeAlias = NDArray[np.uint8]
-Longs: TypeAlias = NDArray[np.int64]
+from nsys_tui.model.arrays import Array, Int64, UInt8
 
 INTERIOR: Final = 5
 LEAF: Final = 13
@@ -30,7 +29,7 @@ class PagesDamagedError(PagesRefusedError):
     """The pages are not as SQLite writes them; what sqlite3 makes of them counts."""
 
 
-def cell_positions(buffer: Bytes, pages: Longs, usable: int, kind: int) -> tuple[Longs, Longs]:
+def cell_positions(buffer: UInt8, pages: Int64, usable: int, kind: int) -> tuple[Int64, Int64]:
     """Finds the cells of pages.
 
     Args:
@@ -63,7 +62,7 @@ def cell_positions(buffer: Bytes, pages: Longs, usable: int, kind: int) -> tuple
     return offsets + np.repeat(pages, counts), counts
 
 
-def require_filled(buffer: Bytes, pages: Longs, usable: int, cells: Longs) -> None:
+def require_filled(buffer: UInt8, pages: Int64, usable: int, cells: Int64) -> None:
     """Adds up cells and free room of leaf pages: no cells overlap, none is longer than it was.
 
     Args:
@@ -84,7 +83,7 @@ def require_filled(buffer: Bytes, pages: Longs, usable: int, cells: Longs) -> No
         raise PagesDamagedError("cells and free room of a page do not add up")
 
 
-def _free_blocks(halfwords: NDArray[np.uint16], pages: Longs, usable: int) -> Longs:
+def _free_blocks(halfwords: NDArray[np.uint16], pages: Int64, usable: int) -> Int64:
     """Bytes in the chain of free blocks of each page."""
     free = np.zeros(len(pages), np.int64)
     block = halfwords[pages + 1].astype(np.int64)
@@ -103,13 +102,13 @@ def _free_blocks(halfwords: NDArray[np.uint16], pages: Longs, usable: int) -> Lo
     return free
 
 
-def unaligned(buffer: Bytes, dtype: str) -> NDArray[Any]:
+def unaligned(buffer: UInt8, dtype: str) -> Array:
     """Views ``buffer`` as numbers of ``dtype`` that start at every single byte."""
     kind = np.dtype(dtype)
     return np.ndarray((len(buffer) - kind.itemsize + 1,), kind, buffer=buffer, strides=(1,))
 
 
-def windows(buffer: Bytes, at: Longs, width: int) -> Bytes:
+def windows(buffer: UInt8, at: Int64, width: int) -> UInt8:
     """Copies ``width`` bytes from each offset on.
 
     One move for each: 64 bytes cost no more than one unaligned number (5 ns).
@@ -120,7 +119,7 @@ def windows(buffer: Bytes, at: Longs, width: int) -> Bytes:
     return unaligned(buffer, f"V{width}")[at].view(np.uint8).reshape(len(at), width)
 
 
-def varints(buffer: Bytes, at: Longs) -> tuple[Longs, Longs]:
+def varints(buffer: UInt8, at: Int64) -> tuple[Int64, Int64]:
     """Decodes SQLite's variable-length integers (big-endian, 7 bits a byte, the ninth whole).
 
     Args:
@@ -147,7 +146,7 @@ def varints(buffer: Bytes, at: Longs) -> tuple[Longs, Longs]:
     return values, widths
 
 
-def _common_width(words: Longs) -> int | None:
+def _common_width(words: Int64) -> int | None:
     """Bytes of the varints that words begin with, where all have as many, up to eight."""
     first = int(words[0]) if len(words) else 0
     for width in range(1, 9):
@@ -158,7 +157,7 @@ def _common_width(words: Longs) -> int | None:
     return None
 
 
-def _digits(words: Longs, width: int) -> Longs:
+def _digits(words: Int64, width: int) -> Int64:
     """Values of varints of one width, at most eight bytes."""
     values = words >> 56 & 0x7F
     for byte in range(1, width):

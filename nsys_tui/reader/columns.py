@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Int32, Int64
 from nsys_tui.model.notes import Note
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.reader.ahead import read_ahead
@@ -129,7 +129,7 @@ def sample_columns(
     return collected.result()
 
 
-def read_text(db: Database, table: str, key: str, text: str) -> tuple[NDArray[np.int64], list[str]]:
+def read_text(db: Database, table: str, key: str, text: str) -> tuple[Int64, list[str]]:
     """Reads a table of texts by integer key, such as StringIds.
 
     Invalid UTF-8 is replaced; control characters stay, to be escaped where text is shown.
@@ -146,7 +146,7 @@ def read_text(db: Database, table: str, key: str, text: str) -> tuple[NDArray[np
     return keys, [_as_text(row[1]) or "" for row in rows]
 
 
-def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
+def read_text_column(db: Database, table: str, column: str) -> tuple[Int32, list[str]]:
     """Reads a text column as codes into its distinct values.
 
     Returns:
@@ -172,7 +172,7 @@ def _decoded(
     numpy lets other threads run, so two cores share the work. An error comes out at its place.
     """
 
-    def decode(chunk: NDArray[np.int64]) -> RawColumns:
+    def decode(chunk: Int64) -> RawColumns:
         return _checked(db, table, pages.decode(chunk, columns))
 
     chunks = pages.chunks()
@@ -250,7 +250,7 @@ def _spread(
         yield from _selected(db, table, columns, why, where, bounds)
 
 
-def _text_from_pages(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
+def _text_from_pages(db: Database, table: str, column: str) -> tuple[Int32, list[str]]:
     pages, interner = TablePages.open(db, table), Interner()
     parts = [np.empty(0, np.int32)]
     for chunk in pages.chunks():
@@ -269,9 +269,7 @@ def _check_texts(db: Database, table: str, column: str, spans: TextSpans) -> Non
             raise PagesDamagedError(_DIFFERENT)
 
 
-def _text_through_sqlite(
-    db: Database, table: str, column: str
-) -> tuple[NDArray[np.int32], list[str]]:
+def _text_through_sqlite(db: Database, table: str, column: str) -> tuple[Int32, list[str]]:
     rowid, interner = db.rowid_name(table), Interner()
     order = f" ORDER BY {rowid}" if rowid else ""
     stream = db.stream(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED{order}")

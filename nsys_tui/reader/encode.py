@@ -9,11 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Array, Bool, Int32, Int64
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.progress import Progress
@@ -49,7 +48,7 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
     return _renamed(raw, names)
 
 
-def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
+def read_text_column(db: Database, table: str, column: str) -> tuple[Int32, list[str]]:
     """A column of text as codes and distinct values, as ``columns.read_text_column``."""
     name = db.schema.names(table, (column,)).get(column)
     if name is None:
@@ -79,9 +78,6 @@ def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:
         bad={name: raw.bad[a] for name, a in names.items() if a in raw.bad},
     )
 
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
 
 NO_ID = -1
 
@@ -121,7 +117,7 @@ def instants(raw: RawColumns, name: str) -> Int64:
     return values
 
 
-def is_null(raw: RawColumns, name: str) -> NDArray[np.bool_]:
+def is_null(raw: RawColumns, name: str) -> Bool:
     """True where a column holds NULL or does not exist."""
     if name not in raw.values:
         return np.ones(len(raw.rowid), bool)
@@ -134,7 +130,7 @@ def ends(raw: RawColumns) -> Int64:
     return np.maximum(start, np.where(is_null(raw, "end"), start, instants(raw, "end")))
 
 
-def in_start_order(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def in_start_order(arrays: dict[str, Array]) -> dict[str, Array]:
     """Sorts the columns of an event set by (start, rowid), one after the other and in their place.
 
     Args:

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.model.arrays import Array, Indices, Int32, Int64
 from nsys_tui.model.progress import Progress
-from nsys_tui.reader.encode import Int32, Int64, in_start_order, iter_columns
+from nsys_tui.reader.encode import in_start_order, iter_columns
 from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.sqlite import Database
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, Array]
 
 NOTHING: Final = RawColumns({}, {}, np.empty(0, np.int64), "none")
 Convert: TypeAlias = "Callable[[RawColumns], Arrays]"
@@ -65,7 +65,7 @@ class Codebook:
         assert found is not None
         return self._code[found]
 
-    def _look_up(self, values: Int64) -> NDArray[np.intp] | None:
+    def _look_up(self, values: Int64) -> Indices | None:
         if not len(self._known):
             return None
         place = np.minimum(np.searchsorted(self._known, values), len(self._known) - 1)
@@ -202,13 +202,13 @@ def gather(
     return {name: array[:done] for name, array in kept.items()}
 
 
-def _room_for(model: Mapping[str, NDArray[Any]], rows: int) -> Arrays:
+def _room_for(model: Mapping[str, Array], rows: int) -> Arrays:
     return {
         name: np.empty((rows, *values.shape[1:]), values.dtype) for name, values in model.items()
     }
 
 
-def _grown(array: NDArray[Any], rows: int) -> NDArray[Any]:
+def _grown(array: Array, rows: int) -> Array:
     """The array with more rows at its end: where it lies if it is the beginning of such a one."""
     base = array.base
     if isinstance(base, np.ndarray) and len(base) >= rows and _begin(base) == _begin(array):
@@ -218,7 +218,7 @@ def _grown(array: NDArray[Any], rows: int) -> NDArray[Any]:
     return wider
 
 
-def _begin(array: NDArray[Any]) -> tuple[int, np.dtype[Any], int]:
+def _begin(array: Array) -> tuple[int, np.dtype[Any], int]:
     return array.ctypes.data, array.dtype, array.ndim
 
 
@@ -254,9 +254,7 @@ def merge(parts: Sequence[Arrays]) -> Arrays:
     return merged
 
 
-def insert(
-    column: NDArray[Any], place: NDArray[np.intp], values: NDArray[Any] | int
-) -> NDArray[Any]:
+def insert(column: Array, place: Indices, values: Array | int) -> Array:
     """Moves a column's rows apart, from its end, and puts others in between.
 
     Args:
@@ -280,5 +278,5 @@ def insert(
     return column
 
 
-def _column_of(part: Arrays, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _column_of(part: Arrays, name: str, dtype: np.dtype[Any]) -> Array:
     return part[name] if name in part else np.zeros(len(part["start"]), dtype)

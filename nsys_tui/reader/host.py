@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Array, Int32, Int64
 from nsys_tui.model.events import (
     ApiCalls,
     CallChains,
     GpuMetrics,
     HostEvents,
-    Int32,
     MemoryUsage,
     OsrtCalls,
     Samples,
@@ -54,7 +53,7 @@ _HOST_KINDS: Final = (
 """Kinds of host ranges with a thread and a name."""
 
 
-def _thread_events(raw: RawColumns) -> dict[str, NDArray[Any]]:
+def _thread_events(raw: RawColumns) -> dict[str, Array]:
     return {"start": instants(raw, "start"), "end": ends(raw), "rowid": raw.rowid}
 
 
@@ -111,7 +110,7 @@ def _dictionaries(
 
 def build_host_events(db: Database, strings: Strings, progress: Progress | None) -> HostEvents:
     """Reads MPI, UCX, overhead, syscall and library ranges into one set."""
-    parts: list[dict[str, NDArray[Any]]] = []
+    parts: list[dict[str, Array]] = []
     kinds: list[str] = []
     for kind, table in ((k, table) for k in _HOST_KINDS for table in db.schema.tables(k)):
         if not db.has_rows(table):
@@ -166,7 +165,7 @@ def build_syncs(db: Database, progress: Progress | None) -> Syncs:
     return Syncs(**arrays, processes=known)
 
 
-def _instants(raw: RawColumns) -> dict[str, NDArray[Any]]:
+def _instants(raw: RawColumns) -> dict[str, Array]:
     start = instants(raw, "start")
     return {"start": start, "end": start, "rowid": raw.rowid}
 
@@ -262,8 +261,8 @@ def build_chains(
 
 def join_calls(
     process: Int32,
-    processes: NDArray[np.int64],
-    correlation: NDArray[np.int64],
+    processes: Int64,
+    correlation: Int64,
     api: ApiCalls,
 ) -> Int32:
     """Finds the API row that launched each operation.
@@ -293,7 +292,7 @@ def join_calls(
     return calls
 
 
-def _first_match(wanted: NDArray[np.int64], keys: NDArray[np.int64], rows: Int32) -> Int32:
+def _first_match(wanted: Int64, keys: Int64, rows: Int32) -> Int32:
     """Row of the first key that equals each wanted id, -1 for none."""
     low, high = int(keys.min()), int(keys.max())
     if high - low < 4 * len(keys) + (1 << 20):

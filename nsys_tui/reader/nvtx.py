@@ -12,12 +12,12 @@ import json
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
+from nsys_tui.model.arrays import Array, Indices, Int32, Int64
+from nsys_tui.model.events import Domain, Marks, Payloads, Ranges
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.reader.encode import (
@@ -151,7 +151,7 @@ class NvtxTable:
         )
         return domains, code
 
-    def _shared(self, rows: NDArray[np.intp], end: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def _shared(self, rows: Indices, end: Int64) -> dict[str, Array]:
         color = column(self._raw, "color", 0)[rows]
         return {
             "start": instants(self._raw, "start")[rows],

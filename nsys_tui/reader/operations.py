@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Array, Int16, Int32, Int64, UInt8
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
-from nsys_tui.reader.encode import (
-    NO_ID,
-    Int32,
-    Int64,
-    Strings,
-    column,
-    ends,
-    instants,
-    is_null,
-    sample_columns,
-)
+from nsys_tui.reader.encode import NO_ID, Strings, column, ends, instants, is_null, sample_columns
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import (
     NOTHING,
@@ -99,7 +89,7 @@ def _build(
 ) -> Operations:
     places = Tuples(4)
     names: list[OpName] = []
-    categories: list[NDArray[np.uint8]] = []
+    categories: list[UInt8] = []
     parts: list[Arrays] = []
     for kind, table in TABLES.items():
         if not db.has_rows(table):
@@ -199,7 +189,7 @@ def _fill_missing(arrays: Arrays) -> None:
         values[~known] = _UNKNOWN_MEMORY
 
 
-def _small(values: Int64, default: int) -> NDArray[np.uint8]:
+def _small(values: Int64, default: int) -> UInt8:
     """Enum values as uint8; values outside 0..255 become ``default``."""
     return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
 
@@ -272,7 +262,7 @@ _NAMERS: Final[dict[OpKind, Callable[[], _Namer]]] = {
 }
 
 
-def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> NDArray[np.uint8]:
+def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> UInt8:
     """Category of each name code."""
     if kind is OpKind.KERNEL:
         found = [
@@ -287,7 +277,7 @@ def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> N
 
 def _places(
     db: Database, keys: list[tuple[int, ...]]
-) -> tuple[Int64, tuple[Device, ...], tuple[Stream, ...], tuple[Int32, NDArray[np.int16], Int32]]:
+) -> tuple[Int64, tuple[Device, ...], tuple[Stream, ...], tuple[Int32, Int16, Int32]]:
     """Processes, devices and streams, and for each place code its index into each of them.
 
     Args:
@@ -330,7 +320,7 @@ def _own_process(db: Database, process: int) -> int:
     return process if known is None else known
 
 
-def _counted(arrays: dict[str, NDArray[Any]], process: Int32) -> NDArray[Any]:
+def _counted(arrays: dict[str, Array], process: Int32) -> Array:
     """False for graph launches whose nodes were traced too (definitions: "GPU operation")."""
     counted = np.ones(len(process), bool)
     graphs = np.flatnonzero(arrays["kind"] == OpKind.GRAPH)

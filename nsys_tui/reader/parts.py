@@ -13,8 +13,7 @@ from nsys_tui.model.target import Device, Member, Stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from nsys_tui.model.arrays import Array
     from nsys_tui.reader.target import Devices
 
 Part = TypeVar("Part")
@@ -22,7 +21,7 @@ Part = TypeVar("Part")
 _PLAIN: Final = frozenset({"kinds", "metrics", "symbols", "modules"})
 
 
-def dump(part: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def dump(part: Any) -> tuple[dict[str, Array], dict[str, Any]]:
     """Splits an event set into its arrays and the JSON-able rest."""
     values = {f.name: getattr(part, f.name) for f in fields(part)}
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -44,7 +43,7 @@ def _plain(item: Any) -> Any:
 
 def restore(
     cls: type[Part],
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Array],
     meta: Mapping[str, Any],
     devices: Devices,
 ) -> Part:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.notes import Note, Notes
 
 KINDS: Final = {
@@ -33,11 +33,11 @@ class RawColumns:
     ``values[name]`` has shape ``(rows,)``; a NULL reads as 0 there and is True in ``nulls[name]``.
     """
 
-    values: dict[str, NDArray[np.int64]]
+    values: dict[str, Int64]
     """Asked columns; those that the table lacks are absent."""
-    nulls: dict[str, NDArray[np.bool_]]
+    nulls: dict[str, Bool]
     """Only for columns that hold NULLs."""
-    rowid: NDArray[np.int64]
+    rowid: Int64
     """The row's id; a running number from 1 where the table has none."""
     method: str
     """``pages`` or ``sqlite3``."""
@@ -45,7 +45,7 @@ class RawColumns:
     """Reason for falling back to ``sqlite3``."""
     bad: dict[str, Counter[str]] = field(default_factory=dict)
     """Column -> how many values of which other kind it has: NULL here, or in a row left out."""
-    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    left_out: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     """Places among all rows read of those that are not here: a required value is no integer."""
 
 
@@ -94,7 +94,7 @@ class Collector:
     def __init__(self, columns: Sequence[str], expected: int) -> None:
         self._rowid = np.empty(expected, np.int64)
         self._values = {name: np.empty(expected, np.int64) for name in columns}
-        self._nulls: dict[str, NDArray[np.bool_]] = {}
+        self._nulls: dict[str, Bool] = {}
         self._bad: dict[str, Counter[str]] = {}
         self._left_out = [np.empty(0, np.int64)]
         self._seen = 0

@@ -12,13 +12,11 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Int64, UInt8
 from nsys_tui.reader.cells import (
     LEAF,
     SMALLEST_CELL,
-    Bytes,
-    Longs,
     PagesDamagedError,
     PagesRefusedError,
     cell_positions,
@@ -53,15 +51,15 @@ _MOST_HEADER_BYTES: Final = 64 << 20
 class Layouts:
     """What some record headers say; a row for each header, a column for each of the table's."""
 
-    types: Longs
+    types: Int64
     """SQLite's serial types; NULL in records that end before the column."""
-    offsets: Longs
+    offsets: Int64
     """Bytes from the record's begin to the value."""
-    sizes: Longs
+    sizes: Int64
     """Bytes of the value."""
-    columns: Longs
+    columns: Int64
     """How many values a record of this header has."""
-    lengths: Longs
+    lengths: Int64
     """Bytes of a whole record."""
 
 
@@ -74,7 +72,7 @@ class Records:
         counts: rows on each page.
     """
 
-    def __init__(self, buffer: Bytes, pages: Longs, usable: int, columns: int) -> None:
+    def __init__(self, buffer: UInt8, pages: Int64, usable: int, columns: int) -> None:
         """Finds and checks the records.
 
         Args:
@@ -106,7 +104,7 @@ class Records:
         if (self._layouts.lengths.take(self._headers) != length).any():
             raise PagesDamagedError("a record's values are not as long as the record")
 
-    def _read_headers(self, columns: int) -> tuple[Longs, Layouts]:
+    def _read_headers(self, columns: int) -> tuple[Int64, Layouts]:
         """Which layout each record has, and the layouts."""
         sizes = self.buffer.take(self._start).astype(np.int64)
         widths = np.ones_like(sizes)
@@ -130,7 +128,7 @@ class Records:
         return codes, _layouts(heads, sizes[rows], widths[rows], columns)
 
     @cached_property
-    def _copies(self) -> Bytes:
+    def _copies(self) -> UInt8:
         """The beginnings of the records, a row for each."""
         return windows(self.buffer, self._start, min(_COPIED, int(self._local.max()) + 8))
 
@@ -138,7 +136,7 @@ class Records:
         """Whether some records end before a column: they were written before it was added."""
         return bool((self._layouts.columns <= place).any())
 
-    def integers(self, place: int) -> tuple[Longs, NDArray[np.bool_] | None]:
+    def integers(self, place: int) -> tuple[Int64, Bool | None]:
         """Loads a column.
 
         Args:
@@ -164,7 +162,7 @@ class Records:
             np.copyto(values, (types == _ONE).take(self._headers), where=constant)
         return values, (types == _NULL).take(self._headers) if low == _NULL else None
 
-    def texts(self, place: int) -> tuple[Longs, Longs]:
+    def texts(self, place: int) -> tuple[Int64, Int64]:
         """Finds the texts of a column.
 
         Args:
@@ -190,7 +188,7 @@ class Records:
             if (ends.take(self._headers) > self._local).any():
                 raise PagesRefusedError("a value on an overflow page")
 
-    def _uniform(self, place: int, kind: int) -> Longs:
+    def _uniform(self, place: int, kind: int) -> Int64:
         """Loads values that all have one serial type, an integer's."""
         if kind in (_NULL, _ZERO, _ONE):
             return np.full(len(self.rowid), int(kind == _ONE), np.int64)
@@ -201,14 +199,14 @@ class Records:
         values >>= _SHIFTS[kind]
         return values
 
-    def _load(self, place: int, dtype: str) -> Longs:
+    def _load(self, place: int, dtype: str) -> Int64:
         """Loads numbers of one type from where the column's values begin."""
         offsets, kind = self._layouts.offsets[:, place], np.dtype(dtype)
         distinct = np.unique(offsets).tolist()
         count, width = self._copies.shape
         if len(distinct) > _FEW or distinct[-1] + kind.itemsize > width:
             at = self._start + offsets.take(self._headers)
-            loads: Longs = unaligned(self.buffer, dtype)[at].astype(np.int64)
+            loads: Int64 = unaligned(self.buffer, dtype)[at].astype(np.int64)
             return loads
         values = np.empty(count, np.int64)
         for offset in distinct:
@@ -217,7 +215,7 @@ class Records:
         return values
 
 
-def _layouts(headers: Bytes, sizes: Longs, widths: Longs, columns: int) -> Layouts:
+def _layouts(headers: UInt8, sizes: Int64, widths: Int64, columns: int) -> Layouts:
     """Takes record headers apart.
 
     Args:
@@ -255,7 +253,7 @@ def _layouts(headers: Bytes, sizes: Longs, widths: Longs, columns: int) -> Layou
     return Layouts(table, ends_of_values - value_sizes, value_sizes, counts, lengths)
 
 
-def _local_sizes(length: Longs, usable: int) -> tuple[Longs, Longs | int]:
+def _local_sizes(length: Int64, usable: int) -> tuple[Int64, Int64 | int]:
     """How many bytes of each payload lie on the leaf itself, by the format's overflow rule.
 
     Returns:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Indices, Int32, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import (
@@ -22,7 +22,6 @@ from nsys_tui.model.events import (
     EventSet,
     GpuMetrics,
     HostEvents,
-    Int32,
     LaunchAttributes,
     Marks,
     MemoryUsage,
@@ -39,7 +38,7 @@ from nsys_tui.model.progress import Progress
 from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.cache import Sidecar
-from nsys_tui.reader.encode import Int64, Strings, column, read_columns
+from nsys_tui.reader.encode import Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
@@ -85,7 +84,7 @@ def _log_part(what: str, name: str, began: float) -> None:
     log.debug("%s: %s, %.3f s", name, what, time.perf_counter() - began)
 
 
-def _places_in_table(rowid: Int64) -> NDArray[np.intp] | None:
+def _places_in_table(rowid: Int64) -> Indices | None:
     """Where each row of a table stands among all of them; None where they stand as in the file."""
     if bool((rowid[1:] > rowid[:-1]).all()):
         return None

@@ -9,18 +9,16 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Int32, Int64, UInt8
 from nsys_tui.reader.cells import unaligned
 
-Longs: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_BITS: Final = 16
 
 
-def distinct(
-    hashes: Words, equal: Callable[[Longs, Longs], NDArray[np.bool_]]
-) -> tuple[Longs, Longs]:
+def distinct(hashes: Words, equal: Callable[[Int64, Int64], Bool]) -> tuple[Int64, Int64]:
     """Groups equal rows.
 
     Rows meet in slots by parts of their hashes and are compared there; those that meet others in
@@ -53,14 +51,14 @@ def distinct(
     return groups, np.concatenate([*firsts, left])
 
 
-def distinct_rows(rows: Words) -> tuple[Longs, Longs]:
+def distinct_rows(rows: Words) -> tuple[Int64, Int64]:
     """Groups equal rows of a matrix; result as of ``distinct``."""
     hashes = np.zeros(len(rows), np.uint64)
     for number, words in enumerate(rows.T):
         hashes ^= words * salt(number)
     whole = rows.view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
 
-    def equal(mine: Longs, others: Longs) -> NDArray[np.bool_]:
+    def equal(mine: Int64, others: Int64) -> Bool:
         left = rows if len(mine) == len(rows) else rows[mine]
         same = whole.take(others).view(np.uint64).reshape(left.shape) == left
         return np.ones(len(mine), bool) if same.all() else same.all(axis=1)
@@ -80,13 +78,13 @@ _WORD: Final = 8
 class TextSpans:
     """Where the texts of some rows lie in a buffer."""
 
-    buffer: NDArray[np.uint8]
+    buffer: UInt8
     """UTF-8 bytes, at least 8 beyond the last text."""
-    offsets: Longs
+    offsets: Int64
     """Start of each row's text."""
-    lengths: Longs
+    lengths: Int64
     """Its bytes; -1 is NULL."""
-    rowid: Longs
+    rowid: Int64
 
     def text(self, row: int) -> str | None:
         """One row's text, invalid bytes replaced."""
@@ -109,7 +107,7 @@ class Interner:
         """The distinct texts, by code."""
         return list(self._codes)
 
-    def codes(self, texts: Iterable[str | None]) -> NDArray[np.int32]:
+    def codes(self, texts: Iterable[str | None]) -> Int32:
         """Codes of texts, int32."""
         known = self._codes
         return np.array(
@@ -117,7 +115,7 @@ class Interner:
             np.int32,
         )
 
-    def codes_in(self, spans: TextSpans) -> NDArray[np.int32]:
+    def codes_in(self, spans: TextSpans) -> Int32:
         """Codes of texts that still lie in their pages, int32."""
         groups, firsts = group_equal(spans)
         order = np.argsort(firsts)
@@ -126,7 +124,7 @@ class Interner:
         return codes[groups]
 
 
-def group_equal(spans: TextSpans) -> tuple[Longs, Longs]:
+def group_equal(spans: TextSpans) -> tuple[Int64, Int64]:
     """Finds which texts are equal, byte by byte.
 
     Returns:
@@ -137,8 +135,8 @@ def group_equal(spans: TextSpans) -> tuple[Longs, Longs]:
     for number, (rows, words) in enumerate(words_of_all, 1):
         hashes[rows] ^= words * salt(number)
 
-    def equal(mine: Longs, others: Longs) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = spans.lengths[mine] == spans.lengths[others]
+    def equal(mine: Int64, others: Int64) -> Bool:
+        same: Bool = spans.lengths[mine] == spans.lengths[others]
         alike = np.flatnonzero(same)
         pairs = zip(_words(spans, mine[alike]), _words(spans, others[alike]), strict=True)
         for (rows, words), (_, twins) in pairs:
@@ -148,7 +146,7 @@ def group_equal(spans: TextSpans) -> tuple[Longs, Longs]:
     return distinct(hashes, equal)
 
 
-def _words(spans: TextSpans, picked: Longs) -> Iterator[tuple[Longs, Words]]:
+def _words(spans: TextSpans, picked: Int64) -> Iterator[tuple[Int64, Words]]:
     """Yields the picked texts' k-th 8-byte words for k = 0, 1, …, and which are that long."""
     loads = unaligned(spans.buffer, ">u8")
     offsets, lengths = spans.offsets[picked], spans.lengths[picked]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from nsys_tui.model.intervals import Int64, in_stretches, stretched
+from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.intervals import in_stretches, stretched
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.viewport import Viewport
-
-Indices: TypeAlias = npt.NDArray[np.intp]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +34,7 @@ class Blocks:
     """Events other than blocks that start in each cell, [W]."""
 
     @property
-    def dense(self) -> Mask:
+    def dense(self) -> Bool:
         """Cells that no block owns and that other events are busy in or start in, [W]."""
         return (self.owner < 0) & ((self.other_busy > 0) | (self.other_starts > 0))
 

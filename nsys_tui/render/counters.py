@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.model.intervals import Int64
+from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import MUTED, Ink, Row, style
 from nsys_tui.render.glyphs import Glyphs
@@ -24,7 +24,7 @@ def resample(
     values: npt.NDArray[np.generic],
     window: Viewport,
     hold: bool = False,
-) -> npt.NDArray[np.float64]:
+) -> Float64:
     """The mean of the samples of each cell.
 
     Args:
@@ -119,14 +119,14 @@ def draw_shares(
     return row
 
 
-def _steps(levels: npt.NDArray[np.float64], full: float, most: int) -> npt.NDArray[np.intp]:
+def _steps(levels: Float64, full: float, most: int) -> Indices:
     """Step of each level: 0 for nothing, at least 1 above it."""
     if full <= 0:
         return np.zeros(len(levels), np.intp)
     return np.clip(np.ceil(levels * most / full), 0, most).astype(np.intp)
 
 
-def _braille(levels: npt.NDArray[np.float64], full: float) -> str:
+def _braille(levels: Float64, full: float) -> str:
     """A line of dots, two columns a cell, joined by upright strokes."""
     steps = _steps(levels, full, 4)
     bits = np.zeros(len(steps), np.int64)

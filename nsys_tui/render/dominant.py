@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model import intervals
-from nsys_tui.model.intervals import Int64, Intervals
-from nsys_tui.model.lanes import Codes, Lane
+from nsys_tui.model.arrays import Int64, Integers, UInt8
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.lanes import Lane
 
 ON_THE_FLY = 8192
 """Visible events of a lane up to which layers are made for one drawing (about 1 ms)."""
@@ -31,7 +32,11 @@ class Layers:
 
     @classmethod
     def build(
-        cls, lane: Lane, column: Codes | None = None, part: slice = slice(None), rest: bool = True
+        cls,
+        lane: Lane,
+        column: Integers | None = None,
+        part: slice = slice(None),
+        rest: bool = True,
     ) -> Layers:
         """Splits a lane's busy time by code.
 
@@ -69,15 +74,15 @@ class Layers:
 
 
 def codes_of(
-    lane: Lane, where: slice | npt.NDArray[np.generic], column: Codes | None = None
-) -> Codes:
+    lane: Lane, where: slice | npt.NDArray[np.generic], column: Integers | None = None
+) -> Integers:
     """Codes of events by position: from the owner's column, or their categories."""
     return lane.categories(where) if column is None else column[lane.index[where]]
 
 
 def dominant(
-    lane: Lane, edges: Int64, column: Codes | None = None, layers: Layers | None = None
-) -> npt.NDArray[np.uint8]:
+    lane: Lane, edges: Int64, column: Integers | None = None, layers: Layers | None = None
+) -> UInt8:
     """The code with most busy time in each cell; the lower code wins a tie.
 
     Args:
@@ -99,7 +104,7 @@ def dominant(
     if len(layers.codes) == 1:
         return np.full(len(edges) - 1, layers.codes[0], np.uint8)
     busy = layers.busy(lane, edges)
-    chosen: npt.NDArray[np.uint8] = np.array(layers.codes, np.uint8)[busy.argmax(axis=0)]
+    chosen: UInt8 = np.array(layers.codes, np.uint8)[busy.argmax(axis=0)]
     instants = np.flatnonzero(busy.max(axis=0) == 0)
     if len(instants) and len(lane):
         first = np.searchsorted(lane.starts, edges[instants], side="left")

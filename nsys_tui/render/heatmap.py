@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.arrays import Float64, Indices
 from nsys_tui.render.cells import Cells, Ink, Row, style
 from nsys_tui.render.glyphs import Glyphs
 
@@ -16,17 +17,17 @@ UNKNOWN = "?"
 """Drawn where no value is known."""
 
 
-def groups(items: int, cells: int) -> npt.NDArray[np.intp]:
+def groups(items: int, cells: int) -> Indices:
     """Edges of ``cells`` groups over ``items``: at least one item each, items repeat if too few."""
     return np.arange(cells + 1) * items // max(cells, 1)
 
 
-def squeeze(values: npt.NDArray[np.floating], height: int, width: int) -> npt.NDArray[np.float64]:
+def squeeze(values: npt.NDArray[np.floating], height: int, width: int) -> Float64:
     """Means over blocks: [ranks, bins] to [height, width]; NaN counts for nothing."""
     return _means(_means(np.asarray(values, np.float64), height).T, width).T
 
 
-def _means(table: npt.NDArray[np.float64], cells: int) -> npt.NDArray[np.float64]:
+def _means(table: Float64, cells: int) -> Float64:
     """Means of groups of rows."""
     edges = groups(len(table), cells)
     if not len(table):
@@ -42,7 +43,7 @@ def _means(table: npt.NDArray[np.float64], cells: int) -> npt.NDArray[np.float64
 
 def notable(
     values: npt.NDArray[np.floating], height: int, width: int, full: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+) -> tuple[Float64, Indices]:
     """Blocks of ranks and bins where one rank that differs stays to be seen.
 
     Args:

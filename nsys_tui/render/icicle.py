@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from nsys_tui.model.intervals import Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.tree import Trie
 from nsys_tui.names import fit, visible
 from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, slot_ink, split_cells, style
@@ -33,7 +32,7 @@ class Icicle:
         """Right edge of each node."""
         return self.left + self.weight
 
-    def below(self, root: int, depth: int) -> npt.NDArray[np.intp]:
+    def below(self, root: int, depth: int) -> Indices:
         """Nodes ``depth`` levels under ``root`` in its subtree, from left to right."""
         level = int(self.trie.depth[root]) + depth
         if level >= len(self.trie.levels):
@@ -44,7 +43,7 @@ class Icicle:
         nodes = nodes[inside]
         return np.asarray(nodes[np.argsort(self.left[nodes], kind="stable")])
 
-    def seen(self, root: int, level: int) -> npt.NDArray[np.intp]:
+    def seen(self, root: int, level: int) -> Indices:
         """Nodes of a level of the tree while ``root`` fills the width: a caller of it, or below."""
         above = int(self.trie.depth[root]) - level
         if above <= 0:
@@ -60,9 +59,7 @@ class Icicle:
         hit = np.flatnonzero((first <= column) & (column < last))
         return int(nodes[hit[0]]) if len(hit) else None
 
-    def cells(
-        self, nodes: npt.NDArray[np.intp], root: int, width: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def cells(self, nodes: Indices, root: int, width: int) -> tuple[Int64, Int64]:
         """First cell of each node and the one after its last, edges rounded to the nearest."""
         edges = np.stack((self.left[nodes], self.right[nodes])) - self.left[root]
         whole, edges = _fitting(max(int(self.weight[root]), 1), edges, 2 * width)
@@ -108,8 +105,8 @@ def draw_icicle(
     root: int = 0,
     skip: int = 0,
     selected: int | None = None,
-    matches: npt.NDArray[np.bool_] | None = None,
-    inks: npt.NDArray[np.integer] | None = None,
+    matches: Bool | None = None,
+    inks: Integers | None = None,
 ) -> Cells:
     """Draws the subtree of ``root``, which fills a row, below its callers, which are as wide.
 
@@ -144,7 +141,7 @@ class _Line:
     """One level while it is drawn."""
 
     def __init__(
-        self, icicle: Icicle, nodes: npt.NDArray[np.intp], root: int, width: int, glyphs: Glyphs
+        self, icicle: Icicle, nodes: Indices, root: int, width: int, glyphs: Glyphs
     ) -> None:
         self.icicle, self.glyphs, self.row = icicle, glyphs, Row.blank(width)
         first, last = icicle.cells(nodes, root, width)
@@ -158,7 +155,7 @@ class _Line:
         self.taken = np.zeros(width, bool)
         self.calls_root = bool(icicle.trie.depth[nodes[0]] < icicle.trie.depth[root])
 
-    def paint(self, inks: npt.NDArray[np.integer] | None) -> None:
+    def paint(self, inks: Integers | None) -> None:
         """Grounds or fills of the frames that have cells."""
         for node, first, last in self._frames():
             self.taken[first:last] = True
@@ -208,7 +205,7 @@ class _Line:
             text += fit(visible(name, self.glyphs.ascii_only), end - begin - len(text))
             self.row.put(begin, text)
 
-    def emphasise(self, selected: int | None, matches: npt.NDArray[np.bool_] | None) -> None:
+    def emphasise(self, selected: int | None, matches: Bool | None) -> None:
         """The selected frame and the ones that a search found."""
         for node, first, last in self._frames():
             if node == selected:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from nsys_tui.model.arrays import Integers
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.blocks import Blocks
 from nsys_tui.render.cells import KEY, Emphasis, Ink, Row, style
@@ -24,7 +24,7 @@ class Overlay:
     """Position in the lane of the selected event."""
     related: tuple[int, ...] = ()
     """Positions of the events that belong to the selected one."""
-    matches: npt.NDArray[np.integer] | None = None
+    matches: Integers | None = None
     """Ascending positions of the events that a search found."""
 
 
@@ -69,9 +69,7 @@ def draw_cursor(row: Row, column: int, glyphs: Glyphs) -> None:
         row.styles[column] ^= np.uint32(Emphasis.REVERSE << 16)
 
 
-def _underline(
-    row: Row, lane: Lane, window: Viewport, blocks: Blocks, matches: npt.NDArray[np.integer]
-) -> None:
+def _underline(row: Row, lane: Lane, window: Viewport, blocks: Blocks, matches: Integers) -> None:
     part = lane.visible(window.lo, window.hi)
     begin, end = np.searchsorted(matches, (part.start, part.stop)).tolist()
     seen = matches[begin:end]

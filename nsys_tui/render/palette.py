@@ -13,27 +13,26 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from nsys_tui.errors import ConfigError
+from nsys_tui.model.arrays import Int64, Integers, UInt8
 from nsys_tui.model.categories import Category
-from nsys_tui.model.intervals import Int64
 from nsys_tui.render.cells import OWN_INKS, SLOTS, Emphasis, Ink, parts
 from nsys_tui.render.colour import is_hex, luminance, mix, own_colour, readable_on
 
 
-def slot_inks(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
+def slot_inks(codes: Integers) -> UInt8:
     """Inks by stream or name: the same code has the same colour everywhere, others may share it."""
     return (Ink.SLOT + 2 * (codes % SLOTS)).astype(np.uint8)
 
 
-def duration_inks(durations: Int64) -> npt.NDArray[np.uint8]:
+def duration_inks(durations: Int64) -> UInt8:
     """Inks by order of magnitude: up to 9 ns the first slot, 10–99 ns the second, and so on."""
     decades = np.searchsorted(10 ** np.arange(1, SLOTS, dtype=np.int64), durations, side="right")
     return (Ink.SLOT + 2 * decades).astype(np.uint8)
 
 
-def own_inks(theme: Theme, argb: Int64, fallback: int) -> tuple[Theme, npt.NDArray[np.uint8]]:
+def own_inks(theme: Theme, argb: Int64, fallback: int) -> tuple[Theme, UInt8]:
     """Inks of events that carry a colour of their own, such as NVTX ranges.
 
     Args:

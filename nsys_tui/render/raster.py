@@ -16,11 +16,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.intervals import Int64
-from nsys_tui.model.lanes import Codes, Lane
+from nsys_tui.model.lanes import Lane
 from nsys_tui.names import fit, visible
-from nsys_tui.render.blocks import Blocks, Indices, find_blocks
+from nsys_tui.render.blocks import Blocks, find_blocks
 from nsys_tui.render.cells import Emphasis, Ink, Row, split_cells
 from nsys_tui.render.dominant import Layers, codes_of, dominant
 from nsys_tui.render.glyphs import FILLS, HOST, LETTERS, Glyphs
@@ -50,7 +50,7 @@ class LaneView:
     """Names for blocks and runs; it may return anything, control characters included."""
     layers: Layers | None = None
     """Busy time by category, for lanes with many visible events (see ``dominant``)."""
-    inks: Codes | None = None
+    inks: Integers | None = None
     """Even inks of the owner's rows that replace the category's (colour by stream, name, …)."""
     ink_layers: Layers | None = None
     """Busy time by ink."""
@@ -92,7 +92,7 @@ class _Drawing:
         if glyphs.steps:
             self.inks += (blocks.spots & 1).astype(np.uint32)
 
-    def _inks(self, categories: Codes, inks: Codes | None) -> npt.NDArray[np.uint32]:
+    def _inks(self, categories: Integers, inks: Integers | None) -> npt.NDArray[np.uint32]:
         if inks is None:
             return Ink.CATEGORY + 2 * categories.astype(np.uint32)
         return codes_of(self.view.lane, self.blocks.spots, inks).astype(np.uint32)
@@ -173,7 +173,7 @@ class _Drawing:
             last -= self._edge(self.blocks.ends, last - first > 1, False)
         return first, last
 
-    def _edge(self, times: Int64, spare: npt.NDArray[np.bool_], is_start: bool) -> Indices:
+    def _edge(self, times: Int64, spare: Bool, is_start: bool) -> Indices:
         """Draws one side; tells for each block whether it cost a cell that the block owned."""
         blocks, window = self.blocks, self.window
         cells = window.cells(times)

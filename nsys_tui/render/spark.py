@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.model.intervals import Int64
+from nsys_tui.model.arrays import Float64, Int64, Integers
 from nsys_tui.render.cells import STALL, Cells, Emphasis, Ink, Row, style
 from nsys_tui.render.glyphs import Glyphs
 
-Numbers: TypeAlias = npt.NDArray[np.integer] | npt.NDArray[np.floating]
+Numbers: TypeAlias = Integers | npt.NDArray[np.floating]
 
 
 def sparkline(values: Sequence[float] | Numbers, glyphs: Glyphs) -> str:
@@ -32,7 +32,7 @@ def sparkline(values: Sequence[float] | Numbers, glyphs: Glyphs) -> str:
 class Histogram:
     """Counts of values by bin."""
 
-    edges: npt.NDArray[np.float64]
+    edges: Float64
     """[bins + 1], ascending; the last bin holds its upper edge too."""
     counts: Int64
 
@@ -92,7 +92,7 @@ def draw_bars(
     height: int,
     glyphs: Glyphs,
     text: Callable[[float], str],
-    outliers: npt.NDArray[np.integer] | Sequence[int] = (),
+    outliers: Integers | Sequence[int] = (),
     chosen: int | None = None,
 ) -> tuple[Cells, int]:
     """Bars per iteration with a scale, outliers marked with ``!`` at the top.

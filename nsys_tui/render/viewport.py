@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from nsys_tui.model.intervals import Int64
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.lanes import cell_edges
 
 
@@ -38,11 +37,11 @@ class Viewport:
     def _middles(self) -> Int64:
         return self.edges[:-1] + (self.widths + 1) // 2
 
-    def cells(self, times: Int64) -> npt.NDArray[np.intp]:
+    def cells(self, times: Int64) -> Indices:
         """Cell that holds each time: -1 before the window, ``width`` from its end on."""
         return np.searchsorted(self.edges, times, side="right") - 1
 
-    def nearest_edges(self, times: Int64) -> npt.NDArray[np.intp]:
+    def nearest_edges(self, times: Int64) -> Indices:
         """Number of the cell edge nearest to each time: 0 to ``width``."""
         return np.searchsorted(self._middles, times, side="right")
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.iterations.answer import IterationAnswer
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.model.lanes import Lane, cell_edges, split
@@ -110,7 +110,7 @@ def _rows(report: Report, span: tuple[int, int], place: int | None) -> Iterator[
 
 
 def _lanes(
-    events: EventSet, rows: NDArray[np.intp], label: str, levels: int, category: object
+    events: EventSet, rows: Indices, label: str, levels: int, category: object
 ) -> Iterator[_Row]:
     if not len(rows):
         return
@@ -129,7 +129,7 @@ def _busiest(events: ThreadEvents, span: tuple[int, int]) -> list[int]:
     return [int(events.threads[code]) for code in codes]
 
 
-def _most(codes: NDArray[np.integer], weight: NDArray[np.int64], count: int) -> list[int]:
+def _most(codes: Integers, weight: Int64, count: int) -> list[int]:
     if not len(codes):
         return []
     sums = np.bincount(codes, weight)

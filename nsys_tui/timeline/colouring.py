@@ -10,8 +10,9 @@ import numpy as np
 
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.model.arrays import UInt8
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import EventSet, Operations, Ranges, UInt8
+from nsys_tui.model.events import EventSet, Operations, Ranges
 from nsys_tui.model.groups import sums
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import SLOTS, category_ink

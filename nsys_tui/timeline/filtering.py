@@ -12,7 +12,8 @@ from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import matcher, matching_codes
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
-from nsys_tui.model.events import Bool, EventSet
+from nsys_tui.model.arrays import Bool
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.dominant import Layers
 from nsys_tui.state import Filter

@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
 from nsys_tui.analysis.timeline.lineup import Rows
 from nsys_tui.analysis.timeline.other_report import Beside
-from nsys_tui.analysis.timeline.search import Found, Positions, lanes_of
+from nsys_tui.analysis.timeline.search import Found, lanes_of
 from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.model.arrays import Integers
 from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.model.lanes import Lane
 from nsys_tui.model.report import Report
@@ -95,7 +96,7 @@ class TimelineModel:
     """The event of the selection, where it is one that a lane holds."""
     found: Found | None = None
     """Matches of the search."""
-    path: Mapping[str, Positions] = field(default_factory=dict)
+    path: Mapping[str, Integers] = field(default_factory=dict)
     """Work on the critical path that is shown, by lane."""
     area_start: tuple[int, str] | None = None
     """Moment and row at which an unfinished area begins."""

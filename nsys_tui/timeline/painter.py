@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.timeline.search import Positions
 from nsys_tui.analysis.timeline.tracks import Counter, Shape, Track
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.names import cut, fit, visible
 from nsys_tui.render.axis import TimeText, draw_axis
 from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_row
@@ -76,7 +76,7 @@ class Scene:
     picked: Picked | None = None
     related: Callable[[], Collection[Picked]] = tuple
     """Events in the window that belong to the picked one; asked for when either changes."""
-    matches: Mapping[str, Positions] = field(default_factory=dict)
+    matches: Mapping[str, Integers] = field(default_factory=dict)
     """Search matches by row."""
     searching: bool = False
     """Whether counts of matches stand at the right edge."""

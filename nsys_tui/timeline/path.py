@@ -11,8 +11,8 @@ import numpy as np
 from nsys_tui.analysis.iterations.critical_path import What
 from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
-from nsys_tui.analysis.timeline.search import Positions
 from nsys_tui.analysis.timeline.tracks import Section, Track
+from nsys_tui.model.arrays import Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.model.report import Report
@@ -85,11 +85,11 @@ def _track(path: StepPath) -> Track:
 
 
 def _marked(
-    tracks: Iterable[Track], model: TimelineModel, path: StepPath, rows: Positions
-) -> dict[str, Positions]:
+    tracks: Iterable[Track], model: TimelineModel, path: StepPath, rows: Integers
+) -> dict[str, Integers]:
     """Positions of the path's work in each lane that has any."""
     ops = None if model.report is None else model.report.operations
-    found: dict[str, Positions] = {}
+    found: dict[str, Integers] = {}
     for track in tracks:
         if track.events is ops and track.lane is not None:
             part = track.lane.visible(path.start_ns, path.end_ns)

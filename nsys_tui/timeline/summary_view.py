@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.model.events import Int64, UInt8
+from nsys_tui.model.arrays import Int64, UInt8
 from nsys_tui.render.raster import LaneView
 from nsys_tui.render.viewport import Viewport
 

@@ -14,9 +14,8 @@ from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.arrays import Indices
     from nsys_tui.ui.host import Host
 
 AROUND: Final = 5
@@ -69,12 +68,12 @@ def evidence_of(events: EventSet, row: int) -> Evidence:
     return Evidence((start, max(int(events.end[row]), start + 1)), place)
 
 
-def longest(events: EventSet, rows: NDArray[np.intp]) -> int:
+def longest(events: EventSet, rows: Indices) -> int:
     """The longest of some events; there is one."""
     return int(rows[np.argmax(events.durations(rows))])
 
 
-def show_longest(app: Host, events: EventSet, rows: NDArray[np.intp]) -> bool:
+def show_longest(app: Host, events: EventSet, rows: Indices) -> bool:
     """Goes to the longest of some events; False where there are none."""
     if len(rows):
         show_on_timeline(app, events, longest(events, rows))

@@ -10,10 +10,9 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import GroupStats
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Bool, Float64, Int64
 
 DRAWS: Final = 400
 CELLS: Final = 1 << 22
@@ -25,8 +24,8 @@ BATCHES: Final = 32
 class Errors(NamedTuple):
     """Standard errors of means, and the degrees of freedom of each."""
 
-    error: NDArray[np.float64]
-    freedom: NDArray[np.float64]
+    error: Float64
+    freedom: Float64
 
 
 def block_length(values: Int64) -> int:
@@ -58,7 +57,7 @@ def block_length(values: Int64) -> int:
     return int(min(max(1, math.ceil(length)), most))
 
 
-def _last_before_quiet(loud: NDArray[np.bool_], quiet: int) -> int:
+def _last_before_quiet(loud: Bool, quiet: int) -> int:
     """The last lag that counts before ``quiet`` ones that do not; 0 for none."""
     last = 0
     for place in np.flatnonzero(loud).tolist():
@@ -112,7 +111,7 @@ def instance_errors(groups: GroupStats) -> Errors:
     )
 
 
-def redrawn(values: Int64, block: int, seed: int) -> NDArray[np.int64]:
+def redrawn(values: Int64, block: int, seed: int) -> Int64:
     """Moving-block resamples of a sample, a row each."""
     count = len(values)
     draws = int(min(DRAWS, max(50, CELLS // count)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.measure import Plan
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import ApiCalls, Bool, EventSet, Int64
+from nsys_tui.model.events import ApiCalls, EventSet
 from nsys_tui.names import across, api_name, normalise_nvtx
 
 
@@ -48,7 +48,7 @@ def _work_of(plan: Plan, rank: str, window: tuple[int, int] | None) -> tuple[Eve
 
 
 def _example(
-    events: EventSet, rows: NDArray[np.intp], window: tuple[int, int] | None
+    events: EventSet, rows: Indices, window: tuple[int, int] | None
 ) -> tuple[EventSet, int] | None:
     near = rows[_begin_in(events.start[rows], window)]
     if len(near):

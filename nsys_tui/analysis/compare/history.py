@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.stats import LEVEL, SEED, THRESHOLD
+from nsys_tui.model.arrays import Float64
 
 FEWEST_RUNS: Final = 10
 _SHORTEST: Final = 3
@@ -72,7 +72,7 @@ def _shifted(series: dict[str, list[float]]) -> list[Shift]:
     return [shift for shift in found if abs(shift.size) >= THRESHOLD]
 
 
-def _step_gains(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _step_gains(values: Float64) -> Float64:
     """Squares that a jump before each run explains; a row for each figure."""
     count = values.shape[1]
     away = np.cumsum(values - values.mean(axis=1, keepdims=True), axis=1)
@@ -80,7 +80,7 @@ def _step_gains(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(away[:, before - 1] ** 2 * count / (before * (count - before)), np.float64)
 
 
-def _shift(name: str, values: NDArray[np.float64]) -> Shift:
+def _shift(name: str, values: Float64) -> Shift:
     """The jump or the drift, whichever explains more by the Bayesian information criterion.
 
     A jump has one number more to choose, its place. Below a difference of ``_TELLING`` neither is

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import Coverage, coverages
@@ -23,9 +22,10 @@ from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, masked, row_numbers
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Bool, Int64, ThreadEvents
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
@@ -54,7 +54,7 @@ class Plan:
     """Steady steps in the report, where ``steps`` does not hold all of them."""
     seed: int = SEED
     """Of the bootstrap of the steps' tail."""
-    rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    rows: Indices = field(default_factory=lambda: np.empty(0, np.intp))
     """Rows of the steady steps in ``Report.ranges``; none where a pattern was found."""
 
     @property

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.analysis.compare.blocks import instance_errors
 from nsys_tui.analysis.compare.side import Named, Steps
 from nsys_tui.analysis.compare.stats import Sample, figures, samples
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.groups import sums
 
 CELLS: Final = 1 << 24
@@ -23,7 +22,7 @@ def by_name(
     names: Sequence[str],
     groups: Aggregate,
     sizes: Int64 | None = None,
-    step: NDArray[np.integer] | None = None,
+    step: Integers | None = None,
     steps: int = 0,
     block: int = 1,
 ) -> dict[str, Named]:
@@ -55,9 +54,9 @@ def by_name(
 
 def in_steps(
     names: Sequence[str],
-    group: NDArray[np.integer],
+    group: Integers,
     lengths: Int64,
-    step: NDArray[np.integer],
+    step: Integers,
     steps: Steps,
     sizes: Int64 | None = None,
 ) -> dict[str, Named]:
@@ -78,7 +77,7 @@ def _instances(groups: Aggregate) -> list[Sample]:
 
 
 def _per_step(
-    groups: Aggregate, step: NDArray[np.integer], steps: int, block: int
+    groups: Aggregate, step: Integers, steps: int, block: int
 ) -> dict[int, tuple[Sample, float]]:
     """Sums of each group in every step, and the median of its events per step.
 

@@ -12,14 +12,13 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.blocks import block_length
 from nsys_tui.analysis.compare.origin import NOWHERE, Origin, apart
 from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
 from nsys_tui.analysis.iterations.detection import Iterations, Rule
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
@@ -103,13 +102,11 @@ class Steps:
         """Whether they allow a verdict."""
         return len(self) >= FEWEST
 
-    def place(self, times: Int64) -> NDArray[np.intp]:
+    def place(self, times: Int64) -> Indices:
         """The step that holds each time, -1 for none."""
         return _place(self.start, self.end, times)
 
-    def place_of(
-        self, codes: NDArray[np.integer], processes: Int64, times: Int64
-    ) -> NDArray[np.intp]:
+    def place_of(self, codes: Integers, processes: Int64, times: Int64) -> Indices:
         """The step that holds each time in the event's own process, -1 for none.
 
         Args:
@@ -139,7 +136,7 @@ class Steps:
         return cls(Rule.NONE, "", nothing, nothing)
 
 
-def _place(start: Int64, end: Int64, times: Int64) -> NDArray[np.intp]:
+def _place(start: Int64, end: Int64, times: Int64) -> Indices:
     if is_sorted(times):
         edges = np.searchsorted(times, np.append(start, end[-1]))
         counts = np.diff(np.concatenate(([0], edges, [len(times)])))

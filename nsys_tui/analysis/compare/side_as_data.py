@@ -12,6 +12,7 @@ from nsys_tui.analysis.compare.origin import NOWHERE, Origin
 from nsys_tui.analysis.compare.side import GROUPS, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.model.arrays import Int64
 
 VERSION: Final = 6
 """Counted up when a side holds something else, or the same is measured otherwise."""
@@ -148,5 +149,5 @@ def _found(
     return Found(rule, severity, title, int(saved), None if window is None else _span(window))
 
 
-def _array(values: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _array(values: list[int]) -> Int64:
     return np.array(values, np.int64)

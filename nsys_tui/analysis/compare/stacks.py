@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.compare.comparison import aligned
 from nsys_tui.analysis.compare.measure import Plan
 from nsys_tui.analysis.stacks.folding import FrameRules, gpu_stacks, rewrite
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import across, normalise_nvtx
@@ -42,7 +41,7 @@ class DifferentialStacks:
             yield self.trie.shown_path(node), int(a[node]), int(b[node])
 
     @cached_property
-    def change(self) -> NDArray[np.float64]:
+    def change(self) -> Float64:
         """Of each node from -1 (gone) over 0 (the same) to 1 (new): a part of the larger weight."""
         a, b = self.a.weight, self.b.weight
         return np.asarray((b - a) / np.maximum(np.maximum(a, b), 1), np.float64)

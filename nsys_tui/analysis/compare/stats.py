@@ -14,11 +14,11 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nsys_tui.analysis.compare.blocks import Errors, block_length, mean_errors
 from nsys_tui.analysis.compare.student import quantile, upper_tail
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Float64, Int64
 
 FEWEST: Final = 5
 """Fewer steps or instances on either side allow no verdict."""
@@ -108,7 +108,7 @@ def figures(
     totals: Int64,
     least: Int64,
     most: Int64,
-    medians: NDArray[np.float64],
+    medians: Float64,
     errors: Errors,
 ) -> list[Sample]:
     """Samples from columns of figures, one entry for each."""

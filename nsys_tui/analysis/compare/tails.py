@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.compare.blocks import block_length, redrawn
 from nsys_tui.analysis.compare.side import WHOLE
 from nsys_tui.analysis.compare.stats import FEWEST, SEED, Estimate, Sample
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64
 
 SLOW: Final = 1.5
 """Steps above so many medians are slow."""

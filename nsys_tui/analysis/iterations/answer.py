@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
-
-from numpy.typing import NDArray
+from typing import Final
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import Flops
@@ -16,7 +14,7 @@ from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
 from nsys_tui.analysis.iterations.table import IterationTable, Spread, iteration_table
 from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Array, Int64
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     Column,
@@ -73,7 +71,7 @@ class IterationAnswer:
         return dict(zip(self.table.phases.names, self.table.phases.time, strict=True))
 
     @cached_property
-    def shares(self) -> NDArray[Any]:
+    def shares(self) -> Array:
         """Busy part of each iteration."""
         return self.table.busy_shares()
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.waiting import Waits, collective_waits
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
@@ -23,8 +22,8 @@ from nsys_tui.analysis.stalls.explained import STREAM_WAIT
 from nsys_tui.analysis.thread_states import Scheduling, beside
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -176,7 +175,7 @@ class _Walk:
             return last
         return -1
 
-    def _of_process(self, rows: NDArray[np.integer]) -> Bool:
+    def _of_process(self, rows: Integers) -> Bool:
         ops = self.report.operations
         owner: Int64 = ops.processes[ops.process[rows]]
         return np.ones(len(rows), bool) if self.process < 0 else owner == self.process
@@ -242,7 +241,7 @@ class _Walk:
         return latest
 
     @cached_property
-    def _by_stream(self) -> dict[int, NDArray[np.intp]]:
+    def _by_stream(self) -> dict[int, Indices]:
         ops = self.report.operations
         parts = rows_of_codes(ops.stream[self.rows], len(ops.streams))
         return {code: self.rows[part] for code, part in enumerate(parts) if len(part)}

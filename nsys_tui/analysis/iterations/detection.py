@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import Int64, Ranges
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -55,7 +55,7 @@ class Rule(StrEnum):
     NONE = "no iterations found"
 
 
-def counted(never_closed: NDArray[np.bool_], *, warm_up: bool = True) -> NDArray[np.bool_]:
+def counted(never_closed: Bool, *, warm_up: bool = True) -> Bool:
     """Iterations that statistics are of: all but the warm-up and those whose range never closed.
 
     Args:
@@ -70,7 +70,7 @@ def counted(never_closed: NDArray[np.bool_], *, warm_up: bool = True) -> NDArray
     return kept if kept.any() else np.ones(len(kept), bool)
 
 
-def deviations(times: Int64, steady: Int64) -> NDArray[np.float64]:
+def deviations(times: Int64, steady: Int64) -> Float64:
     """Robust distance of times from the median of the steady ones, in deviations (from the MAD).
 
     0 where nothing is steady; a deviation below 1 % of the median counts as 1 %.
@@ -93,9 +93,9 @@ class Iterations:
     own_end: Int64
     """End of each iteration's own range, or of its last kernel."""
     labels: tuple[str, ...]
-    rows: NDArray[np.intp]
+    rows: Indices
     """Rows of ``Report.ranges``, empty for a kernel pattern."""
-    never_closed: NDArray[np.bool_]
+    never_closed: Bool
     """Iterations whose range was never closed: counted to the end of the capture."""
     process: int = -1
     """globalPid the iterations belong to, -1 for none."""
@@ -115,7 +115,7 @@ class Iterations:
         return self.end - self.start
 
     @cached_property
-    def counted(self) -> NDArray[np.bool_]:
+    def counted(self) -> Bool:
         """Those that statistics are of."""
         return counted(self.never_closed)
 
@@ -125,12 +125,12 @@ class Iterations:
         return self.duration[self.counted]
 
     @cached_property
-    def z(self) -> NDArray[np.float64]:
+    def z(self) -> Float64:
         """Robust distance from the median of all but the warm-up, in deviations (from the MAD)."""
         return deviations(self.duration, self.duration[1:])
 
     @property
-    def outliers(self) -> NDArray[np.intp]:
+    def outliers(self) -> Indices:
         """Places of steady iterations that are much slower than the others."""
         late = np.flatnonzero(self.counted & (self.z > OUTLIER_Z))
         return late[late > 0]
@@ -241,9 +241,7 @@ class _Candidates:
         key: thread code * number of labels + label, of each of ``rows``.
     """
 
-    def __init__(
-        self, ranges: Ranges, labels: list[str], rows: NDArray[np.intp], key: Int64
-    ) -> None:
+    def __init__(self, ranges: Ranges, labels: list[str], rows: Indices, key: Int64) -> None:
         order = np.argsort(key, kind="stable")
         self._ranges, self._labels, self._rows, self._key = ranges, labels, rows[order], key[order]
         heads = np.append(True, self._key[1:] != self._key[:-1])[: len(rows)]
@@ -257,17 +255,17 @@ class _Candidates:
         self.apart = np.bincount(self._of[clash], minlength=count) == 0
         """Whether the ranges of a candidate do not overlap."""
 
-    def named(self, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    def named(self, pattern: re.Pattern[str]) -> Bool:
         """Candidates whose normalised name, or the name of whose first range, has a pattern."""
         ranges = self._ranges
         label = self._key[self._first] % max(1, len(self._labels))
         of_name, name = factorise(ranges.name[self._rows[self._first]])
         by_label = np.array([bool(pattern.search(text)) for text in self._labels], bool)
         by_name = np.array([bool(pattern.search(ranges.names[code])) for code in name], bool)
-        found: NDArray[np.bool_] = by_label[label] | by_name[of_name]
+        found: Bool = by_label[label] | by_name[of_name]
         return found
 
-    def outermost(self, chosen: NDArray[np.bool_]) -> _Candidates:
+    def outermost(self, chosen: Bool) -> _Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""
         ranges, mine = self._ranges, chosen[self._of]
         rows, key = self._rows[mine], self._key[mine]
@@ -279,7 +277,7 @@ class _Candidates:
         top = np.append(True, np.maximum.accumulate(reach)[:-1] < reach[1:])[: len(rows)]
         return _Candidates(ranges, self._labels, rows[order][top], key[order][top])
 
-    def best(self, kept: NDArray[np.bool_], rule: Rule) -> Iterations | None:
+    def best(self, kept: Bool, rule: Rule) -> Iterations | None:
         """Of some candidates the one that covers most time; of equal ones the lower thread's."""
         places = np.flatnonzero(kept)
         if not len(places):
@@ -337,7 +335,7 @@ def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
     return Iterations(Rule.PATTERN, name, starts, ends, labels, rows, never_closed, owner)
 
 
-def smallest_period(names: NDArray[np.integer]) -> int | None:
+def smallest_period(names: Integers) -> int | None:
     """The smallest shift at which at least 90 % of a sequence equals itself, with 3 repeats.
 
     A sequence that equals itself at a shift of one is a single kernel over and over: no period.
@@ -355,7 +353,7 @@ def smallest_period(names: NDArray[np.integer]) -> int | None:
     return None
 
 
-def _candidate_shifts(names: NDArray[np.integer], longest: int) -> NDArray[np.intp]:
+def _candidate_shifts(names: Integers, longest: int) -> Indices:
     """Shifts worth an exact look, ascending.
 
     For long sequences the share of equal pairs at every shift is estimated at once: each name gets
@@ -383,7 +381,7 @@ def are_alike(values: Int64) -> bool:
     return float((np.abs(values - middle) <= ALIKE * middle).mean()) >= MOSTLY
 
 
-def is_launched_alike(report: Report, rows: NDArray[np.intp], period: int) -> bool:
+def is_launched_alike(report: Report, rows: Indices, period: int) -> bool:
     """Whether the host launches each repeat of a pattern in the same way.
 
     One thread launches it, by the same calls in the same order, and makes about as many calls from

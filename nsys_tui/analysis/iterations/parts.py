@@ -11,10 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.iterations.detection import Iterations
@@ -24,8 +23,8 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.model.arrays import Array, Float64, Int64, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64
 from nsys_tui.model.intervals import in_stretches
 from nsys_tui.model.report import Report
 
@@ -62,7 +61,7 @@ class StepParts:
     names: tuple[dict[int, str], ...]
     """Of each step: what the host did in the longest gap of a cause, by place of the cause."""
     threshold_ns: int
-    lead: NDArray[np.float64]
+    lead: Float64
     """Mean time from the end of a call to the start of its operation; NaN where nothing starts."""
     waits_known: bool
     """False where communication cannot be told apart into waiting and transferring."""
@@ -87,12 +86,12 @@ class StepParts:
         return [place for place in np.argsort(-most, kind="stable").tolist() if most[place]]
 
     @cached_property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Float64:
         """All parts as the mean of the GPUs: [parts, steps], busy parts first."""
         rows = np.stack([*self.busy.values(), *self.idle.T])
         return rows / max(self.gpus, 1)
 
-    def why(self, step: int, usual: NDArray[np.float64]) -> list[tuple[str, int]]:
+    def why(self, step: int, usual: Float64) -> list[tuple[str, int]]:
         """Parts that make a step longer than usual, with by how much, ns; at most two.
 
         Args:
@@ -109,7 +108,7 @@ class StepParts:
             found.append((self._named(place, step), round(float(more[place]))))
         return found
 
-    def differences(self, step: int, usual: NDArray[np.float64]) -> list[tuple[str, int, int]]:
+    def differences(self, step: int, usual: Float64) -> list[tuple[str, int, int]]:
         """Part, its time in a step, and how far that is from the usual; the farthest first."""
         mine = self.mean[:, step]
         places = np.flatnonzero((mine > 0) | (usual > 0))
@@ -137,7 +136,7 @@ def kept_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
     return _unpacked(report.derived(name, lambda: _packed(step_parts(report, found, scope))))
 
 
-def _packed(parts: StepParts) -> dict[str, NDArray[Any]]:
+def _packed(parts: StepParts) -> dict[str, Array]:
     told = {"names": parts.names, "note": parts.note}
     return {
         "places": np.array(parts.places, np.int64),
@@ -149,7 +148,7 @@ def _packed(parts: StepParts) -> dict[str, NDArray[Any]]:
     }
 
 
-def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> StepParts:
+def _unpacked(arrays: Mapping[str, Array]) -> StepParts:
     told = json.loads(arrays["told"].tobytes())
     threshold, known = arrays["facts"].tolist()
     return StepParts(
@@ -224,7 +223,7 @@ def _idle(
 
 
 def _names(
-    result: Stalls, gap: NDArray[np.integer], step: NDArray[np.integer], length: Int64, count: int
+    result: Stalls, gap: Integers, step: Integers, length: Int64, count: int
 ) -> tuple[dict[int, str], ...]:
     gaps = result.gaps
     names: tuple[dict[int, str], ...] = tuple({} for _ in range(count))
@@ -238,9 +237,7 @@ def _names(
     return names
 
 
-def _shares(
-    report: Report, result: Stalls, gap: NDArray[np.integer], lo: Int64, hi: Int64
-) -> Int64:
+def _shares(report: Report, result: Stalls, gap: Integers, lo: Int64, hi: Int64) -> Int64:
     """Time of pieces [lo, hi) of gaps by cause: int64 [n, causes]; rows add up to the pieces."""
     gaps = result.gaps
     found = np.zeros((len(gap), len(Cause)), np.int64)
@@ -261,7 +258,7 @@ def _shares(
     return found
 
 
-def _lead(report: Report, scope: Scope, found: Iterations) -> NDArray[np.float64]:
+def _lead(report: Report, scope: Scope, found: Iterations) -> Float64:
     """Mean queueing of the operations that start in each step."""
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.detection import (
@@ -24,7 +23,8 @@ from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
-from nsys_tui.model.events import Int64, Ranges
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int64, Integers
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import factorise, regroup
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
@@ -93,11 +93,11 @@ class IterationTable:
         return float(np.median(self.found.steady))
 
     @cached_property
-    def usual(self) -> NDArray[np.float64]:
+    def usual(self) -> Float64:
         """Median of each part over the steady iterations, in the order of ``StepParts.mean``."""
         return np.asarray(np.median(self.parts.mean[:, self.found.counted], axis=1))
 
-    def busy_shares(self) -> NDArray[np.float64]:
+    def busy_shares(self) -> Float64:
         """Busy part of each iteration, mean of the GPUs; NaN without any."""
         whole = self.found.duration * self.gpus
         shares = np.full(len(self), np.nan)
@@ -157,7 +157,7 @@ def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
     return Phases((*names, REMAINDER), time)
 
 
-def _phase_codes(ranges: Ranges, rows: NDArray[np.intp]) -> tuple[NDArray[np.integer], list[str]]:
+def _phase_codes(ranges: Ranges, rows: Indices) -> tuple[Integers, list[str]]:
     """Normalised name of some ranges as codes, in the order in which the names first appear."""
     codes, distinct = factorise(ranges.name[rows])
     first = np.zeros(len(distinct), np.int64)
@@ -254,7 +254,7 @@ class StepTimes:
     labels: tuple[str, ...]
     time: Int64
     """Sum of the durations of the ranges that begin in the iteration."""
-    rows: NDArray[np.intp]
+    rows: Indices
     """The longest of these ranges (row of ``Report.ranges``); -1 where none begins."""
     outside: int
     """Ranges of the same process that begin in no iteration."""
@@ -265,7 +265,7 @@ class StepTimes:
         return len(self.time)
 
     @cached_property
-    def steady(self) -> NDArray[np.bool_]:
+    def steady(self) -> Bool:
         """Entries that median and deviation are taken of: those with a range, without warm-up."""
         kept = self.rows >= 0
         if self.by_iteration and len(kept) > 1:
@@ -273,7 +273,7 @@ class StepTimes:
         return kept
 
     @cached_property
-    def z(self) -> NDArray[np.float64]:
+    def z(self) -> Float64:
         """``deviations`` of the steady times; 0 for the others."""
         found = np.zeros(len(self))
         steady = self.time[self.steady]
@@ -288,13 +288,13 @@ class StepTimes:
         return float(np.median(steady)) if len(steady) else 0.0
 
     @property
-    def outliers(self) -> NDArray[np.intp]:
+    def outliers(self) -> Indices:
         """Places of times far above the others, the farthest first; never the warm-up."""
         late = np.flatnonzero(self.z > OUTLIER_Z)
         return late[np.argsort(-self.z[late], kind="stable")]
 
 
-def step_times(report: Report, found: Iterations, rows: NDArray[np.intp]) -> StepTimes:
+def step_times(report: Report, found: Iterations, rows: Indices) -> StepTimes:
     """Adds up ranges by the iteration they begin in.
 
     Args:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Float64, Int32, Int64
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes
-from nsys_tui.model.events import Bool, Int32, Int64
 from nsys_tui.model.groups import Key, factorise_rows
 
 UNKNOWN: Final = -1
@@ -93,7 +93,7 @@ class Launches:
     calls: Int32
     bytes: Int64
     """Whole buffers S, summed; -1 where the size or the number of ranks is not known."""
-    wire: NDArray[np.float64]
+    wire: Float64
     """Bytes per rank on the wire, summed; NaN where not known."""
     ranks: Int32
     rank: Int32
@@ -170,7 +170,7 @@ def _group_label(ops: Counter[str]) -> str:
     return " + ".join(f"{count} {op}" if count > 1 else op for op, count in ops.items())
 
 
-def _numbered(keys: NDArray[np.int64]) -> Int64:
+def _numbered(keys: Int64) -> Int64:
     """Numbers distinct keys from 0 in the order in which they first appear."""
     _, first, code = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
@@ -178,7 +178,7 @@ def _numbered(keys: NDArray[np.int64]) -> Int64:
     return rank[code]
 
 
-def _sizes(calls: Calls) -> tuple[Int64, NDArray[np.float64]]:
+def _sizes(calls: Calls) -> tuple[Int64, Float64]:
     """Buffer and wire bytes of each call, worked out once per distinct (op, bytes, ranks)."""
     place, distinct = factorise_rows((calls.op, calls.bytes, calls.ranks))
     found = [_size(calls.ops[op], logged, ranks) for op, logged, ranks in distinct.tolist()]

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls, Launches, launches_of
 from nsys_tui.analysis.nccl.kernel_matching import (
@@ -27,8 +26,9 @@ from nsys_tui.analysis.nccl.kernel_matching import (
 )
 from nsys_tui.analysis.nccl.rank_matching import Side, Traced, join_ranks
 from nsys_tui.analysis.nccl.result import Collectives
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers
 from nsys_tui.model.collective_sizes import parse_patched_text, parse_payload, payload_fields
-from nsys_tui.model.events import Bool, Int32, Int64, Ranges
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
@@ -83,7 +83,7 @@ def _named(ranges: Ranges, pattern: re.Pattern[str]) -> tuple[list[str], Bool]:
     return found, prefixed[ranges.name] | (bare[ranges.name] & mine[ranges.domain])
 
 
-def _groups(ranges: Ranges, rows: NDArray[np.intp], step: Int64) -> tuple[Int64, Int64]:
+def _groups(ranges: Ranges, rows: Indices, step: Int64) -> tuple[Int64, Int64]:
     """Launch number of each range, and when its launch ends on the host.
 
     Every call outside of a group is a launch of its own; what NCCL calls inside of it (an AlltoAll
@@ -111,9 +111,7 @@ def _groups(ranges: Ranges, rows: NDArray[np.intp], step: Int64) -> tuple[Int64,
     return launch, until
 
 
-def _calls(
-    report: Report, rows: NDArray[np.intp], launch: Int64, until: Int64, op_of: list[str]
-) -> Calls:
+def _calls(report: Report, rows: Indices, launch: Int64, until: Int64, op_of: list[str]) -> Calls:
     ranges = report.ranges
     sizes, communicators, communicator = _payloads(report, rows)
     named = [_ALIASES.get(op, op) for op in op_of]
@@ -148,7 +146,7 @@ def _calls(
     )
 
 
-def _payloads(report: Report, rows: NDArray[np.intp]) -> tuple[Int64, tuple[str, ...], Int32]:
+def _payloads(report: Report, rows: Indices) -> tuple[Int64, tuple[str, ...], Int32]:
     """Bytes of each call, the communicators, and the communicator of each call."""
     ranges = report.ranges
     payload = report.payloads.of(ranges.rowid[rows])
@@ -201,7 +199,7 @@ def _memberships(
     known: list[_Joined],
     pids: list[int],
     communicators: tuple[str, ...],
-    process: NDArray[np.integer],
+    process: Integers,
     communicator: Int32,
 ) -> tuple[Int32, Int32]:
     """Size of each call's communicator and its rank there; the size also from another rank."""
@@ -268,7 +266,7 @@ def with_slots(calls: Calls, kernels: NcclKernels) -> Calls:
     return replace(calls, slot=slot)
 
 
-def _slots(op: Int32, size: Int64, devices: int, communicators: int) -> NDArray[np.int64]:
+def _slots(op: Int32, size: Int64, devices: int, communicators: int) -> Int64:
     count = len(op)
     calls = np.stack([op.astype(np.int64), size], axis=1)
     for gpus in (devices, devices // communicators):

@@ -9,11 +9,10 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import ANY_KIND, Calls, Launches
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Bool, Int32, Int64
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of, tid_of
@@ -41,7 +40,7 @@ class How(IntEnum):
 class NcclKernels:
     """The kernels of collectives, ascending by (process, thread, call); without a thread last."""
 
-    row: NDArray[np.intp]
+    row: Indices
     """Row in ``Report.operations``."""
     device: Int32
     """Place in ``Report.devices``."""
@@ -62,7 +61,7 @@ class NcclKernels:
 class Match:
     """The kernel of each launch."""
 
-    first: NDArray[np.int64]
+    first: Int64
     """Row of the first kernel in ``Report.operations``, -1 for none."""
     start: Int64
     end: Int64
@@ -129,7 +128,7 @@ def match_by_call(report: Report, kernels: NcclKernels, calls: Calls, launches: 
 
 def _take(
     group: Int64,
-    places: NDArray[np.intp],
+    places: Indices,
     begin: Int64,
     end: Int64,
     first: Int64,
@@ -189,8 +188,8 @@ def match_by_order(
 
 
 def _threads(
-    thread: Int64, places: NDArray[np.intp], kernels: NcclKernels, rows: NDArray[np.intp]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    thread: Int64, places: Indices, kernels: NcclKernels, rows: Indices
+) -> Iterator[tuple[Indices, Indices]]:
     """Pairs of launches and kernels of a thread, or of the whole process if threads disagree."""
     mine, theirs = np.unique(thread[places]), np.unique(kernels.thread[rows])
     if len(mine) > 1 and np.array_equal(mine, theirs):
@@ -202,9 +201,9 @@ def _threads(
 
 def _align(
     launches: Launches,
-    places: NDArray[np.intp],
+    places: Indices,
     kernels: NcclKernels,
-    rows: NDArray[np.intp],
+    rows: Indices,
     first: Int64,
 ) -> str:
     """Puts the shorter of two sequences where it fits into the longer one; says what went wrong."""
@@ -230,7 +229,7 @@ def _code(kind: str) -> int:
     return -1 if kind == ANY_KIND else _KINDS.index(kind)
 
 
-def _fits(short: NDArray[np.integer], long: NDArray[np.integer]) -> list[int]:
+def _fits(short: Integers, long: Integers) -> list[int]:
     """Places at which a sequence of operations fits into a longer one; two are enough to know."""
     found: list[int] = []
     head = short[:_PREFIX]
@@ -244,7 +243,7 @@ def _fits(short: NDArray[np.integer], long: NDArray[np.integer]) -> list[int]:
     return found
 
 
-def _agree(a: NDArray[np.integer], b: NDArray[np.integer]) -> bool:
+def _agree(a: Integers, b: Integers) -> bool:
     same: Bool = (a == b) | (a < 0) | (b < 0)
     return bool(same.all())
 
@@ -277,7 +276,7 @@ def _together(before: Match, after: Match) -> Match:
     )
 
 
-def _by(keys: Int64) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def _by(keys: Int64) -> Iterator[tuple[int, Indices]]:
     """(key, places) of each distinct key; places ascend."""
     order = np.argsort(keys, kind="stable")
     if not len(keys):

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches, coded
 from nsys_tui.analysis.nccl.kernel_matching import How, Match, NcclKernels
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Array, Indices, Int64, Integers
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.report import Report
 
@@ -58,7 +57,7 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
     """Joins the launches of all ranks, by communicator and by their order in it."""
     members: dict[tuple[int, int, int], int] = {}
     names: dict[str, int] = {}
-    columns: list[NDArray[np.int64]] = []
+    columns: list[Int64] = []
     for number, side in enumerate(sides):
         kept = np.flatnonzero(side.match.first >= 0)
         ops = traced[number].report.operations
@@ -82,7 +81,7 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
     return _Joiner(traced, sides, members, tuple(names), made).result(sized_by)
 
 
-def _ordinals(side: Side, report: Report, kept: NDArray[np.intp]) -> Int64:
+def _ordinals(side: Side, report: Report, kept: Indices) -> Int64:
     """Number of each launch within its GPU's part of a communicator, over all, joined or not.
 
     It is NCCL's own number where all launches of the communicator have one, else their order.
@@ -110,7 +109,7 @@ def _devices(side: Side, report: Report) -> Int64:
     return np.where(known, device, home[code])
 
 
-def _within(columns: Sequence[NDArray[np.integer]]) -> Int64:
+def _within(columns: Sequence[Integers]) -> Int64:
     """Number of each row of some columns among those that equal it, in order."""
     code, _ = factorise_rows(columns)
     order = np.argsort(code, kind="stable")
@@ -130,7 +129,7 @@ class _Joiner:
         sides: Sequence[Side],
         members: dict[tuple[int, int, int], int],
         names: tuple[str, ...],
-        made: NDArray[np.int64],
+        made: Int64,
     ) -> None:
         self.traced, self.sides, self.names = traced, sides, names
         self.keys = list(members)
@@ -184,27 +183,27 @@ class _Joiner:
         )  # fmt: skip
         return _with_notes(found, self.notes)
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Array:
         """One column of all launches."""
         of = attrgetter(name)
         return self._gathered(lambda number, rows: of(self.sides[number])[rows])
 
-    def _gathered(self, of: Callable[[int, Int64], NDArray[Any]]) -> NDArray[Any]:
+    def _gathered(self, of: Callable[[int, Int64], Array]) -> Array:
         """What launches of each side have, in the order of the parts."""
         sides = range(len(self.sides))
         parts = [of(number, self.launch[self.side == number]) for number in sides]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _label(self, number: int, rows: Int64) -> NDArray[Any]:
+    def _label(self, number: int, rows: Int64) -> Array:
         launches = self.sides[number].launches
         return np.array(launches.labels, object)[launches.label[rows]]
 
-    def _kernel(self, number: int, rows: Int64) -> NDArray[Any]:
+    def _kernel(self, number: int, rows: Int64) -> Array:
         """Short names of first kernels."""
         ops, first = self.traced[number].report.operations, self.sides[number].match.first
         return np.array([name.short for name in ops.names], object)[ops.name[first[rows]]]
 
-    def _collectives(self, label: NDArray[Any]) -> tuple[Int64, int]:
+    def _collectives(self, label: Array) -> tuple[Int64, int]:
         """Number of the collective of each part: by communicator and order where ranks agree."""
         alone = np.zeros(len(self.launch), bool)
         for communicator in range(len(self.names)):
@@ -227,7 +226,7 @@ class _Joiner:
         code, distinct = factorise(key)
         return code.astype(np.int64), len(distinct)
 
-    def _disagreement(self, sequences: list[NDArray[np.intp]], label: NDArray[Any]) -> str:
+    def _disagreement(self, sequences: list[Indices], label: Array) -> str:
         counts = [len(rows) for rows in sequences]
         if not self.names[int(self.communicator[sequences[0][0]])] and len(set(counts)) > 1:
             return f"they launched {min(counts):,} to {max(counts):,} collectives"

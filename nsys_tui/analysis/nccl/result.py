@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Bool, Int32, Int64
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int32, Int64
 from nsys_tui.model.groups import rows_of_codes
 
 
@@ -62,7 +61,7 @@ class Collectives:
     calls: Int32
     bytes: Int64
     """Whole buffer S, -1 where not known."""
-    wire: NDArray[np.float64]
+    wire: Float64
     """Bytes per rank on the wire, NaN where not known."""
     ranks: Int32
     """Size of the communicator, -1 where not known."""
@@ -94,7 +93,7 @@ class Collectives:
         return int(self.parts.row[np.argmax(mine)])
 
     @cached_property
-    def parts_of(self) -> list[NDArray[np.intp]]:
+    def parts_of(self) -> list[Indices]:
         """Rows of ``parts`` of each collective."""
         return rows_of_codes(self.parts.collective, len(self))
 
@@ -124,15 +123,15 @@ class Collectives:
         return (self.seen < 2) | (self.seen < self.ranks)
 
     @cached_property
-    def algorithm_bandwidth(self) -> NDArray[np.float64]:
+    def algorithm_bandwidth(self) -> Float64:
         """S / time in bytes per second, NaN where not known."""
         return _rate(np.where(self.bytes < 0, np.nan, self.bytes), self.time)
 
     @cached_property
-    def bus_bandwidth(self) -> NDArray[np.float64]:
+    def bus_bandwidth(self) -> Float64:
         """Wire bytes / time in bytes per second, NaN where not known."""
         return _rate(self.wire, self.time)
 
 
-def _rate(amount: NDArray[np.float64], ns: Int64) -> NDArray[np.float64]:
+def _rate(amount: Float64, ns: Int64) -> Float64:
     return np.where(ns > 0, amount * 1e9 / np.maximum(ns, 1), np.nan)

@@ -7,13 +7,12 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nccl.kernel_matching import How
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.result import Collectives, Parts
 from nsys_tui.analysis.window import Scope
-from nsys_tui.model.events import Bool
+from nsys_tui.model.arrays import Bool, Float64
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import (
     Column,
@@ -153,7 +152,7 @@ def members_table(found: Collectives) -> Table:
     return Table("ranks", "Ranks: who comes late, who waits", columns, values, notes)
 
 
-def _of(what: Callable[[Any], Any], values: NDArray[np.float64]) -> float | None:
+def _of(what: Callable[[Any], Any], values: Float64) -> float | None:
     known = values[~np.isnan(values)]
     return float(what(known)) if len(known) else None
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import Coverage, Covered, DeviceSplit, coverages, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
@@ -21,8 +20,8 @@ from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.report import Report
 
@@ -143,7 +142,7 @@ def late_device(report: Report, place: int) -> int:
     return int(np.argmax(by_device)) if by_device.any() else -1
 
 
-def _waits(report: Report) -> dict[str, NDArray[np.int64]]:
+def _waits(report: Report) -> dict[str, Int64]:
     ops = report.operations
     devices = len(np.unique(ops.device[ops.category == Category.COMM]))
     row, until, last = _NONE
@@ -163,7 +162,7 @@ def _waits(report: Report) -> dict[str, NDArray[np.int64]]:
     return {"row": row[order], "until": until[order], "last": last[order], "facts": facts}
 
 
-def _named(report: Report) -> tuple[NDArray[np.int64], bool]:
+def _named(report: Report) -> tuple[Int64, bool]:
     """``Waits`` of kernels whose collective NVTX names, as rows; whether ranks are missing.
 
     A send or receive waits for its partner alone, which is known where there are but two.
@@ -184,9 +183,7 @@ def _named(report: Report) -> tuple[NDArray[np.int64], bool]:
     return kept, partial
 
 
-def _believed(
-    report: Report, row: Int64, collective: Int64, group: NDArray[np.integer]
-) -> NDArray[np.int64]:
+def _believed(report: Report, row: Int64, collective: Int64, group: Integers) -> Int64:
     """``Waits`` of the kernels of collectives that ran on all ranks at one time, as rows.
 
     Args:
@@ -214,7 +211,7 @@ def _believed(
     return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept], came[code][kept]))
 
 
-def _ordered(report: Report, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+def _ordered(report: Report, rows: Integers) -> Int64:
     """The same for kernels that no call names: the k-th of streams with equal sequences are one."""
     parts = [_NONE]
     for streams in _alike(report, rows):
@@ -226,14 +223,14 @@ def _ordered(report: Report, rows: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.concatenate(parts, axis=1)
 
 
-def _alike(report: Report, rows: NDArray[np.integer]) -> Iterator[list[NDArray[np.integer]]]:
+def _alike(report: Report, rows: Integers) -> Iterator[list[Integers]]:
     """Kernels of streams of several GPUs that ran the same kernels in the same order.
 
     A sequence that a GPU has on two streams fits in two ways, and so in none.
     """
     ops = report.operations
     place, distinct = factorise_rows((ops.device[rows], ops.stream[rows]))
-    found: dict[tuple[str, ...], list[tuple[int, NDArray[np.integer]]]] = {}
+    found: dict[tuple[str, ...], list[tuple[int, Integers]]] = {}
     for code in range(len(distinct)):
         mine = rows[place == code]
         names = tuple(ops.names[code].short for code in ops.name[mine].tolist())

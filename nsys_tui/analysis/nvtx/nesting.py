@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64
 
 
 def depths(start: Int64, end: Int64) -> Int64:

@@ -14,10 +14,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
-from nsys_tui.model.events import Int32, Int64
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -32,7 +31,7 @@ BORROWED: Final = "~"
 
 
 def attribute(
-    report: Report, paths: Paths, rows: NDArray[np.intp], *, across_threads: bool = False
+    report: Report, paths: Paths, rows: Indices, *, across_threads: bool = False
 ) -> Int64:
     """Finds the path of each operation: the one at its call's start on the call's thread.
 
@@ -178,8 +177,8 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
 
 def _common(
     texts: Sequence[str],
-    group: NDArray[np.integer],
-    label: NDArray[np.integer],
+    group: Integers,
+    label: Integers,
     otherwise: Sequence[str],
 ) -> tuple[str, ...]:
     """The common name of the labels of each group; ``otherwise`` where a group has none."""

@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.nvtx.nesting import depths, parents
 from nsys_tui.analysis.window import clipped
-from nsys_tui.model.events import Bool, Int32, Int64, Ranges
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import by_code, factorise
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT, TrieBuilder
-
-Rows = NDArray[np.intp]
 
 FEW: Final = 8
 """Ranges of a thread up to which they are walked: of ten thousand threads, most have a few."""
@@ -131,7 +129,7 @@ def _launch(report: Report) -> Bool:
     return np.isin(report.ranges.threads, api.threads[launches > 0])
 
 
-def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Rows, int]]:
+def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Indices, int]]:
     """(globalTid, nesting ranges in path order, length of their union) of the kept threads."""
     nesting = np.flatnonzero(ranges.nests & kept[ranges.thread])
     thread, start, end = ranges.thread[nesting], ranges.start[nesting], ranges.end[nesting]
@@ -144,7 +142,7 @@ def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Rows, int]]:
 
 
 def _thread_steps(
-    rows: Rows, ranges: Ranges, labels: Int64, paths: Paths
+    rows: Indices, ranges: Ranges, labels: Int64, paths: Paths
 ) -> tuple[Int64, Int32, Int32]:
     """Times, nodes and innermost ranges of the ``ThreadPaths`` of a thread's ranges."""
     start, end = clipped(ranges, rows, None)
@@ -179,7 +177,7 @@ def _thread_steps(
 
 
 def _few_steps(
-    rows: Rows, start: Int64, end: Int64, labels: Int64, paths: Paths
+    rows: Indices, start: Int64, end: Int64, labels: Int64, paths: Paths
 ) -> tuple[Int64, Int32, Int32]:
     """``_thread_steps`` of a few ranges: walking them is quicker than some forty array passes."""
     count = len(rows)
@@ -200,14 +198,14 @@ def _components(start: Int64, end: Int64) -> Int64:
     return component
 
 
-def _groups(places: Rows, keys: NDArray[np.integer]) -> Iterator[Rows]:
+def _groups(places: Indices, keys: Integers) -> Iterator[Indices]:
     """Splits places where their key changes."""
     if len(places):
         yield from np.split(places, np.flatnonzero(np.diff(keys[places])) + 1)
 
 
 def _intern_by_depth(
-    places: Rows,
+    places: Indices,
     depth: Int64,
     parent: Int64,
     labels: Int64,
@@ -229,7 +227,7 @@ def _intern_by_depth(
 
 
 def _intern_one_by_one(
-    places: Rows, parent: Int64, labels: Int64, node: Int64, builder: TrieBuilder
+    places: Indices, parent: Int64, labels: Int64, node: Int64, builder: TrieBuilder
 ) -> None:
     nodes = {-1: ROOT}
     columns = (values[places].tolist() for values in (parent, labels))
@@ -242,12 +240,12 @@ CROSSED: Final = 64
 """Open ranges inside one that closes up to which their paths are written out."""
 KEPT: Final = 2
 
-Steps = tuple[NDArray[np.int64], ...]
+Steps = tuple[Int64, ...]
 """Time, place of the range that opens or closes, place of the innermost range from then on (-1 for
 none), and node of the whole path from then on."""
 
 
-def _nested_steps(places: Rows, start: Int64, end: Int64, node: Int64, parent: Int64) -> Steps:
+def _nested_steps(places: Indices, start: Int64, end: Int64, node: Int64, parent: Int64) -> Steps:
     real = places[end[places] > start[places]]
     times = np.concatenate([start[real], end[real]])
     after = np.concatenate([real, parent[real]])
@@ -261,7 +259,7 @@ def _nested_steps(places: Rows, start: Int64, end: Int64, node: Int64, parent: I
 
 
 def _walk(
-    places: Rows,
+    places: Indices,
     start: Int64,
     end: Int64,
     labels: Int64,
@@ -392,5 +390,5 @@ class _OpenRanges:
         return node
 
 
-def _pairs(places: Rows, values: Int64) -> Iterator[tuple[int, int]]:
+def _pairs(places: Indices, values: Int64) -> Iterator[tuple[int, int]]:
     return zip(places.tolist(), values[places].tolist(), strict=True)

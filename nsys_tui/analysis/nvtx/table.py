@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.kernel_table import time_in_parts
@@ -14,7 +13,8 @@ from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, SimilarPaths
 from nsys_tui.analysis.nvtx.tree import NvtxTree, busy_share, nvtx_tree
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
-from nsys_tui.model.events import Bool, Int64, Operations
+from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
+from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -44,7 +44,7 @@ class NvtxFlat:
         return len(self.label)
 
     @property
-    def busy_share(self) -> NDArray[np.float64]:
+    def busy_share(self) -> Float64:
         """Busy part of the span, mean of the GPUs that worked; 0 to 1, 0 without operations."""
         return busy_share(self.gpu_busy, self.gpus, self.span)
 
@@ -183,7 +183,7 @@ class NvtxTable:
         found: Bool = self.trie.summed(some.astype(np.int64)) > 0
         return found
 
-    def instances(self, nodes: Int64) -> NDArray[np.intp]:
+    def instances(self, nodes: Int64) -> Indices:
         """Ranges at some nodes that touch the window, in start order."""
         ranges = self.report.ranges
         rows = row_numbers(ranges, self.scope.threads(ranges))
@@ -191,7 +191,7 @@ class NvtxTable:
         chosen[nodes] = True
         return rows[chosen[self.tree.range_node[rows]]]
 
-    def operations(self, nodes: Int64) -> NDArray[np.intp]:
+    def operations(self, nodes: Int64) -> Indices:
         """GPU operations launched under some nodes."""
         inside = np.zeros(len(self.tree.operation_node), bool)
         for node in nodes.tolist():

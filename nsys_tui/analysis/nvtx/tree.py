@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers, starting
 from nsys_tui.model import intervals
-from nsys_tui.model.events import Int32, Int64
+from nsys_tui.model.arrays import Float64, Indices, Int32, Int64, Integers
 from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -58,16 +57,16 @@ class NvtxTree:
         return self.gpu_end - self.gpu_start
 
     @property
-    def busy_share(self) -> NDArray[np.float64]:
+    def busy_share(self) -> Float64:
         """Busy part of the span, mean of the GPUs that worked; 0 to 1, 0 without operations."""
         return busy_share(self.gpu_busy, self.gpus, self.span)
 
-    def operations_at(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    def operations_at(self, places: Indices) -> Indices:
         """Rows of ``Report.operations`` for places in ``operation_node``."""
         return places if isinstance(self.operation_rows, slice) else self.operation_rows[places]
 
 
-def busy_share(busy: Int64, gpus: Int64, span: Int64) -> NDArray[np.float64]:
+def busy_share(busy: Int64, gpus: Int64, span: Int64) -> Float64:
     """Busy time of some GPUs as a part of (GPUs x span), 0 to 1; 0 where there is no span."""
     return np.asarray(busy / np.maximum(gpus * span, 1), np.float64)
 
@@ -76,7 +75,7 @@ def nvtx_tree(
     report: Report,
     scope: Scope,
     paths: Paths,
-    nodes: NDArray[np.integer],
+    nodes: Integers,
     progress: Progress = silent,
 ) -> NvtxTree:
     """Builds the tree; it exists without GPU work too.
@@ -146,7 +145,7 @@ def _self_in(paths: Paths, window: tuple[int, int]) -> Int64:
 def _unions(
     trie: Trie,
     node: Int32,
-    device: NDArray[np.integer],
+    device: Integers,
     start: Int64,
     end: Int64,
     progress: Progress,

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble
@@ -27,8 +26,8 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.units import parse_duration
@@ -127,7 +126,7 @@ class Case:
         return max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
 
     @cached_property
-    def by_device(self) -> list[tuple[int, NDArray[np.intp]]]:
+    def by_device(self) -> list[tuple[int, Indices]]:
         """Place of each device in scope, and rows of its operations."""
         ops = self.report.operations
         parts = self.scope.by_device(self.report)
@@ -188,7 +187,7 @@ class Case:
         return taken and 2 * intervals.total(*alone) > intervals.total(*busy)
 
     def held_up(
-        self, starts: Int64, ends: Int64, codes: NDArray[np.integer], processes: Int64
+        self, starts: Int64, ends: Int64, codes: Integers, processes: Int64
     ) -> tuple[int, Intervals]:
         """The GPU that host events held up longest: which one, and when it was idle meanwhile.
 
@@ -215,13 +214,13 @@ class Case:
                 place, idle = other, found
         return place, idle
 
-    def held_up_by_calls(self, calls: NDArray[np.integer]) -> tuple[int, Intervals]:
+    def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
         """The same of API calls."""
         api = self.report.api
         return self.held_up(api.start[calls], api.end[calls], api.thread[calls], api.thread_process)
 
     @cached_property
-    def operations(self) -> NDArray[np.intp]:
+    def operations(self) -> Indices:
         """Rows of the operations in scope, whole where they straddle the window."""
         return row_numbers(self.report.operations, self._in_scope)
 
@@ -229,7 +228,7 @@ class Case:
     def _in_scope(self) -> Rows:
         return self.scope.operations(self.report.operations)
 
-    def where(self, test: Callable[[Rows], Bool]) -> NDArray[np.intp]:
+    def where(self, test: Callable[[Rows], Bool]) -> Indices:
         """Rows of the operations in scope that pass a test, which gets rows to look at.
 
         Without a scope these are a slice, so that columns need not be copied to be looked at.
@@ -238,13 +237,13 @@ class Case:
         return self.operations if isinstance(rows, slice) else rows
 
     @cached_property
-    def copies(self) -> NDArray[np.intp]:
+    def copies(self) -> Indices:
         """Rows of the copies in scope."""
         kind = self.report.operations.kind
         return self.where(lambda rows: kind[rows] == OpKind.MEMCPY)
 
     @cached_property
-    def first_of_names(self) -> NDArray[np.intp]:
+    def first_of_names(self) -> Indices:
         """Row of the first operation of each name in the whole report."""
         ops = self.report.operations
         first = np.full(len(ops.names), -1, np.intp)
@@ -253,7 +252,7 @@ class Case:
         return first[first >= 0]
 
     @cached_property
-    def calls(self) -> NDArray[np.intp]:
+    def calls(self) -> Indices:
         """Rows of the API calls in scope, backtrace duplicates left out."""
         api = self.report.api
         rows = self.scope.threads(api)

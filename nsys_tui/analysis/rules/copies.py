@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
@@ -20,13 +19,10 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
-
-Rows: TypeAlias = NDArray[np.intp]
-Floats: TypeAlias = NDArray[np.float64]
 
 _LARGE: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
@@ -55,11 +51,11 @@ def exposed_ns(case: Case, place: int) -> int:
     return next((split.exposed_memory_ns for split in case.splits if split.place == place), 0)
 
 
-def large_copies(case: Case) -> Rows:
+def large_copies(case: Case) -> Indices:
     """Copies between host and device whose rate tells something, in start order."""
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES)]
-    large: Rows = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
+    large: Indices = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
     return large
 
 
@@ -98,7 +94,7 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
+def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     """Copies can be hidden behind the kernels there are, and be as quick as the bus lets them.
 
     Where both would save little, what is left is to copy less, of which nobody knows the gain.
@@ -146,7 +142,7 @@ def _quicker(case: Case, place: int) -> int:
     return int(less)
 
 
-def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
+def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
     ops = case.report.operations
     first = rows[0]
     if ops.kind[first] == OpKind.MEMSET:
@@ -172,7 +168,7 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
 
 
-def _around_mpi(case: Case, rows: Rows) -> bool:
+def _around_mpi(case: Case, rows: Indices) -> bool:
     """Whether most of some copies are made right before or right after an MPI call."""
     events, ops = case.report.host_events, case.report.operations
     of_mpi = np.flatnonzero(events.of_mpi)
@@ -226,7 +222,7 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _rates(size: Int64, time: Int64) -> Floats:
+def _rates(size: Int64, time: Int64) -> Float64:
     """Bytes a second."""
     return np.asarray(size * 1e9 / np.maximum(time, 1), np.float64)
 
@@ -236,7 +232,7 @@ def case_labels(case: Case, places: Int64) -> list[str]:
     return [case.report.devices[place].label for place in places.tolist()]
 
 
-def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Finding]:
+def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> list[Finding]:
     """Slow copies of one direction, and why as far as it is recorded."""
     ops = case.report.operations
     place, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
@@ -266,11 +262,11 @@ def _rate(bytes_a_ns: float) -> str:
     return f"{units.format_bytes(round(bytes_a_ns * 1e9))}/s"
 
 
-def _reason(case: Case, late: Rows, fast: Rows) -> tuple[str, str]:
+def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:
     """What tells slow copies from fast ones: the kind of memory, or that they came first."""
     ops = case.report.operations
 
-    def pageable(rows: Rows) -> Floats:
+    def pageable(rows: Indices) -> Float64:
         kinds = np.stack((ops.src_kind[rows], ops.dst_kind[rows]))
         return np.asarray((kinds == PAGEABLE).any(axis=0), np.float64)
 
@@ -311,7 +307,7 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _apart(case: Case, rows: Rows) -> bool:
+def _apart(case: Case, rows: Indices) -> bool:
     """Whether kernels run between most of some uploads: those in a row are of several arrays."""
     ops = case.report.operations
     kernels = case.where(lambda rows: ops.kind[rows] == OpKind.KERNEL)
@@ -319,7 +315,7 @@ def _apart(case: Case, rows: Rows) -> bool:
     return 2 * int((run > 0).sum()) >= len(run)
 
 
-def _of_steps(case: Case, rows: Rows) -> bool:
+def _of_steps(case: Case, rows: Indices) -> bool:
     """Whether most named steps have as many of some uploads: those are the step's own data."""
     if not case.has_loop:
         return False
@@ -330,7 +326,7 @@ def _of_steps(case: Case, rows: Rows) -> bool:
     return usual > 0 and 2 * int((count == usual).sum()) > len(count)
 
 
-def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
+def _repeated(case: Case, rows: Indices, size: int) -> list[Finding]:
     ops = case.report.operations
     place, time = int(ops.device[rows[0]]), ops.durations(rows)
     return case.finding(

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.intervals import Intervals
 
 
@@ -126,7 +126,7 @@ class Finding:
         return max(self.saved_ns, self.stake_ns // _OF_WORK)
 
 
-def longest_of(events: EventSet, rows: NDArray[np.integer]) -> tuple[int, int]:
+def longest_of(events: EventSet, rows: Integers) -> tuple[int, int]:
     """When the longest of some events was, as evidence."""
     row = int(rows[np.argmax(events.durations(rows))])
     return int(events.start[row]), int(events.end[row])

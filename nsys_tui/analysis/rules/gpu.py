@@ -15,15 +15,14 @@ from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Float64, Indices, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import BLOCK, REGISTERS, Int64
+from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.names import fit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.model.report import Report
@@ -256,7 +255,7 @@ def _do_the_same(case: Case) -> bool:
     return all(2 * own[shared].sum() > own.sum() for own in time)
 
 
-def _medians_of_others(values: Int64) -> NDArray[np.float64]:
+def _medians_of_others(values: Int64) -> Float64:
     """For each value the median of all others, from one sort."""
     ordered = np.sort(values)
     rank = np.searchsorted(ordered, values)
@@ -323,9 +322,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _configurations(
-    report: Report, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:
     """One row of each distinct launch configuration, and which of them each row is."""
     ops, launch = report.operations, report.launch_attributes
     of_block = (launch.threads, launch.table[:, REGISTERS], launch.shared)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
@@ -14,15 +13,13 @@ from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
-
-Floats: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = NDArray[np.intp]
 
 _NAME_CELLS: Final = 36
 _WARP: Final = 32
@@ -61,7 +58,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> list[Finding]:
+def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
     """What a kernel has of the time; other rules tell of copies, collectives and small grids.
 
     Beside others on more streams it has less of the GPU time than of the run.
@@ -95,13 +92,13 @@ def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> 
     )
 
 
-def _is_mostly_small(case: Case, rows: Rows) -> bool:
+def _is_mostly_small(case: Case, rows: Indices) -> bool:
     """Whether most of the time of some kernels is of grids that leave SMs without a block."""
     time = case.report.operations.durations(rows)
     return bool(time[filled(case, rows) < 1].sum() * 2 > time.sum())
 
 
-def filled(case: Case, rows: Rows) -> Floats:
+def filled(case: Case, rows: Indices) -> Float64:
     """How much of its GPU each operation's blocks can fill, 0 to 1, by SMs and by lanes of a warp.
 
     1 for what is no compute kernel, and where grid or number of SMs are not known.
@@ -173,7 +170,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_]) -> dict[int, int]:
+def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[int, int]:
     """Time that the GPU's empty part would shorten, by device: all that runs fills it together."""
     ops = case.report.operations
     found = {}

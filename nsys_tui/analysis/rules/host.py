@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Iterations
@@ -16,7 +15,7 @@ from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -68,7 +67,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) -> list[Finding]:
+def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     """What small copies cost: the GPU idles in their calls, and in the waits right after them.
 
     What is launched after such a wait would have been launched ahead without it.
@@ -78,9 +77,9 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     calls = calls[calls >= 0]
     following = _following(case)
 
-    def after(some: NDArray[np.integer], cause: Cause) -> NDArray[np.integer]:
+    def after(some: Integers, cause: Cause) -> Integers:
         found = following[some]
-        kept: NDArray[np.integer] = found[(found >= 0) & (case.work.api_classes[found] == cause)]
+        kept: Integers = found[(found >= 0) & (case.work.api_classes[found] == cause)]
         return kept
 
     waits = after(calls, Cause.SYNC)
@@ -104,7 +103,7 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     )
 
 
-def _following(case: Case) -> NDArray[np.int32]:
+def _following(case: Case) -> Int32:
     """Of each API call the next one of its thread, -1 for none."""
     api, rows = case.report.api, case.calls
     found = np.full(len(api), -1, np.int32)
@@ -161,7 +160,7 @@ def _of_all_steps(case: Case) -> float:
     return steps / (steps - case.warm_up_steps) if case.has_loop else 1.0
 
 
-def _inside(case: Case, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def _inside(case: Case, rows: Indices) -> Indices:
     """Calls that start in the steady part of the run."""
     lo, hi = case.loop
     start = case.report.api.start[rows]
@@ -262,7 +261,7 @@ def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Interva
     return max(idle, key=lambda one: intervals.total(*one[1]), default=(None, intervals.empty()))
 
 
-def _longer(values: Int64, steps: Iterations, some: NDArray[np.intp]) -> int:
+def _longer(values: Int64, steps: Iterations, some: Indices) -> int:
     """By how much the values of some steps pass the median of those that are counted, in all."""
     if not len(some):
         return 0
@@ -280,7 +279,7 @@ def _launched(case: Case) -> Int64:
     return np.asarray(time // max(len(case.splits), 1), np.int64)
 
 
-def _how(case: Case, outliers: NDArray[np.intp], *, busy: bool) -> tuple[str, bool]:
+def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
     """How some steps differ, and whether it looks meant: work between them, or in each fourth."""
     steps, report = case.iterations, case.report
     after = steps.end - steps.own_end

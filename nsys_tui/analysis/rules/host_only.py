@@ -18,8 +18,8 @@ from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import OPTIONS, Capability, explain
-from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK

@@ -18,8 +18,8 @@ from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import Bool, Int64
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit, strip_op_id

@@ -15,8 +15,8 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing, beside, sampled
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.capabilities import OPTIONS, Capability
-from nsys_tui.model.events import Bool
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK

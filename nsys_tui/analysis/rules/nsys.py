@@ -9,7 +9,6 @@ import re
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
@@ -18,6 +17,7 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.analysis.stats.summary import pids, tids
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import ApiCalls
 from nsys_tui.model.groups import factorise_rows
@@ -111,20 +111,18 @@ def cuda_memset_sync(case: Case, arguments: Arguments) -> Result:
     return _copy_table(case, arguments, OpKind.MEMSET, rows, found)
 
 
-def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.intp]:
+def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> Indices:
     """Operations of a kind whose call has such a name."""
     ops, api = case.report.operations, case.report.api
     rows = case.where(lambda rows: ops.kind[rows] == kind)
     calls = case.report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
     wanted = np.array([name.match(text) is not None for text in api.names], bool)
-    chosen: NDArray[np.intp] = rows[wanted[api.name[calls]]] if len(rows) else rows
+    chosen: Indices = rows[wanted[api.name[calls]]] if len(rows) else rows
     return chosen
 
 
-def _blocking(
-    case: Case, name: str, rows: NDArray[np.intp], what: str, advice: str
-) -> list[Finding]:
+def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> list[Finding]:
     """A finding about calls that hold the host up, rated by the time that GPUs idle in them.
 
     Series of small copies are left to the rule on them.
@@ -160,17 +158,17 @@ SERIES: Final = 100
 """Copies of one size and direction from which they are a series."""
 
 
-def series_of_small_copies(case: Case) -> NDArray[np.intp]:
+def series_of_small_copies(case: Case) -> Indices:
     """Copies between host and device that are small and occur again and again."""
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.bytes[rows] <= SMALL_COPY)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
-    found: NDArray[np.intp] = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
+    found: Indices = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
     return found
 
 
 def _copy_table(
-    case: Case, arguments: Arguments, kind: OpKind, rows: NDArray[np.intp], found: list[Finding]
+    case: Case, arguments: Arguments, kind: OpKind, rows: Indices, found: list[Finding]
 ) -> Result:
     report, ops = case.report, case.report.operations
     order = np.argsort(-ops.durations(rows), kind="stable")
@@ -201,8 +199,8 @@ def _copy_table(
 
 
 def _cut(
-    rows: NDArray[np.intp], api: ApiCalls, calls: NDArray[np.integer], arguments: Arguments
-) -> tuple[NDArray[np.intp], int]:
+    rows: Indices, api: ApiCalls, calls: Integers, arguments: Arguments
+) -> tuple[Indices, int]:
     """The first rows; driver calls, which nsys does not look at, push none of nsys's rows out.
 
     Args:

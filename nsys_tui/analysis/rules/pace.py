@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
@@ -15,14 +14,12 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST, Bool, Int64
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
-
-Floats: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = NDArray[np.intp]
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""
@@ -96,7 +93,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, tuple(sorted(found, key=lambda one: -one.order_ns)[:1]), hidden=hidden)
 
 
-def _growing(case: Case, place: int, rows: Rows, means: tuple[float, float]) -> list[Finding]:
+def _growing(case: Case, place: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:
     """A kernel that takes longer and longer.
 
     Args:
@@ -128,7 +125,7 @@ def _growing(case: Case, place: int, rows: Rows, means: tuple[float, float]) -> 
     )
 
 
-def _paces(case: Case, rows: Rows) -> tuple[Int64, Int64]:
+def _paces(case: Case, rows: Indices) -> tuple[Int64, Int64]:
     """GPU time and launches by code of the name."""
     ops = case.report.operations
     count = np.bincount(ops.name[rows], minlength=len(ops.names))

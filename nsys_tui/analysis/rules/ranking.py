@@ -28,6 +28,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress
@@ -277,7 +278,7 @@ def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
     return [code for code, name in enumerate(names) if pattern.search(name)]
 
 
-def _samples(report: Report, place: int, code: int, spans: Intervals) -> intervals.Int64:
+def _samples(report: Report, place: int, code: int, spans: Intervals) -> Int64:
     """Values of one counter of a GPU in some time: whole up to the samples before and after."""
     metrics, number = report.gpu_metrics, report.devices[place].number
     mine = np.flatnonzero((metrics.metric == code) & (metrics.gpu == number))
@@ -285,7 +286,7 @@ def _samples(report: Report, place: int, code: int, spans: Intervals) -> interva
     apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
     at = np.searchsorted(spans[0], time - apart, side="right") - 1
     inside = (at >= 0) & (time + apart <= spans[1][np.maximum(at, 0)])
-    found: intervals.Int64 = metrics.value[mine[inside]]
+    found: Int64 = metrics.value[mine[inside]]
     return found
 
 

@@ -11,15 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nsys_tui.analysis.rules.case import Case, narrowed
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.errors import UsageError
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.table import Column, Table, Values
 
-Listed = TypeVar("Listed", "NDArray[np.intp]", "list[Any]")
+Listed = TypeVar("Listed", "Indices", "list[Any]")
 
 
 @dataclass(frozen=True)

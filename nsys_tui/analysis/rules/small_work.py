@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
@@ -15,13 +14,12 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
-
-Rows: TypeAlias = NDArray[np.intp]
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9
@@ -74,9 +72,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _tiny(
-    case: Case, rows: Rows, calls: NDArray[np.integer], name: str, most: Rows
-) -> list[Finding]:
+def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
     ops = case.report.operations
     place, lost = case.held_up_by_calls(calls)
     idle, where = intervals.total(*lost), "in their launches"
@@ -100,7 +96,7 @@ def _tiny(
     )
 
 
-def _between(case: Case, rows: Rows, place: int) -> Intervals:
+def _between(case: Case, rows: Indices, place: int) -> Intervals:
     """When a device idles shortly from one of some operations to the next, which is another."""
     chosen = np.zeros(len(case.report.operations), bool)
     chosen[rows] = True
@@ -147,7 +143,7 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
     return Result(columns, _blocked(case, rows) if len(rows) else (), hidden=hidden)
 
 
-def _blocked(case: Case, rows: Rows) -> list[Finding]:
+def _blocked(case: Case, rows: Indices) -> list[Finding]:
     ops = case.report.operations
     place = int(np.bincount(ops.device[rows]).argmax())
     rows = rows[ops.device[rows] == place]
@@ -203,7 +199,7 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
     return Result(columns, found, hidden=hidden)
 
 
-def _pairs(case: Case) -> tuple[Rows, Rows]:
+def _pairs(case: Case) -> tuple[Indices, Indices]:
     """Neighbouring kernels that could have run together."""
     report, ops = case.report, case.report.operations
     first, second = np.empty((2, 0), np.intp)
@@ -226,7 +222,7 @@ def _pairs(case: Case) -> tuple[Rows, Rows]:
     return first, second
 
 
-def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[Finding]:
+def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> list[Finding]:
     ops = case.report.operations
     place = int(np.bincount(ops.device[seconds]).argmax())
     mine = ops.device[seconds] == place

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import COMPAT
@@ -16,8 +15,8 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stats.kernels import member_ordinals
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import Int64
 from nsys_tui.model.groups import factorise_rows, rows_of_codes
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -47,7 +46,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     nsys leaves graph launches out and takes each graphics library by itself.
     """
     ops = case.report.operations
-    found: list[tuple[int, int, int, NDArray[np.intp]]] = []
+    found: list[tuple[int, int, int, Indices]] = []
     for place, rows in case.by_device:
         columns = [ops.process]
         if compat:
@@ -195,7 +194,7 @@ def _summed(part: _Part, edges: Int64) -> Int64:
     return np.diff(before)
 
 
-def _elapsed(times: NDArray[np.int64], edges: Int64) -> Int64:
+def _elapsed(times: Int64, edges: Int64) -> Int64:
     """Sum over all ``times`` of how long before each edge they lie; 0 for later ones."""
     count = np.searchsorted(times, edges, side="left")
     sums = np.append(0, np.cumsum(times - times[0]))

@@ -12,14 +12,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK, attribute
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import CallChains, EventSet, Int64, ThreadEvents
+from nsys_tui.model.events import CallChains, EventSet, ThreadEvents
 from nsys_tui.model.groups import factorise, pair_codes
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.progress import Progress, silent
@@ -136,9 +136,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
 
 
-def rewrite(
-    trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: NDArray[np.integer]
-) -> Int64:
+def rewrite(trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: Integers) -> Int64:
     """Copies the paths to some nodes of a trie into another one by the rules.
 
     Returns:
@@ -189,14 +187,14 @@ class Stacks:
     """A folded tree, and which events went where."""
 
     tree: WeightedTree
-    rows: NDArray[np.intp]
+    rows: Indices
     """Events that were folded: rows of operations, samples, API or OS calls."""
     node: Int64
     """Leaf node of each of ``rows``."""
     notes: tuple[str, ...] = ()
     """What is left out or marked, one sentence each."""
 
-    def longest(self, events: EventSet, nodes: int | NDArray[np.intp]) -> int | None:
+    def longest(self, events: EventSet, nodes: int | Indices) -> int | None:
         """Row of the longest event at or below some nodes; of equals the first."""
         found = self.rows[self.tree.trie.below(nodes)[self.node]]
         return int(found[np.argmax(events.durations(found))]) if len(found) else None
@@ -255,7 +253,7 @@ def gpu_stacks(
     return Stacks(weighted(builder, node, lengths, "ns"), rows, node, notes)
 
 
-def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: Int64) -> Int64:
+def _below(builder: TrieBuilder, above: Int64, name: Int32, leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
     place, parent, leaf = pair_codes(above, name, len(leaves))
     found: Int64 = builder.children(parent, leaves[leaf])[place]

@@ -21,8 +21,8 @@ from nsys_tui.analysis.thread_states import Scheduling, of_thread, osrt_calls
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import Int64
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx import table as by_name
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import similar_name
@@ -94,7 +93,7 @@ def located(trie: Trie, frames: Iterable[str]) -> int:
     return node
 
 
-def outermost(trie: Trie, label: int) -> NDArray[np.intp]:
+def outermost(trie: Trie, label: int) -> Indices:
     """Occurrences of a frame that do not lie below another one: recursion counts once."""
     mine = trie.label == label
     mine[ROOT] = False
@@ -149,7 +148,7 @@ def callers(tree: WeightedTree, label: int) -> View:
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
 
 
-def matched_weight(tree: WeightedTree, matches: NDArray[np.bool_]) -> int:
+def matched_weight(tree: WeightedTree, matches: Bool) -> int:
     """Weight of the stacks with at least one matching frame; nested matches count once."""
     trie = tree.trie
     return int(tree.self_weight[trie.below(matches)].sum())
@@ -168,7 +167,7 @@ def first_seen(tree: WeightedTree, node: Int64, times: Int64) -> Int64:
     return tree.trie.least(first)
 
 
-def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, NDArray[np.intp]]:
+def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, Indices]:
     """The stacks through one node, with the frames above it.
 
     Returns:

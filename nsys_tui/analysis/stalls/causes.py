@@ -13,10 +13,10 @@ from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Bool, Int16, Int64, UInt8
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import ApiCalls, Bool, HostEvents, Int64, OsrtCalls, Ranges, UInt8
+from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, Ranges
 from nsys_tui.model.kinds import MPI, Kind
 from nsys_tui.model.report import Report
 
@@ -241,7 +241,7 @@ class Gaps:
     A launch-bound run is one row, from its first operation to its last.
     """
 
-    place: NDArray[np.int16]
+    place: Int16
     """Place of the device in ``Report.devices``."""
     start: Int64
     """Start of the whole gap or run, ns."""

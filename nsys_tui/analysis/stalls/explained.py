@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers, UInt8
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Bool, Int64, UInt8
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -187,7 +186,7 @@ STREAM_WAIT = 2
 """syncType of a stream that waits for an event."""
 
 
-def wait_causes(report: Report, rows: NDArray[np.intp], call_start: Int64) -> UInt8:
+def wait_causes(report: Report, rows: Indices, call_start: Int64) -> UInt8:
     """What operations launched before their device fell idle waited for.
 
     Args:
@@ -205,7 +204,7 @@ def wait_causes(report: Report, rows: NDArray[np.intp], call_start: Int64) -> UI
     return causes
 
 
-def others_worked(report: Report, scope: Scope, device: NDArray[np.integer], edges: Int64) -> Bool:
+def others_worked(report: Report, scope: Scope, device: Integers, edges: Int64) -> Bool:
     """Through more than half of which gaps the device worked for a process that is not looked at.
 
     Args:
@@ -244,7 +243,7 @@ def stream_waits(report: Report) -> Bool:
     return np.where(found >= 0, named[api.name[found]], by_type)
 
 
-def _after_stream_wait(report: Report, rows: NDArray[np.intp], call_start: Int64) -> Bool:
+def _after_stream_wait(report: Report, rows: Indices, call_start: Int64) -> Bool:
     """Whether a stream wait stands between the operation before and each one's own call."""
     ops, syncs = report.operations, report.syncs
     after = np.zeros(len(rows), bool)
@@ -261,7 +260,7 @@ def _after_stream_wait(report: Report, rows: NDArray[np.intp], call_start: Int64
     return after
 
 
-def _previous_call(report: Report, stream: int, rows: NDArray[np.intp]) -> Int64:
+def _previous_call(report: Report, stream: int, rows: Indices) -> Int64:
     """Start of the call of the operation before each one in its stream; far back for the first."""
     ops, calls = report.operations, report.calls
     in_stream = np.flatnonzero(ops.stream == stream)

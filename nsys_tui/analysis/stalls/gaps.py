@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
@@ -19,7 +18,7 @@ from nsys_tui.analysis.stalls.explained import explained
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
-from nsys_tui.model.events import Bool, Int64, UInt8
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers, UInt8
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -150,7 +149,7 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
 def _device_stalls(
     report: Report,
     place: int,
-    rows: NDArray[np.intp],
+    rows: Indices,
     scope: Scope,
     threshold_ns: int,
     runs: list[LaunchBoundRun],
@@ -187,7 +186,7 @@ def _device_stalls(
     return totals, gaps, run_idle
 
 
-def _callers(report: Report, rows: NDArray[np.integer]) -> Int64:
+def _callers(report: Report, rows: Integers) -> Int64:
     """Places in ``Report.api.threads`` of the threads that some operations waited for.
 
     A migration of unified memory has no call: a touched page starts it. Where one thread alone of

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.stalls.causes import (
@@ -22,7 +21,8 @@ from nsys_tui.analysis.stalls.causes import (
 from nsys_tui.analysis.thread_states import ByThread, Scheduling, ThreadStates, Witness
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
-from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers, UInt8
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -81,7 +81,7 @@ class Named:
         rows = np.flatnonzero(np.cumsum(begun[:-1]))
         return Named(self.starts[rows], self.ends[rows], self.name[rows])
 
-    def _candidates(self, lo: Int64, hi: Int64) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _candidates(self, lo: Int64, hi: Int64) -> tuple[Indices, Indices]:
         """From which event to which (exclusive) each interval [lo, hi) may be overlapped."""
         begin = np.searchsorted(self._reach, lo, side="right")
         return begin, np.maximum(np.searchsorted(self.starts, hi, side="left"), begin)
@@ -224,7 +224,7 @@ class HostWork:
             self.names.append(name)
         return found
 
-    def codes(self, foreign: NDArray[np.integer], text: Callable[[int], str]) -> Int32:
+    def codes(self, foreign: Integers, text: Callable[[int], str]) -> Int32:
         """Codes for codes of another dictionary, looked up through ``text``."""
         used = np.flatnonzero(np.bincount(foreign))
         own = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
@@ -279,7 +279,7 @@ class HostWork:
             self._innermost[global_tid] = found
         return found
 
-    def ranges_of_calls(self, calls: NDArray[np.integer]) -> Int64:
+    def ranges_of_calls(self, calls: Integers) -> Int64:
         """Codes of the innermost ranges in which some calls (rows of the API) begin; -1 for none.
 
         Args:
@@ -307,7 +307,7 @@ class HostWork:
                     parts.setdefault(cause, []).append(self._named(source.events, chosen))
         return {cause: _joined(named) for cause, named in parts.items()}
 
-    def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
+    def _named(self, events: ThreadEvents, rows: Indices) -> Named:
         shown = api_name if events is self.report.api else str
         codes = self.codes(events.name[rows], lambda code: shown(events.names[code]))
         return Named(*clipped(events, rows, None), codes)

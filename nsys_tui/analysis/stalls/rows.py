@@ -11,14 +11,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.finding import Severity, ranks, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
-from nsys_tui.model.events import Int64, Operations
+from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
@@ -220,7 +220,7 @@ class Coded(NamedTuple):
     codes: Int64
     labels: tuple[str, ...]
 
-    def take(self, rows: NDArray[np.intp]) -> Coded:
+    def take(self, rows: Indices) -> Coded:
         """The texts of some rows."""
         return Coded(self.codes[rows], self.labels)
 
@@ -256,7 +256,7 @@ class StallTable:
         """Everything about one row."""
         return stall_row(report, self.result, int(self.numbers[place]))
 
-    def take(self, rows: NDArray[np.intp]) -> StallTable:
+    def take(self, rows: Indices) -> StallTable:
         """Some of the rows, in the order given."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         del columns["result"]
@@ -273,7 +273,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
     """
     gaps, (lo, hi) = result.gaps, result.scope.base(report)
 
-    def coded(text: Callable[[StallRow], str], *keys: NDArray[np.integer]) -> Coded:
+    def coded(text: Callable[[StallRow], str], *keys: Integers) -> Coded:
         return _coded(report, result, keys, text)
 
     return StallTable(
@@ -303,7 +303,7 @@ def _operations(report: Report, rows: Int64, style: str) -> Coded:
 def _coded(
     report: Report,
     result: Stalls,
-    keys: tuple[NDArray[np.integer], ...],
+    keys: tuple[Integers, ...],
     text: Callable[[StallRow], str],
 ) -> Coded:
     """Texts of all rows: each distinct key is written once."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.thread_states import beside, of_thread
 from nsys_tui.analysis.timeline.host import api_categories
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64, UInt8
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64, Operations, ThreadEvents, UInt8
+from nsys_tui.model.events import Operations, ThreadEvents
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -125,7 +125,7 @@ def _all_of(events: ThreadEvents, category: Category) -> UInt8:
 def _lane(
     label: str,
     events: ThreadEvents | Operations,
-    rows: NDArray[np.intp],
+    rows: Indices,
     categories: UInt8,
     names: Sequence[str],
     shown: Callable[[str], str] = str,

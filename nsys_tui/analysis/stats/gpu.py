@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, group_stats
 from nsys_tui.analysis.stats.kernels import (
@@ -31,6 +30,7 @@ from nsys_tui.analysis.stats.summary import (
 )
 from nsys_tui.analysis.window import Rows, masked, row_count, row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Array, Bool, Indices, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import BLOCK, DYNAMIC_SHARED, GRID, REGISTERS, STATIC_SHARED
@@ -107,7 +107,7 @@ ANY_WORK: Final = Needs("GPU", "--trace=cuda", (Capability.KERNELS,), by_device=
 CALLS_AND_WORK: Final = replace(KERNELS, data="CUDA trace", by_device=False)
 
 
-def _names(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list[str]]:
+def _names(query: Query, rows: Rows) -> tuple[Integers, list[str]]:
     ops = query.report.operations
     return regroup(ops.name[rows], [name.demangled for name in ops.names])
 
@@ -136,7 +136,7 @@ def cuda_gpu_mem_size_sum(query: Query) -> Columns:
     ]
 
 
-def _by_category(query: Query, rows: Rows) -> tuple[NDArray[np.integer], Columns]:
+def _by_category(query: Query, rows: Rows) -> tuple[Integers, Columns]:
     """Codes and labels of operations by (category, name)."""
     codes, names = operation_codes(query, rows)
     kinds = sorted(set(CATEGORIES.values()))
@@ -207,10 +207,10 @@ def cuda_gpu_trace(query: Query) -> Columns:
     has_shape = is_kernel & query.report.can(Capability.LAUNCH_SHAPES)
     duration = ops.end[rows] - ops.start[rows]
 
-    def kernels_only(attribute: int) -> NDArray[Any]:
+    def kernels_only(attribute: int) -> Array:
         return only(launch.of(rows, attribute), has_shape)
 
-    def copies_only(values: NDArray[Any]) -> NDArray[Any]:
+    def copies_only(values: Array) -> Array:
         return only(values, ~is_kernel)
 
     moved = ops.bytes[rows]
@@ -248,12 +248,12 @@ def cuda_gpu_trace(query: Query) -> Columns:
     return columns
 
 
-def _memory(kinds: NDArray[np.integer], shown: NDArray[np.bool_]) -> NDArray[Any]:
+def _memory(kinds: Integers, shown: Bool) -> Array:
     labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
     return only(labels[kinds], shown)
 
 
-def _devices(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _devices(query: Query, rows: Indices) -> Array:
     """``name (ordinal)`` of each operation's device."""
     ops = query.report.operations
     codes, pairs = factorise_rows((ops.device[rows], ordinals(ops, rows)))
@@ -261,7 +261,7 @@ def _devices(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
     return np.asarray(np.array(texts, object)[codes])
 
 
-def _green_contexts(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _green_contexts(query: Query, rows: Indices) -> Array:
     """Green context of each operation, None for none (0 or NULL in the file)."""
     ops = query.report.operations
     found = np.full(len(ops), None, object)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.host import rows_summary
@@ -20,7 +19,8 @@ from nsys_tui.analysis.stats.query import Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, RANGE, moments, pick, summarise, thread_columns
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Float64, Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
@@ -249,9 +249,7 @@ def _timed(report: Report, kind: Kind, *fields: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["start"] is not None]
 
 
-def _utilization(
-    codes: NDArray[np.integer], start: Int64, end: Int64, pids: list[int]
-) -> NDArray[np.float64]:
+def _utilization(codes: Integers, start: Int64, end: Int64, pids: list[int]) -> Float64:
     """Percentage of its process's time in which each queue held a packet."""
     busy = grouped_union(codes, start, end, len(pids))
     process = np.array(pids)[codes]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats, grouped_union
+from nsys_tui.analysis.aggregate import GroupStats, group_stats, grouped_union
 from nsys_tui.analysis.stats.nvtx import innermost
 from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, Query, report
 from nsys_tui.analysis.stats.summary import NAME, moments, only, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import Rows, clipped, row_count, row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Array, Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import BLOCK, GRID, SHAPE, Operations, OpName
@@ -33,7 +33,7 @@ def kernel_text(query: Query, name: OpName) -> str:
     return name.mangled if query.has("mangled") else name.demangled
 
 
-def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list[str]]:
+def operation_codes(query: Query, rows: Rows) -> tuple[Integers, list[str]]:
     """Code of each operation's printed name, and the names.
 
     ``nvtx-name`` puts the range, without its domain, before the names of kernels.
@@ -52,7 +52,7 @@ def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list
     return regroup(joined, texts)
 
 
-def busy_columns(query: Query, rows: Rows, codes: NDArray[np.integer], n: int) -> Columns:
+def busy_columns(query: Query, rows: Rows, codes: Integers, n: int) -> Columns:
     """Busy Time and Busy: the union of a row's operations per device, summed over the devices.
 
     The share is of (devices x span), or of (devices x window); unlike the summed share it never
@@ -111,7 +111,7 @@ def kernel_rows(query: Query) -> Rows:
 
 
 def operation_sums(
-    query: Query, rows: Rows, codes: NDArray[np.integer], labels: Columns, count: str = "Instances"
+    query: Query, rows: Rows, codes: Integers, labels: Columns, count: str = "Instances"
 ) -> Columns:
     """Operations by code: ``time_columns`` with the busy columns that were asked for.
 
@@ -158,7 +158,7 @@ def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
     return operation_sums(query, rows, joined, labels)
 
 
-def xyz(numbers: NDArray[np.integer]) -> str:
+def xyz(numbers: Integers) -> str:
     """Three sizes as nsys prints them: ``  64   1   1``."""
     return " ".join(f"{number:4d}" for number in numbers.tolist())
 
@@ -167,8 +167,8 @@ def xyz(numbers: NDArray[np.integer]) -> str:
 class Launched:
     """Kernels with the call that launched each; kernels without a call are left out."""
 
-    operation: NDArray[np.intp]
-    call: NDArray[np.integer]
+    operation: Indices
+    call: Integers
     call_start: Int64
     call_end: Int64
     start: Int64
@@ -177,11 +177,11 @@ class Launched:
     """globalTid of the launching thread."""
     ordinal: Int64
     """CUDA ordinal of the device inside its process."""
-    name: NDArray[np.integer]
+    name: Integers
     names: list[str]
 
     @property
-    def queued(self) -> NDArray[np.bool_]:
+    def queued(self) -> Bool:
         """Kernels that started after the call had returned: the others have no queue time."""
         return self.start >= self.call_end
 
@@ -240,7 +240,7 @@ def ordinals(ops: Operations, rows: Rows) -> Int64:
     return np.asarray(np.array(found, np.int64)[codes])
 
 
-def _names(query: Query) -> NDArray[Any]:
+def _names(query: Query) -> Array:
     names = [api_name(name, nsys_compatible=True) for name in query.report.api.names]
     return np.array(names, object)
 
@@ -294,12 +294,12 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
     queued = made.queued[order]
     name = np.array(made.names, object)
 
-    def shapes(columns: slice) -> NDArray[Any]:
+    def shapes(columns: slice) -> Array:
         known = query.report.can(Capability.LAUNCH_SHAPES)
         texts = np.array([xyz(sizes) for sizes in launch.table[:, columns]], object)
         return only(texts[launch.code[made.operation[order]]], np.full(len(order), known))
 
-    def where_queued(values: Int64) -> NDArray[Any]:
+    def where_queued(values: Int64) -> Array:
         return only(values[order], queued)
 
     return [

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.stats.query import Columns, Needs, Query, nothing, report
 from nsys_tui.analysis.stats.summary import RANGE, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import Rows, row_count, row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Array, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import Int64, Ranges
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.intervals import stretched
 from nsys_tui.model.report import Report
@@ -27,8 +27,7 @@ from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import MOST_FRAMES
 
-Places: TypeAlias = NDArray[np.intp]
-Pairs: TypeAlias = tuple[Places, Places]
+Pairs: TypeAlias = tuple[Indices, Indices]
 
 _CHUNK: Final = 4_000_000
 """Pairs expanded at a time, so that memory does not grow with the nesting depth."""
@@ -52,7 +51,7 @@ def closed_ranges(report: Report, rows: Rows) -> Ranges:
     return ranges.take(np.lexsort((ranges.rowid, -ranges.end, ranges.start)))
 
 
-def label_codes(ranges: Ranges) -> tuple[NDArray[np.integer], list[str]]:
+def label_codes(ranges: Ranges) -> tuple[Integers, list[str]]:
     """Code of each range's ``domain:name``, and the labels; processes share equal labels.
 
     As nsys prints them: a range of the default domain, or of one that has no name, by its own name.
@@ -69,7 +68,7 @@ def label_codes(ranges: Ranges) -> tuple[NDArray[np.integer], list[str]]:
 class Launches:
     """Operations with the calls that launched them; operations without a call are left out."""
 
-    operation: Places
+    operation: Indices
     """Rows of ``report.operations``."""
     start: Int64
     """Start of the call."""
@@ -92,9 +91,9 @@ def launches(report: Report, operations: Rows) -> Launches:
 class Runs:
     """Which ranges enclose which launches, as stretches of launches: nested ranges share them."""
 
-    launch: Places
+    launch: Indices
     """Launches by owner and start; the stretches are of these."""
-    which: Places
+    which: Indices
     """Place of the range that encloses a stretch; a range may have several, they are disjoint."""
     first: Int64
     last: Int64
@@ -136,14 +135,14 @@ def enclosed_in_process(ranges: Ranges, made: Launches) -> Runs:
     return _runs(ranges, others, ranges.thread_process, made, made.thread & PROCESS_MASK)
 
 
-def _runs(ranges: Ranges, chosen: Places, owners: Int64, made: Launches, keys: Int64) -> Runs:
+def _runs(ranges: Ranges, chosen: Indices, owners: Int64, made: Launches, keys: Int64) -> Runs:
     """Stretches of launches that some ranges of the same owner (thread or process) enclose."""
     by_start = np.lexsort((made.start, keys))
     launched_by = _slices(keys[by_start], np.arange(len(by_start)))
     owner = owners[ranges.thread[chosen]] if len(chosen) else np.empty(0, np.int64)
     order = np.argsort(owner, kind="stable")
     nothing = np.empty(0, np.int64)
-    parts: list[tuple[Places, Int64, Int64]] = [(nothing, nothing, nothing)]
+    parts: list[tuple[Indices, Int64, Int64]] = [(nothing, nothing, nothing)]
     for key, own in _slices(owner[order], chosen[order]).items():
         if key in launched_by:
             places = launched_by[key]
@@ -154,8 +153,8 @@ def _runs(ranges: Ranges, chosen: Places, owners: Int64, made: Launches, keys: I
 
 
 def _stretches(
-    ranges: Ranges, own: Places, starts: Int64, ends: Int64, base: int
-) -> Iterator[tuple[Places, Int64, Int64]]:
+    ranges: Ranges, own: Indices, starts: Int64, ends: Int64, base: int
+) -> Iterator[tuple[Indices, Int64, Int64]]:
     """Launches that start in a range: up to the first that ends behind it, then one by one."""
     until = ranges.end[own]
     low = np.searchsorted(starts, ranges.start[own], side="left")
@@ -174,7 +173,7 @@ def _stretches(
         yield own[which[kept]], at[kept] + base, at[kept] + base + 1
 
 
-def innermost(report: Report, operations: Rows) -> tuple[NDArray[np.int64], Ranges]:
+def innermost(report: Report, operations: Rows) -> tuple[Int64, Ranges]:
     """The innermost range around the launch of each operation.
 
     Returns:
@@ -208,7 +207,7 @@ def _greatest_over(first: Int64, last: Int64, values: Int64, length: int) -> Int
     return found
 
 
-def _slices(keys: Int64, places: Places) -> dict[int, Places]:
+def _slices(keys: Int64, places: Indices) -> dict[int, Indices]:
     """Splits places by their key; ``keys`` is grouped and aligned with them."""
     if not len(keys):
         return {}
@@ -314,7 +313,7 @@ def _stacks(rowid: Int64, parent: Int64, level: Int64) -> list[str]:
     return stacks
 
 
-def parent_ids(ranges: Ranges, nested: Nesting) -> NDArray[Any]:
+def parent_ids(ranges: Ranges, nested: Nesting) -> Array:
     """Row id of each range's parent, None at the top."""
     return np.array([ranges.rowid[p] if p >= 0 else None for p in nested.parent], object)
 

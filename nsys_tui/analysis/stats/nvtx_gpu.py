@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.analysis.aggregate import Int64, group_stats, grouped_union
+from nsys_tui.analysis.aggregate import group_stats, grouped_union
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
 from nsys_tui.analysis.stats.nvtx import (
     NAMES,
@@ -28,6 +27,7 @@ from nsys_tui.analysis.stats.summary import RANGE, moments, only, pids, rank, ti
 from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats, stretch_unions
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Float64, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import Operations, Ranges
@@ -193,7 +193,7 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
     def total(values: Int64) -> Int64:
         return sums(codes, values, n)[order]
 
-    def mean(values: Int64) -> NDArray[np.float64]:
+    def mean(values: Int64) -> Float64:
         return group_stats(codes, values, n).mean[order]
 
     columns: Columns = [
@@ -292,7 +292,7 @@ def _reduced(least: np.ufunc, values: Int64, runs: Runs) -> Int64:
     return np.asarray(least.reduceat(np.append(values, 0), edges)[::2], np.int64)
 
 
-def _distinct_pairs(codes: NDArray[np.integer], which: NDArray[np.intp]) -> NDArray[np.int64]:
+def _distinct_pairs(codes: Integers, which: Indices) -> Int64:
     """The code of each distinct (code, range) pair."""
     size = int(which.max(initial=0)) + 1
     pairs = codes.astype(np.int64) * size + which

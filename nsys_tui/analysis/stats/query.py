@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.window import EVERYTHING, Rows, Scope, masked, row_numbers, starting
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import EventSet, ThreadEvents
@@ -63,7 +63,7 @@ class Query:
             rows = masked(rows, wanted[ops.kind[rows]])
         return rows
 
-    def events(self, events: ThreadEvents, mask: NDArray[np.bool_] | None = None) -> Rows:
+    def events(self, events: ThreadEvents, mask: Bool | None = None) -> Rows:
         """Rows of a host event set; ``mask`` says which of all its events may count."""
         rows = self.scope.threads(events)
         if self.thread is not None:

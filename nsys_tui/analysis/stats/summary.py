@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import Aggregate, GroupStats, aggregate
 from nsys_tui.analysis.stats.query import Columns, Query
 from nsys_tui.analysis.stretch_stats import Moments
 from nsys_tui.analysis.window import Rows
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Array, Bool, Float64, Indices, Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit, Values
@@ -23,9 +23,7 @@ RANGE: Final = Column("Range")
 OPERATION: Final = Column("Operation")
 
 
-def summarise(
-    query: Query, events: EventSet, rows: Rows, codes: NDArray[np.integer], n: int
-) -> Aggregate:
+def summarise(query: Query, events: EventSet, rows: Rows, codes: Integers, n: int) -> Aggregate:
     """Groups some events by code; whole, as nsys does, or clipped to the window.
 
     Args:
@@ -68,7 +66,7 @@ def time_columns(
 
 def moments(
     stats: GroupStats | Moments,
-    order: NDArray[np.intp],
+    order: Indices,
     unit: Unit,
     decimals: int,
     prefix: str = "",
@@ -85,41 +83,41 @@ def moments(
     ]
 
 
-def shares(totals: Int64) -> NDArray[np.float64]:
+def shares(totals: Int64) -> Float64:
     """Each total as a percentage of their sum; NaN where nothing took time."""
     whole = int(totals.sum())
     return 100.0 * totals / whole if whole else np.full(len(totals), np.nan)
 
 
-def pick(values: Values, order: NDArray[np.intp]) -> Values:
+def pick(values: Values, order: Indices) -> Values:
     """Values in another order, arrays and lists alike."""
     if isinstance(values, np.ndarray):
-        picked: NDArray[Any] = values[order]
+        picked: Array = values[order]
         return picked
     return [values[place] for place in order.tolist()]
 
 
-def by_total(stats: GroupStats, names: Values) -> NDArray[np.intp]:
+def by_total(stats: GroupStats, names: Values) -> Indices:
     """Groups that have anything: the largest total first, then the most, then by name."""
     kept = np.flatnonzero(stats.counts > 0)
     by = np.lexsort((rank(pick(names, kept)), -stats.counts[kept], -stats.totals[kept]))
     return np.asarray(kept[by], np.intp)
 
 
-def _order(summary: Aggregate, labels: Columns) -> NDArray[np.intp]:
+def _order(summary: Aggregate, labels: Columns) -> Indices:
     kept = np.flatnonzero(summary.present)
     ties = [rank(pick(values, kept)) for _, values in reversed(labels)]
     by = np.lexsort((*ties, -summary.counts[kept], -summary.totals[kept]))
     return np.asarray(kept[by], np.intp)
 
 
-def rank(values: Values) -> NDArray[np.int64]:
+def rank(values: Values) -> Int64:
     """Place of each value among the sorted distinct ones: a sort key for text."""
     places = {value: place for place, value in enumerate(sorted(set(values)))}
     return np.array([places[value] for value in values], np.int64)
 
 
-def only(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+def only(values: Array, mask: Bool) -> Array:
     """Values where the mask is true; elsewhere None for text, NaN for floats.
 
     Whole numbers are masked: floats would lose the last digits beyond 2**53, and five million

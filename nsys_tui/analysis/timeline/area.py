@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.timeline.events import codes_of, naming
 from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import EventSet, Int64, Operations
+from nsys_tui.model.events import EventSet, Operations
 from nsys_tui.model.groups import factorise, regroup
 from nsys_tui.model.lanes import Lane
 
@@ -103,7 +103,7 @@ def _device_lanes(tracks: Iterable[Track]) -> dict[int, _Work]:
     return {device: _Work(ops, list(own.values())) for device, (ops, own) in sorted(found.items())}
 
 
-def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[NDArray[np.intp], Int64, Int64]:
+def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[Indices, Int64, Int64]:
     """Positions of the events in the span, and their starts and ends cut to it."""
     spots = lane.overlapping(*span)
     return spots, np.maximum(lane.starts[spots], span[0]), np.minimum(lane.ends[spots], span[1])

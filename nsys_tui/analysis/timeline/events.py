@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import (
     ApiCalls,
@@ -128,7 +128,7 @@ def naming(events: EventSet, style: str = NameStyle.SHORT) -> Callable[[int], st
     return lambda _: kind
 
 
-def codes_of(events: EventSet) -> NDArray[np.integer] | None:
+def codes_of(events: EventSet) -> Integers | None:
     """Name code of each event, or None for events without names."""
     if isinstance(events, (Operations, ThreadEvents)):
         return events.name

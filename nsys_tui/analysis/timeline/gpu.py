@@ -24,8 +24,9 @@ from nsys_tui.analysis.timeline.grouped_events import (
 )
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64, Operations, Ranges
+from nsys_tui.model.events import Operations, Ranges
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.report import Report

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from nsys_tui.model.events import EventSet, Int32, Int64
+from nsys_tui.model.arrays import Int32, Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
 
 LARGE: Final = 500_000
@@ -29,7 +29,7 @@ class InGroups:
     """Of each of ``rows``, int64 [n] ns."""
     end: Int64
     """int64 [n] ns."""
-    codes: npt.NDArray[np.integer]
+    codes: Integers
     """Code of each group that has events, ascending: [g]."""
     edges: Int64
     """Where each group begins, and where the last one ends: int64 [g + 1]."""
@@ -37,8 +37,8 @@ class InGroups:
 
 def in_groups(
     events: EventSet,
-    rows: npt.NDArray[np.integer] | None,
-    codes: npt.NDArray[np.integer],
+    rows: Integers | None,
+    codes: Integers,
 ) -> InGroups:
     """Puts some events in the order of their codes.
 
@@ -56,7 +56,7 @@ def in_groups(
     return InGroups(chosen, events.start[chosen], events.end[chosen], codes[heads], edges)
 
 
-def _order(codes: npt.NDArray[np.integer]) -> Int32:
+def _order(codes: Integers) -> Int32:
     """Places of some codes, of equal ones in ascending order."""
     most = int(codes.max()) if len(codes) else 0
     if most < FEW:  # a third of the memory and of the time
@@ -72,7 +72,7 @@ def kept_groups(
     report: Report,
     name: str,
     events: EventSet,
-    choose: Callable[[], tuple[npt.NDArray[np.integer] | None, npt.NDArray[np.integer]]],
+    choose: Callable[[], tuple[Integers | None, Integers]],
 ) -> InGroups:
     """``in_groups`` of a report's events; of many, its arrays are mapped from the cache.
 

@@ -8,7 +8,6 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.launches import calls_of_waits
@@ -16,13 +15,14 @@ from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.grouped_events import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers, UInt8
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import ApiCalls, Int64, Ranges, Samples, ThreadEvents, UInt8
+from nsys_tui.model.events import ApiCalls, Ranges, Samples, ThreadEvents
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.lanes import Codes, Lane, split, split_groups
+from nsys_tui.model.lanes import Lane, split, split_groups
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
@@ -165,7 +165,7 @@ def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -
     )
 
 
-def _by_thread(events: ThreadEvents | Samples) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _by_thread(events: ThreadEvents | Samples) -> Iterator[tuple[int, Int32]]:
     """(globalTid, rows) of each thread that has any, rows ascending."""
     for code, rows in enumerate(rows_of_codes(events.thread, len(events.threads))):
         if len(rows):
@@ -173,7 +173,7 @@ def _by_thread(events: ThreadEvents | Samples) -> Iterator[tuple[int, NDArray[np
 
 
 def _kind_tracks(
-    report: Report, kind: _Kind, events: ThreadEvents, by_thread: InGroups, category: Codes | int
+    report: Report, kind: _Kind, events: ThreadEvents, by_thread: InGroups, category: Integers | int
 ) -> list[Track]:
     """Rows of one kind of event of each thread, with the rows that they stand below."""
     tracks: list[Track] = []
@@ -184,7 +184,7 @@ def _kind_tracks(
 
 
 def _thread_lanes(
-    events: ThreadEvents, found: InGroups, category: Codes | int
+    events: ThreadEvents, found: InGroups, category: Integers | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
     """(globalTid, lanes without overlaps) of each thread of events that are in their order."""
     for code, lanes in _lanes(events, found, category):
@@ -192,7 +192,7 @@ def _thread_lanes(
 
 
 def _lanes(
-    events: ThreadEvents, found: InGroups, category: Codes | int
+    events: ThreadEvents, found: InGroups, category: Integers | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
     """(code, lanes without overlaps) of each group: many together, large ones alone."""
     edges = found.edges.tolist()
@@ -222,7 +222,7 @@ def api_tracks(report: Report) -> list[Track]:
     """CUDA API calls of each thread, with those that wait for the device told apart."""
     api = report.api
 
-    def real() -> tuple[NDArray[np.intp], Codes]:
+    def real() -> tuple[Indices, Integers]:
         rows = np.flatnonzero(api.real)
         return rows, api.thread[rows]
 

@@ -12,18 +12,16 @@ from functools import cached_property
 from typing import Final, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.lanes import Crowd
 from nsys_tui.names import cell_len
 
 Outline: TypeAlias = tuple[Summary, ...] | Crowd
-Bool: TypeAlias = NDArray[np.bool_]
-Places: TypeAlias = NDArray[np.intp]
 
 NONE: Final = -1
 """Place of what is not there."""
@@ -92,17 +90,17 @@ class Lineup:
         return bool(self.estimates.any())
 
     @cached_property
-    def weights(self) -> NDArray[np.int64]:
+    def weights(self) -> Int64:
         """Events of each track, those of the first GPU's far above all others."""
         return np.array([_weight(track) for track in self.tracks], np.int64)
 
     @cached_property
-    def streams(self) -> Places:
+    def streams(self) -> Indices:
         """Places of the tracks of streams."""
         return np.array([n for n, t in enumerate(self.tracks) if t.stream is not None], np.intp)
 
     @cached_property
-    def levels(self) -> NDArray[np.int64]:
+    def levels(self) -> Int64:
         """Nesting level of each NVTX track; -1 for others."""
         found = [track.order[-2] if track.part == "ranges" else NONE for track in self.tracks]
         return np.array(found, np.int64)
@@ -138,7 +136,7 @@ class Lineup:
         """Groups that are folded now: as they begin, turned over where the user did."""
         return self.folded.symmetric_difference(key for key in keys if key in self.places)
 
-    def unhidden(self, hidden: Collection[str]) -> Places:
+    def unhidden(self, hidden: Collection[str]) -> Indices:
         """Places of the tracks that neither are hidden nor lie in a hidden group."""
         return np.flatnonzero(self._outside(hidden, np.zeros_like(self._begins_closed)))
 
@@ -206,7 +204,7 @@ class Rows(Sequence["Track"]):
     """The rows that are shown, each taken from the lineup when it is asked for."""
 
     lineup: Lineup
-    places: Places
+    places: Indices
     """Of each row, in the lineup."""
     folded: frozenset[str] = frozenset()
     """Keys of the groups that are folded."""
@@ -231,7 +229,7 @@ class Rows(Sequence["Track"]):
         return self.pairs.get(place) or self.lineup.tracks[place]
 
     @cached_property
-    def _numbers(self) -> Places:
+    def _numbers(self) -> Indices:
         """Row of each track of the lineup, ``NONE`` for one that is not shown."""
         found = np.full(len(self.lineup), NONE, np.intp)
         found[self.places] = np.arange(len(self.places))

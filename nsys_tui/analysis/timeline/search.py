@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.tracks import Track
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Bool, Int64, Integers
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.lanes import Lane
 
 
@@ -102,9 +102,6 @@ def column(lanes: Sequence[Lane], lo: int, hi: int) -> Column | None:
     return Column(step, earlier + 1, sum(last - first for first, last in parts))
 
 
-Positions: TypeAlias = "NDArray[np.integer[Any]]"
-
-
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Tells whether a text fits: as a regular expression without regard to case.
 
@@ -118,7 +115,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: found.search(text) is not None
 
 
-def matching_codes(events: EventSet, fits: Callable[[str], bool], style: str) -> NDArray[np.bool_]:
+def matching_codes(events: EventSet, fits: Callable[[str], bool], style: str) -> Bool:
     """Which name codes of a set fit."""
     texts = texts_of(events, style)
     return np.array([any(fits(text) for text in forms) for forms in texts], bool)
@@ -133,11 +130,11 @@ class Found:
     """What was searched."""
     start: Int64
     """Start of each match."""
-    place: Positions
+    place: Integers
     """Its track, in the lineup."""
-    position: Positions
+    position: Integers
     """Its position in the lane of the track."""
-    matches: Mapping[str, Positions]
+    matches: Mapping[str, Integers]
     """Ascending positions in the lane of each track, by key; only tracks with matches."""
 
     @cached_property
@@ -183,8 +180,8 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
         exact: only events that are shown under exactly this name.
     """
     fits = matcher(pattern)
-    wanted: dict[EventSet, NDArray[np.bool_]] = {}
-    matches: dict[str, Positions] = {}
+    wanted: dict[EventSet, Bool] = {}
+    matches: dict[str, Integers] = {}
     starts, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
     for place, track in enumerate(lineup.tracks):
         events, lane = track.events, track.lane

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.model import intervals
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.lanes import Lane
 
 STEP: Final = 64
@@ -172,7 +171,7 @@ def _sets(
     yield intervals.union(starts, ends)
 
 
-def _inside(lane: Lane, starts: Int64, ends: Int64) -> tuple[Int64, Int64, NDArray[np.integer]]:
+def _inside(lane: Lane, starts: Int64, ends: Int64) -> tuple[Int64, Int64, Integers]:
     """Events of a lane clipped to disjoint windows: starts, ends, categories."""
     begin = np.searchsorted(lane.reach, starts, side="right")
     stop = np.maximum(np.searchsorted(lane.starts, ends, side="left"), begin)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.timeline.summary import Summary
-    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.arrays import Array, Int64
+    from nsys_tui.model.events import EventSet
     from nsys_tui.model.lanes import Lane
 
 
@@ -43,7 +42,7 @@ class Counter:
 
     times: Int64
     """Nanoseconds, never decreasing."""
-    values: NDArray[Any]
+    values: Array
     unit: str
     """``%``, ``B``, or whatever the metric's name says."""
     top: float

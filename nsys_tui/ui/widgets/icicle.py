@@ -18,10 +18,9 @@ from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import DrawnPane
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from textual import events
 
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.arrays import Bool, Int64, Integers
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
 
@@ -63,8 +62,8 @@ class IciclePane(DrawnPane, can_focus=True):
         self.icicle: Icicle | None = None
         self.root = ROOT
         self.selected = ROOT
-        self.matches: NDArray[np.bool_] | None = None
-        self.inks: NDArray[np.integer] | None = None
+        self.matches: Bool | None = None
+        self.inks: Integers | None = None
         """Ink of each node; None colours by the frame's name."""
         self.tells_own = True
         """Whether frames say what they took themselves: callers upside down took nothing."""
@@ -96,7 +95,7 @@ class IciclePane(DrawnPane, can_focus=True):
         self.message = lines
         self.refresh()
 
-    def mark(self, matches: NDArray[np.bool_] | None) -> None:
+    def mark(self, matches: Bool | None) -> None:
         """Underlines frames."""
         self.matches = matches
         self.redraw()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.arrays import Int64
+
 
 MS = 1000 * US
 S = 1000 * MS

@@ -12,7 +12,7 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.ui.memo import Memo, array_bytes
 
 if TYPE_CHECKING:
-    from nsys_tui.model.intervals import Int64
+    from nsys_tui.model.arrays import Int64
 
 
 @dataclass(frozen=True, eq=False)

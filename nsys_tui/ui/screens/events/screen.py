@@ -18,7 +18,7 @@ from nsys_tui.analysis.events_table import (
 )
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
-from nsys_tui.model.events import Int64
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.render.cells import MUTED, category_ink, style

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from nsys_tui.fleet.heat_maps import HeatMap, group_labels, scale_text, value_text
+from nsys_tui.model.arrays import Indices
 from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import (
@@ -109,7 +109,7 @@ class HeatPane(DrawnPane, can_focus=True):
         """Cells of time."""
         return max(1, self.size.width - self._gutter)
 
-    def _groups(self) -> NDArray[np.intp]:
+    def _groups(self) -> Indices:
         count = len(self.shown.labels) if self.shown else 0
         return groups(count, max(1, self._height))
 

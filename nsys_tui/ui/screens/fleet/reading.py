@@ -23,9 +23,9 @@ from nsys_tui.units import parse_window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet, Member
+    from nsys_tui.model.arrays import Float64
 
 BUSY: Final = SPLIT.index("busy")
 

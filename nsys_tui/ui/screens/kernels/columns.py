@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS, GroupBy, KernelTable, shape_text, stream_labels
 from nsys_tui.analysis.launches import launches
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
+from nsys_tui.model.arrays import Array, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import SHAPE, Int64
+from nsys_tui.model.events import SHAPE
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
@@ -53,7 +53,7 @@ def group_columns(
         wide: draws ``when`` at full width.
     """
 
-    def time(header: str, values: NDArray[Any], **options: Any) -> Numbers:
+    def time(header: str, values: Array, **options: Any) -> Numbers:
         return durations(header, 8, values, duration_text, **options)
 
     inks = [style(category_ink(int(code))) for code in table.category]
@@ -150,7 +150,7 @@ def _few(parts: Sequence[str], most: int) -> str:
 
 def instance_columns(
     report: Report,
-    rows: NDArray[np.intp],
+    rows: Indices,
     display: Display,
     paths: OperationPaths | None,
 ) -> tuple[TableColumn, ...]:
@@ -175,7 +175,7 @@ def instance_columns(
     return tuple(columns)
 
 
-def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]:
+def _launch_columns(report: Report, rows: Indices) -> list[TableColumn]:
     """Launch shape of kernels, bytes of copies, latency where the calls are loaded."""
     ops, columns = report.operations, list[TableColumn]()
     if not len(rows) or ops.kind[rows[0]] != OpKind.KERNEL:
@@ -189,30 +189,30 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
     return columns
 
 
-def _latency(report: Report, rows: NDArray[np.intp]) -> Int64:
+def _latency(report: Report, rows: Indices) -> Int64:
     """From call to start, masked where no call is known."""
     found = launches(report, rows)
     return np.ma.masked_array(found.latency, ~found.called)
 
 
-def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:
+def _shape_column(report: Report, rows: Indices) -> TableColumn:
     launch = report.launch_attributes
 
     def write(place: int) -> str:
         return shape_text(tuple(launch.of(rows[place], SHAPE).tolist()))
 
-    def load() -> tuple[NDArray[np.integer], list[str]]:
+    def load() -> tuple[Integers, list[str]]:
         codes, shapes = launch.alike(rows, launch.table[:, SHAPE].T)
         return codes, [shape_text(tuple(own)) for own in shapes.tolist()]
 
     return written("grid x block", 20, write, load, extra=True)
 
 
-def _path_column(paths: OperationPaths, rows: NDArray[np.intp]) -> TableColumn:
+def _path_column(paths: OperationPaths, rows: Indices) -> TableColumn:
     def write(place: int) -> str:
         return paths.text(int(paths.node[rows[place]]))
 
-    def load() -> tuple[NDArray[np.integer], list[str]]:
+    def load() -> tuple[Integers, list[str]]:
         codes, distinct = factorise(paths.node[rows])
         return codes, [paths.text(node) for node in distinct.tolist()]
 

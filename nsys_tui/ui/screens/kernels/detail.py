@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nsys_tui.analysis.kernel_facts import KernelFacts, Parts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.categories import Category
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
@@ -100,7 +98,7 @@ class Detail:
     report: Report
     table: KernelTable
     group: int
-    rows: NDArray[np.intp]
+    rows: Indices
     """Its operations."""
     durations: Histogram
     bins: int

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS, KernelTable
 from nsys_tui.analysis.nvtx.table import NvtxTable
+from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import Int64
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
@@ -64,9 +63,7 @@ def _host(count: Int64, total: Int64, own: Int64) -> tuple[TableColumn, ...]:
     )
 
 
-def _gpu(
-    report: Report, gpu: Int64, busy: Int64, share: NDArray[np.float64]
-) -> tuple[TableColumn, ...]:
+def _gpu(report: Report, gpu: Int64, busy: Int64, share: Float64) -> tuple[TableColumn, ...]:
     """Work under the ranges; where the report has none at all, its zeros would tell nothing."""
     if not len(report.operations):
         return ()
@@ -98,7 +95,7 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
 
 
 def range_columns(
-    report: Report, rows: NDArray[np.intp], display: Display, threads: Sequence[str]
+    report: Report, rows: Indices, display: Display, threads: Sequence[str]
 ) -> tuple[TableColumn, ...]:
     """Single ranges.
 

@@ -7,13 +7,13 @@ from functools import partial, partialmethod
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.events import EventSet
 from nsys_tui.names import NameStyle, visible
 from nsys_tui.render.cells import MUTED, STALL, Line
 from nsys_tui.render.glyphs import Glyphs
@@ -108,7 +108,7 @@ class Detail:
 
     table: NvtxTable
     row: int
-    instances: NDArray[np.intp]
+    instances: Indices
     kernels: KernelTable
     steps: StepTimes
     iterations: Iterations
@@ -237,7 +237,7 @@ class RangeDetail(DetailScreen[NvtxTable]):
             return None
         report, steps = detail.table.report, detail.steps.rows
         events: EventSet = report.ranges
-        rows: NDArray[np.intp] = detail.instances
+        rows: Indices = detail.instances
         if grid is self.under:
             events, rows = report.operations, detail.kernels.instances(row)
         elif grid is self.instances:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.nvtx.operation_paths import operation_paths, similar_paths
 from nsys_tui.analysis.nvtx.table import NvtxFlat, NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
 from nsys_tui.model.progress import Progress
@@ -252,7 +252,7 @@ class NvtxScreen(RangeDetail):
             super().take_up(view)
 
 
-def nodes_of(found: NvtxTable, name: str) -> NDArray[np.intp]:
+def nodes_of(found: NvtxTable, name: str) -> Indices:
     """Nodes of a range name as the overview writes it: digits as ``#``, without domain."""
     codes: list[int] = []
     for form in (str, similar_name):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.tree import ROOT
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.screens.result import ResultScreen
@@ -24,7 +24,7 @@ class Finding(ResultScreen[Shown | NoDataError]):
         super().__init__()
         self.pattern = ""
         """What is looked for; empty for nothing."""
-        self._hits: NDArray[np.intp] = np.empty(0, np.intp)
+        self._hits: Indices = np.empty(0, np.intp)
 
     @property
     def icicle(self) -> IciclePane:
@@ -39,7 +39,7 @@ class Finding(ResultScreen[Shown | NoDataError]):
             same = np.flatnonzero(trie.label == trie.label[pane.selected])
             self._go_to(same[np.argsort(-pane.stacks.weight[same], kind="stable")])
 
-    def _go_to(self, nodes: NDArray[np.intp], step: int = 1) -> None:
+    def _go_to(self, nodes: Indices, step: int = 1) -> None:
         pane = self.icicle
         if not len(nodes):
             return

@@ -35,11 +35,10 @@ from nsys_tui.units import format_count, format_duration, format_share, plural
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.stacks.views import View
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.arrays import Indices, Int64
+    from nsys_tui.model.events import EventSet
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.widgets.icicle import IciclePane
@@ -60,7 +59,7 @@ class Viewed:
     views: tuple[View, ...]
     """From the folded tree to this one."""
     tree: WeightedTree
-    codes: NDArray[np.intp]
+    codes: Indices
     """Label of each function that took something, the heaviest first."""
     functions: tuple[TableColumn, ...]
     """Their table."""
@@ -96,7 +95,7 @@ class Shown:
     laid: Icicle | None = None
     """The tree laid out."""
 
-    def folded_nodes(self, node: int) -> NDArray[np.intp]:
+    def folded_nodes(self, node: int) -> Indices:
         """Nodes of the folded tree that a node on the screen stands for."""
         nodes = np.array([node])
         for view in reversed(self.views):

@@ -17,8 +17,8 @@ from nsys_tui.analysis.stalls.rows import (
     stall_table,
 )
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import Int64
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle
 from nsys_tui.ui.screens.stalls.panes import Sums, sums_of

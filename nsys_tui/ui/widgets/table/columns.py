@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsys_tui.model.events import Bool
+from nsys_tui.model.arrays import Array, Bool, Integers
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.units import format_count
 
@@ -27,9 +26,6 @@ FEW: Final = 50
 """Up to so many distinct numbers are listed one by one, more in bins."""
 
 _DIGITS: Final = re.compile(r"(\d+)")
-
-Rows: TypeAlias = "NDArray[np.integer]"
-"""Numbers of rows in the order in which they are wanted."""
 
 
 class Lazy(Sequence[Any]):
@@ -65,7 +61,7 @@ class Tally(NamedTuple):
 class Source(NamedTuple):
     """Where the values of a column come from."""
 
-    all: Callable[[], NDArray[Any]]
+    all: Callable[[], Array]
     """All of them; may be costly: it is called in a worker."""
     at: Callable[[int], Any]
     """One of them."""
@@ -105,10 +101,10 @@ class TableColumn(ABC):
         """What the cell of a row says; untrusted."""
 
     @abstractmethod
-    def keys(self) -> NDArray[Any]:
+    def keys(self) -> Array:
         """Numbers that sort the rows, one a row."""
 
-    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Integers | None) -> tuple[list[Tally], int]:
         """Counts the values of some rows (None: of all); most frequent first.
 
         Returns:
@@ -117,7 +113,7 @@ class TableColumn(ABC):
         del rows
         return [], 0
 
-    def stored(self, rows: Rows) -> tuple[Column, Values]:
+    def stored(self, rows: Integers) -> tuple[Column, Values]:
         """What a file holds of some rows; texts as they are, made when a writer comes to them."""
         return Column(self.header), Lazy(
             len(rows), lambda place: self.text(int(rows[place])).strip()
@@ -152,19 +148,19 @@ class Numbers(TableColumn):
         none = value is None or value != value or value == self.absent
         return "-" if none else self.write(value)
 
-    def keys(self) -> NDArray[Any]:
+    def keys(self) -> Array:
         """The values themselves, masked where there is none."""
         # As floats with NaN, integers beyond 2**53 would lose their last digits.
         values = self.source.all()
         return values if self.absent is None else np.ma.masked_equal(values, self.absent)
 
-    def stored(self, rows: Rows) -> tuple[Column, Values]:
+    def stored(self, rows: Integers) -> tuple[Column, Values]:
         """Exact values, whatever the screen rounds them to."""
         if self.unit is Unit.TEXT:
             return super().stored(rows)
         return Column(self.header, self.unit, self.decimals), self.keys()[rows]
 
-    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Integers | None) -> tuple[list[Tally], int]:
         """Counts distinct values where they are few, else bins of equal factors or steps."""
         values = self.keys() if rows is None else self.keys()[rows]
         if np.ma.isMaskedArray(values):
@@ -183,7 +179,7 @@ class Numbers(TableColumn):
             return sorted(found, key=lambda t: -t.rows), len(found)
         return self._bins(values, low, high)
 
-    def _bins(self, values: NDArray[Any], low: Any, high: Any) -> tuple[list[Tally], int]:
+    def _bins(self, values: Array, low: Any, high: Any) -> tuple[list[Tally], int]:
         whole = values.dtype.kind in "iu"
         spread = low > 0 and high / low > BINS
         edges = np.geomspace(low, high, BINS + 1) if spread else np.linspace(low, high, BINS + 1)
@@ -209,20 +205,20 @@ class Texts(TableColumn):
     is_text = True
     write: Callable[[int], str]
     """The text of a row."""
-    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]]
+    load: Callable[[], tuple[Integers, Sequence[str]]]
     """A code a row and a text a code, for sorting, searching and counting; may be costly."""
 
     def text(self, row: int) -> str:
         """What the row says."""
         return self.write(row)
 
-    def keys(self) -> NDArray[Any]:
+    def keys(self) -> Array:
         """Place of each row's label in the order of people: case aside, ``9`` before ``10``."""
         codes, labels = self.load()
         order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))
         rank = np.empty(max(len(order), 1), np.int64)
         rank[order] = np.arange(len(order))
-        found: NDArray[Any] = rank[codes]
+        found: Array = rank[codes]
         return found
 
     def hits(self, test: Callable[[str], bool]) -> Bool:
@@ -232,12 +228,12 @@ class Texts(TableColumn):
         found: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
         return found
 
-    def stored(self, rows: Rows) -> tuple[Column, Values]:
+    def stored(self, rows: Integers) -> tuple[Column, Values]:
         """The labels, looked up when a writer comes to them."""
         codes, labels = self.load()
         return Column(self.header), Coded(codes[rows], labels)
 
-    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Integers | None) -> tuple[list[Tally], int]:
         """Counts labels; equal texts of several codes stay apart only if their codes do."""
         codes, labels = self.load()
         counts = np.bincount(codes if rows is None else codes[rows], minlength=len(labels))
@@ -257,18 +253,18 @@ class Drawn(TableColumn):
     """A column that is drawn, such as a sparkline."""
 
     draw: Callable[[int], str]
-    order: Callable[[], NDArray[Any]]
+    order: Callable[[], Array]
 
     def text(self, row: int) -> str:
         """What is drawn."""
         return self.draw(row)
 
-    def keys(self) -> NDArray[Any]:
+    def keys(self) -> Array:
         """The order that was given."""
         return self.order()
 
 
-def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Rows) -> Table:
+def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Integers) -> Table:
     """Some rows as the table that a file is written from."""
     every = [each for column in columns for each in (column, *column.also)]
     stored = [column.stored(rows) for column in every]
@@ -278,7 +274,7 @@ def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Rows) 
 def numbers(
     header: str,
     width: int,
-    values: NDArray[Any] | Source,
+    values: Array | Source,
     write: Callable[[Any], str],
     **options: Any,
 ) -> Numbers:
@@ -286,7 +282,7 @@ def numbers(
     return Numbers(header=header, width=width, source=source(values), write=write, **options)
 
 
-def source(values: NDArray[Any] | Source) -> Source:
+def source(values: Array | Source) -> Source:
     """An array that is at hand as what a column is made of."""
     if not isinstance(values, np.ndarray):
         return values
@@ -296,7 +292,7 @@ def source(values: NDArray[Any] | Source) -> Source:
     return Source(lambda: values, values.item)
 
 
-def taken(rows: Rows, values: NDArray[Any] | Callable[[Rows], NDArray[Any]]) -> Source:
+def taken(rows: Integers, values: Array | Callable[[Integers], Array]) -> Source:
     """The values of some rows: of an array, or made for those that are looked at."""
     if isinstance(values, np.ndarray):
         return Source(lambda: values[rows], lambda place: values.item(rows[place]))
@@ -306,7 +302,7 @@ def taken(rows: Rows, values: NDArray[Any] | Callable[[Rows], NDArray[Any]]) -> 
 def texts(
     header: str,
     width: int,
-    codes: NDArray[np.integer] | Source,
+    codes: Integers | Source,
     labels: Sequence[str],
     **options: Any,
 ) -> Texts:
@@ -325,7 +321,7 @@ def written(
     header: str,
     width: int,
     write: Callable[[int], str],
-    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]],
+    load: Callable[[], tuple[Integers, Sequence[str]]],
     **options: Any,
 ) -> Texts:
     """A column of texts whose codes are made once, and only when all rows are needed."""
@@ -339,9 +335,7 @@ def strings(header: str, width: int, values: Sequence[str], **options: Any) -> T
     return texts(header, width, codes, tuple(distinct), **options)
 
 
-def counts(
-    header: str, width: int, values: NDArray[np.integer] | Source, **options: Any
-) -> Numbers:
+def counts(header: str, width: int, values: Integers | Source, **options: Any) -> Numbers:
     """A column of counts."""
     return numbers(header, width, values, format_count, unit=Unit.COUNT, **options)
 
@@ -349,7 +343,7 @@ def counts(
 def durations(
     header: str,
     width: int,
-    values: NDArray[Any] | Source,
+    values: Array | Source,
     write: Callable[[Any], str],
     **options: Any,
 ) -> Numbers:

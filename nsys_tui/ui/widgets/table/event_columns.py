@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.kernel_table import PARTS
-from nsys_tui.model.events import EventSet, Int64
+from nsys_tui.model.arrays import Array, Indices, Int64
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import sparkline
@@ -29,8 +28,8 @@ def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], in
     """
     merged = when.reshape(len(when), width, PARTS // width).sum(axis=2)
 
-    def order() -> NDArray[Any]:
-        first: NDArray[Any] = np.argmax(when > 0, axis=1)
+    def order() -> Array:
+        first: Array = np.argmax(when > 0, axis=1)
         return first
 
     return Drawn(
@@ -43,7 +42,7 @@ def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], in
 
 
 def span_columns(
-    report: Report, events: EventSet, rows: NDArray[np.intp], display: Display
+    report: Report, events: EventSet, rows: Indices, display: Display
 ) -> list[TableColumn]:
     """Start and duration of some events of a set."""
 

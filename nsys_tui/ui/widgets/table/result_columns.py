@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nsys_tui.model.arrays import Array
 from nsys_tui.model.table import Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.sections import READABLE
@@ -47,7 +47,7 @@ def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
     return numbers(column.header, width, array, write, unit=column.unit, decimals=column.decimals)
 
 
-def _numbers(values: Values) -> NDArray[Any]:
+def _numbers(values: Values) -> Array:
     """The values as an array; exact integers where those that are known are small enough."""
     if isinstance(values, np.ndarray):
         return values

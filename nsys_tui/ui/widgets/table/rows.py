@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsys_tui.analysis.timeline.search import matcher
-from nsys_tui.model.events import Bool, Int32
+from nsys_tui.model.arrays import Array, Bool, Int32
 from nsys_tui.ui.widgets.table.columns import TableColumn, Tally, Texts
 
 _KEY_BITS: Final = 63
@@ -95,7 +94,7 @@ def arrange(
     return rows if keys is None else sorted_rows(keys, rows, wanted.descending)
 
 
-def sorted_rows(keys: NDArray[Any], rows: Int32 | None, descending: bool) -> Int32:
+def sorted_rows(keys: Array, rows: Int32 | None, descending: bool) -> Int32:
     """Sorts rows by their keys; equal keys keep their order, NaN and masked ones come last.
 
     Args:
@@ -108,7 +107,7 @@ def sorted_rows(keys: NDArray[Any], rows: Int32 | None, descending: bool) -> Int
     return order if rows is None else rows[order]
 
 
-def _order(values: NDArray[Any], descending: bool) -> Int32:
+def _order(values: Array, descending: bool) -> Int32:
     if np.ma.isMaskedArray(values):
         masked = np.ma.getmaskarray(values)
         known = np.flatnonzero(~masked).astype(np.int32)

@@ -17,11 +17,11 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from nsys_tui.model.events import Bool
+from nsys_tui.model.arrays import Bool, Integers
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.task import Task
-from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, Tally
+from nsys_tui.ui.widgets.table.columns import TableColumn, Tally
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
@@ -137,11 +137,11 @@ class SiftedGrid(Grid):
 
     @property
     @abstractmethod
-    def counted_rows(self) -> Rows | None:
+    def counted_rows(self) -> Integers | None:
         """Rows whose values are counted; None for all."""
 
     @abstractmethod
-    def matches(self) -> tuple[Rows, int]:
+    def matches(self) -> tuple[Integers, int]:
         """Places of the matches from top to bottom, and that of the cursor among them."""
 
     @abstractmethod
@@ -214,7 +214,7 @@ class SiftedGrid(Grid):
         places, here = self.matches()
         self._go(places, int(np.searchsorted(places, here, side="left")) - 1)
 
-    def _go(self, places: Rows, number: int) -> None:
+    def _go(self, places: Integers, number: int) -> None:
         if len(places):
             self.go_to_match(int(places[number % len(places)]))
             self.redraw_heading()

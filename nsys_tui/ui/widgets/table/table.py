@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from nsys_tui.model.events import Bool, Int32
+from nsys_tui.model.arrays import Bool, Int32, Integers
 from nsys_tui.model.table import Table
-from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, table_of
+from nsys_tui.ui.widgets.table.columns import TableColumn, table_of
 from nsys_tui.ui.widgets.table.rows import Arrangement, arrange, found, positions
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 from nsys_tui.units import out_of
@@ -146,11 +146,11 @@ class VirtualTable(SiftedGrid):
         return partial(found, self.columns, self.size_all, pattern)
 
     @property
-    def counted_rows(self) -> Rows | None:
+    def counted_rows(self) -> Integers | None:
         """The rows that pass the filters."""
         return self._order
 
-    def matches(self) -> tuple[Rows, int]:
+    def matches(self) -> tuple[Integers, int]:
         """Positions of the matches in the order shown, and the cursor's."""
         if self._positions is None:
             self._positions = positions(self._matches, self._order)

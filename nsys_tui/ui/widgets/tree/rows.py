@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from nsys_tui.analysis.tree_order import TreeOrder
-from nsys_tui.model.events import Bool, Int64
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.tree import ROOT, Trie
 
 

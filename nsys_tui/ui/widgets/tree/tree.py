@@ -15,10 +15,10 @@ from textual import events
 
 from nsys_tui.analysis.timeline.search import matcher
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
-from nsys_tui.model.events import Bool, Int64
+from nsys_tui.model.arrays import Bool, Int64, Integers
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
-from nsys_tui.ui.widgets.table.columns import Lazy, Rows, TableColumn, table_of
+from nsys_tui.ui.widgets.table.columns import Lazy, TableColumn, table_of
 from nsys_tui.ui.widgets.table.grid import HEADER
 from nsys_tui.ui.widgets.table.rows import Arrangement, sorted_rows
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
@@ -297,7 +297,7 @@ class VirtualTree(SiftedGrid):
         self.reveal(int(self._order.nodes[place]))
 
     @property
-    def counted_rows(self) -> Rows:
+    def counted_rows(self) -> Integers:
         """The nodes that are seen."""
         return self._lines[self._lines >= 0]
 
