@@ -85,6 +85,8 @@ class LaunchBoundRun:
     gap_count: int
     first_row: int
     """Row of the first operation in ``Report.operations``."""
+    middle_row: int
+    """Row of the one in the middle: the first may still be of what ran before."""
 
     @property
     def idle_share(self) -> float:
@@ -211,6 +213,7 @@ def _bound(
             idle_ns=int(idle[run]),
             gap_count=int(gap_before[last[run]] - gap_before[first[run]]),
             first_row=int(rows[first[run]]),
+            middle_row=int(rows[(first[run] + last[run]) // 2]),
         )
         for run in np.flatnonzero(bound)
     ]

@@ -87,6 +87,12 @@ _ASKED: Final[dict[Capability, tuple[tuple[str, str], str]]] = {
 }
 """Setting of the capture that asked for a kind of data, and what it means that there is none."""
 
+_BY_EVENTS: Final = {
+    ("COLLECT_CUDA_TRACE", "true"): ("CAPTURE_EVENT_TYPE", "Cuda"),
+    ("COLLECT_NVTX_TRACE", "true"): ("CAPTURE_EVENT_TYPE", "NvtxEvents"),
+}
+"""Settings that ask for the same where that of the process says no, as in 2026.2."""
+
 
 def unmet(
     capability: Capability, settings: Iterable[tuple[str, str]], held: Collection[Capability]
@@ -99,9 +105,10 @@ def unmet(
         held: kinds of data that the report has.
     """
     wanted, why = _ASKED.get(capability, (("", ""), ""))
-    if not any((name.rpartition(":")[2], value) == wanted for name, value in settings):
+    asked = {(name.rpartition(":")[2], value) for name, value in settings}
+    if asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
         return ""
-    if capability in CUDA and not CUDA.isdisjoint(held):
+    if capability in {*CUDA, Capability.GPU_PROPERTIES} and not CUDA.isdisjoint(held):
         why = "CUDA was traced, and there was none"
     return f"no {capability} in this report: {why}"
 

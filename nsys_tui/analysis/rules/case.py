@@ -28,11 +28,14 @@ from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
+AND_OTHERS: Final = " and others"
+"""Behind the label of a device in a title, where others lose time in the same way."""
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 
@@ -165,16 +168,25 @@ class Case:
         """What of some intervals a device was idle in, within the time looked at."""
         return intervals.meet(intervals.union(*spans), self._idle_of[place][0])
 
-    def short_gaps(self, place: int) -> tuple[Rows, Rows, Int64, Int64]:
-        """Gaps of a device below the threshold: the rows before and after, and from when to when.
+    def short_gaps(self, place: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
+        """Gaps of a device that no cause is told of: the rows before and after, and when it was.
 
         Args:
             place: of the device; -1 has no gaps.
+            runs: when longer gaps count, too.
         """
         ops, rows = self.report.operations, dict(self.by_device).get(place, np.empty(0, np.intp))
         reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
-        kept = np.flatnonzero((begun > reach) & (begun - reach < self.stalls.threshold_ns))
+        idle = begun - reach
+        run = np.searchsorted(runs[0], reach, side="right")
+        inside = begun <= np.append(-FARTHEST, runs[1])[run]
+        kept = np.flatnonzero((idle > 0) & ((idle < self.stalls.threshold_ns) | inside))
         return rows[kept], rows[kept + 1], reach[kept], begun[kept]
+
+    def launch_bound(self, place: int) -> Intervals:
+        """When launch-bound runs of a device are."""
+        runs = [(run.start, run.end) for run in self.stalls.bound if run.place == place]
+        return intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
 
     def by_turns(self, place: int, others: Iterable[int]) -> bool:
         """Whether others work through most of a device's idle time, and idle while it works."""

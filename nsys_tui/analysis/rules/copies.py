@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
@@ -109,7 +109,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     hides = 2 * room >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
-        f"{split.device.label}: copies that nothing hides take"
+        f"{split.device.label}{_others(case, split)}: copies that nothing hides take"
         f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
         f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
@@ -120,6 +120,12 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
         window=longest_of(ops, rows),
         place=split.place,
     )
+
+
+def _others(case: Case, worst: DeviceSplit) -> str:
+    """That other devices lose about as much, empty where one alone does."""
+    much = [2 * split.exposed_memory_ns > worst.exposed_memory_ns for split in case.splits]
+    return AND_OTHERS if sum(much) > 1 else ""
 
 
 def _quicker(case: Case, place: int) -> int:

@@ -23,6 +23,8 @@ from nsys_tui.names import fit
 
 _NAME_CELLS: Final = 36
 _WARP: Final = 32
+_FEWEST_QUIET: Final = 3
+"""Launches without migrations from which is known how long they take."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 
@@ -195,6 +197,28 @@ def _bridged(moves: Intervals) -> Intervals:
     return intervals.union(starts, np.append(np.where(near, starts[1:], ends[:-1]), ends[-1:]))
 
 
+def _without(case: Case, rows: Indices) -> int | None:
+    """How much longer launches of a kernel take than others of its name and shape, all in all.
+
+    Args:
+        case: the report.
+        rows: launches during which pages migrate.
+
+    Returns:
+        None where too few others tell.
+    """
+    ops, launch, more = case.report.operations, case.report.launch_attributes, 0
+    every = case.where(lambda all_: np.isin(ops.name[all_], ops.name[rows]))
+    codes, kinds = factorise_rows((ops.name[every], launch.code[every]))
+    migrates = np.isin(every, rows)
+    for same in rows_of_codes(codes, len(kinds)):
+        time, slow = ops.durations(every[same]), migrates[same]
+        if slow.any() and np.count_nonzero(~slow) < _FEWEST_QUIET:
+            return None
+        more += int((time[slow] - np.median(time[~slow])).clip(0).sum()) if slow.any() else 0
+    return more
+
+
 @rule(
     "Migrations of unified memory while a kernel runs",
     advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
@@ -227,13 +251,16 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     if len(order):
         top = int(order[0])
         longest = int(kernels[codes == top][np.argmax(time[codes == top])])
+        longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
+        told = f"{units.format_duration(longer)} longer than without" if longer else ""
+        cost = takes if longer is None else longer
         found = case.finding(
             "migrations_in_kernels",
             f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
-            f" {fit(names[top], _NAME_CELLS)} runs: {units.format_duration(int(of_name[top]))}",
+            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes)}",
             case.page_advice,
             subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
-            saved_ns=int(of_name[top]),
+            saved_ns=cost,
             window=(int(ops.start[longest]), int(ops.end[longest])),
             place=int(ops.device[longest]),
         )

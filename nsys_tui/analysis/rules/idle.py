@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.case import WORTH_A_LINE, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
@@ -61,12 +61,10 @@ def _short_gaps(case: Case) -> list[Finding]:
     place = max(below, key=lambda key: below[key], default=-1)
     if place < 0 or below[place] < least or not len(case.report.api):
         return []
-    _, after, reach, begun = case.short_gaps(place)
+    _, after, reach, begun = case.short_gaps(place, intervals.empty())
     calls = case.report.calls[after]
     late = (calls >= 0) & (case.report.api.end[calls] >= reach)
-    runs = [(run.start, run.end) for run in case.stalls.bound if run.place == place]
-    bound = intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
-    starts, ends = intervals.subtract((reach[late], begun[late]), bound)
+    starts, ends = intervals.subtract((reach[late], begun[late]), case.launch_bound(place))
     idle = intervals.total(starts, ends)
     if idle < least:
         return []
@@ -131,9 +129,9 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     most = case.base_ns
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
-    elif said.hidden_by_work and advice not in words.OTHERS and not _is_rare(case, gaps):
-        most = case.busy_ns(place)
-    label = case.device_labels([place]) + (" and others" if several else "")
+    elif said.hidden_by_work and advice not in words.WHOLE and not _is_rare(case, gaps):
+        advice = words.hiding(advice, total, case.busy_ns(place))
+    label = case.device_labels([place]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
         f"{label} idle {units.format_duration(total)} in {plural(len(gaps), 'gap')}{told}",
@@ -204,7 +202,7 @@ def _told(
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
     if cause is Cause.API and what.startswith(words.LAUNCHES):
-        advice = "see what the launch waits for: a lock, pages of host memory, a first use"
+        advice = words.HELD_LAUNCH["GraphLaunch" in what]
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
     if cause is Cause.LOCK and what.startswith("wait"):

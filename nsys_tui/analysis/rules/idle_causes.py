@@ -21,6 +21,7 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit
+from nsys_tui.units import format_duration
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Words:
     doubt: str
     settle: str
     hidden_by_work: bool = False
-    """Whether it can only be hidden behind GPU work, so gives back no more than there is."""
+    """Whether it can be hidden behind GPU work, as far as there is any."""
     needs: Capability | None = None
     """What a report must hold for the command that settles it; else that is to be recorded."""
 
@@ -161,6 +162,11 @@ SPREAD: Final = (
 )
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
+HELD_LAUNCH: Final = (
+    "see what the launch waits for: a lock, pages of host memory, a first use",
+    "launch the graph before the work ahead of it ends: its launch takes the longer the more nodes",
+)
+"""What to do about a launch that takes long itself: of a kernel, of a graph."""
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",
@@ -178,8 +184,8 @@ BY_DOING: Final = {
     Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
-OTHERS: Final = (AWAITED, LATE_THREAD, BY_DOING[Doing.POLLS], BY_DOING[Doing.COMPILES])
-"""Advice on what takes no time where others are quick, or code is compiled before."""
+WHOLE: Final = (AWAITED, LATE_THREAD, BY_DOING[Doing.POLLS], BY_DOING[Doing.COMPILES], *MEANT)
+"""Advice on what takes no time where others are quick or code is compiled before, and no fault."""
 
 
 _SOON_NS: Final = 1_000_000
@@ -191,6 +197,13 @@ _WOKEN_NS: Final = 100_000
 _FEWEST_TICKS: Final = 10
 _REGULAR: Final = 0.02
 """Deviation of the time between ticks, as a part of it, up to which a program keeps a rate."""
+
+
+def hiding(advice: str, idle: int, work: int) -> str:
+    """Advice to hide idle time behind GPU work, with how much that can hide where it is less."""
+    if idle <= work:
+        return advice
+    return f"{advice}; that hides {format_duration(work)} at most, quicker code the rest"
 
 
 def by_requests(case: Case, thread: int, waits: Intervals) -> bool:

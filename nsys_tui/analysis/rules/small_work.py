@@ -97,10 +97,10 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
 
 
 def _between(case: Case, rows: Indices, place: int) -> Intervals:
-    """When a device idles shortly from one of some operations to the next, which is another."""
+    """When a device idles from one of some operations to the next one: shortly, or in a run."""
     chosen = np.zeros(len(case.report.operations), bool)
     chosen[rows] = True
-    before, after, starts, ends = case.short_gaps(place)
+    before, after, starts, ends = case.short_gaps(place, case.launch_bound(place))
     kept = chosen[before] & chosen[after]
     return starts[kept], ends[kept]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
@@ -18,6 +18,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import column, columns, data
 from nsys_tui.units import format_duration, format_share
@@ -140,12 +141,18 @@ _QUESTIONS: Final = (
     (Capability.OSRT, "files, locks and sleep of the host"),
     (Capability.GPU_METRICS, "memory bandwidth, tensor cores and clocks of the GPU"),
 )
+_WHOLE_GRAPHS: Final = NotLookedAt(
+    "what runs inside CUDA graphs",
+    "traced as a whole: record with nsys profile --cuda-graph-trace=node",
+)
 
 
 def not_looked_at(report: Report) -> list[NotLookedAt]:
     """What no rule could look at, and what would record it."""
     lacking = [(report.lacks(capability), what) for capability, what in _QUESTIONS]
     found = [NotLookedAt(what, reason) for reason, what in lacking if reason]
+    if ((report.operations.kind == OpKind.GRAPH) & report.operations.counted).any():
+        found.insert(0, _WHOLE_GRAPHS)
     if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
         reason = report.lacks(Capability.SCHED)
         found.append(NotLookedAt("what the host did between its calls", reason))
@@ -268,8 +275,9 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
 
 
 def _subject(case: Case, finding: Finding) -> str:
-    """What a finding is about, and on which of several GPUs."""
-    if finding.place is None or len(case.splits) == 1 or "GPU" in finding.subject:
+    """What a finding is about, and on which of several GPUs, where it is about one."""
+    alone = finding.place is not None and AND_OTHERS not in finding.title
+    if finding.place is None or not alone or len(case.splits) == 1 or "GPU" in finding.subject:
         return finding.subject
     return f"{finding.subject} on {case.device_labels([finding.place])}"
 

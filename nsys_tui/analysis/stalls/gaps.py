@@ -128,8 +128,11 @@ def stalls(
 
 
 def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: list[int]) -> Gaps:
-    facts = [(run.place, run.start, run.end, run.first_row, run.gap_count) for run in runs]
-    place, start, end, first, count = np.array(facts, np.int64).reshape(-1, 5).T
+    facts = [
+        (run.place, run.start, run.end, run.first_row, run.middle_row, run.gap_count)
+        for run in runs
+    ]
+    place, start, end, first, middle, count = np.array(facts, np.int64).reshape(-1, 6).T
     calls = report.calls[first]
     return unexplained(
         np.full(len(runs), Edge.RUN, np.uint8),
@@ -140,7 +143,7 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
         next=first,
         call=calls.astype(np.int64),
         caller=_callers(report, first),
-        range=work.ranges_of_calls(calls),
+        range=work.ranges_of_calls(report.calls[middle]),
         count=count,
         run=np.arange(len(runs)),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import planted_programs as programs
 import pytest
+from machine import Machine
 from planted import (
     FULL,
     MS,
@@ -48,6 +49,7 @@ from nsys_tui.analysis.rules.verdict import (
     verdict,
 )
 from nsys_tui.reader import open_report
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,7 +260,59 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
         case = case_of(run, folder)
         (one,) = [o for o in find_in(case) if o.subject == "idle, host compute"]
         assert one.advice.startswith("see what makes it come") is (every > 1)
-        assert one.saved_ns == (one.stake_ns if every > 1 else case.busy_ns(0))
+        assert one.saved_ns == one.stake_ns
+        hides = f"hides {format_duration(case.busy_ns(0))} at most"
+        assert (hides in one.advice) is (every == 1)
+
+
+def test_pages_cost_what_a_kernel_takes_longer_than_without_them(tmp_path: Path) -> None:
+    for takes, cost in ((89 * MS, None), (40 * MS, 49 * MS), (5 * MS, 84 * MS)):
+        synth = migrating(tmp_path / "r.sqlite")
+        for number in range(3):
+            start = 100 * (number + 1) * MS
+            call = (start - 9 * US, start)
+            synth.launch("touches", call=call, gpu=(start, start + takes), grid=FULL)
+        found = find_in(Case(open_report(synth.write())))
+        saved = [one.saved_ns for one in found if one.rule == "migrations_in_kernels"]
+        assert saved == ([] if cost is None else [cost])
+
+
+def test_graphs_traced_as_a_whole_hide_what_runs_inside(tmp_path: Path) -> None:
+    for whole in (True, False):
+        synth = steps(tmp_path / "r.sqlite")
+        synth.graph(0, MS, corr=7)
+        if not whole:
+            synth.kernel("node", 0, MS, corr=7, graphNodeId=1)
+        said = not_looked_at(open_report(synth.write()))
+        assert any("--cuda-graph-trace=node" in one.reason for one in said) is whole
+
+
+def test_tiny_kernels_lose_all_of_a_launch_bound_run(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(1200):
+        run.launch("gemv", 3 * US)
+        run.now += (2 + 12 * (number % 2)) * US
+    case = Case(open_report(run.report.write()))
+    (one,) = [found for found in find_in(case) if found.rule == "tiny_kernels"]
+    (bound,) = case.stalls.bound
+    assert one.saved_ns == bound.idle_ns
+
+
+def test_what_all_gpus_lose_is_not_said_of_one(tmp_path: Path) -> None:
+    for both in (True, False):
+        run = Machine(tmp_path / "r.sqlite", 2)
+        for _ in range(10):
+            for device in (0, 1):
+                run.launch("gemm", 6 * MS, device)
+            run.wait()
+            for device in (0, 1)[: 1 + both]:
+                start, corr = run.now + 5 * US, run.report.next_correlation()
+                run.report.memcpy(start, start + 4 * MS, kind="PtoP", device=device, corr=corr)
+                run.report.api("cudaMemcpyPeerAsync", run.now, run.now + 5 * US, corr=corr)
+            run.now += 5 * MS
+        case = Case(open_report(run.report.write()))
+        line = verdict(case, find_in(case))
+        assert ("copies not hidden on GPU 0" in line) is not both
 
 
 def test_kernels_that_only_the_first_steps_try_are_set_up_too(tmp_path: Path) -> None:

@@ -263,6 +263,17 @@ def test_a_launch_bound_phase_is_one_row(tmp_path: Path) -> None:
     assert merged.idle_ns == single.idle_ns
 
 
+def test_a_launch_bound_phase_has_the_range_of_most_of_it(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for i in range(30):
+        t = i * 30 * US
+        synth.launch("tiny", call=(t, t + 5 * US), gpu=(t + 8 * US, t + 12 * US))
+    synth.nvtx("verify", 0, 25 * US).nvtx("draft", 26 * US, 900 * US)
+    report = open_report(synth.write())
+    (run,) = [row for row in stall_rows(report, stalls(report)) if row.kind == "run"]
+    assert run.range == "draft"
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("demo")

@@ -121,6 +121,7 @@ def test_driver_versions_that_were_written_as_one_number(
     [
         ("PROCESS_0:COLLECT_CUDA_TRACE", "true", Capability.KERNELS, "no CUDA call was seen"),
         ("PROCESS_0:COLLECT_CUDA_TRACE", "false", Capability.KERNELS, "--trace=cuda"),
+        ("CAPTURE_EVENT_TYPE", "Cuda", Capability.KERNELS, "no CUDA call was seen"),
         ("PROCESS_1:COLLECT_NVTX_TRACE", "true", Capability.NVTX, "no range was seen"),
         ("CAPTURE_EVENT_TYPE", "OSRuntime", Capability.OSRT, "no call was seen"),
         ("CAPTURE_EVENT_TYPE", "Cuda", Capability.OSRT, "--trace=osrt"),
@@ -136,7 +137,8 @@ def test_what_was_asked_for_and_not_seen_is_told(
 def test_kernels_are_not_asked_for_again_where_cuda_was_traced(synth: Synth) -> None:
     synth.meta("PROCESS_0:COLLECT_CUDA_TRACE", "true", capture=True)
     synth.api("cudaMalloc_v3020", 0, 10, corr=1)
-    assert opened(synth).lacks(Capability.KERNELS).endswith("CUDA was traced, and there was none")
+    for kind in (Capability.KERNELS, Capability.GPU_PROPERTIES):
+        assert opened(synth).lacks(kind).endswith("CUDA was traced, and there was none")
 
 
 def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
