@@ -108,7 +108,9 @@ def _finding(of: Shared, finding: Finding, anchor: str, drawn: bool) -> Iterator
         yield f"<dt>{term}</dt><dd>{text_of(text, 600)}</dd>"
     commands = {
         "Command": command_of(finding.command, report.name),
-        "Settled by": command_of(finding.settle, report.name),
+        "Settled by": command_of(finding.settle, report.name)
+        if finding.settle != finding.command
+        else "",
         "Open there": command_of("nsys-tui REPORT", finding_link(report, finding)),
     }
     for term, text in commands.items():
