@@ -21,7 +21,7 @@ from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
 from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.follow import Outcome, run_own
 from nsys_tui.capture.job import Job
-from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
+from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser, output_stem
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY
@@ -126,8 +126,7 @@ def output_pattern(output: str) -> tuple[str, str]:
     folder, name = posixpath.split(output)
     if not name or "%" in folder:
         return "", ""
-    stem = next((name.removesuffix(e) for e in REPORT_ENDINGS if name.endswith(e)), name)
-    parts = re.split(r"%q\{\w*\}|%[hpn]", stem)
+    parts = re.split(r"%q\{\w*\}|%[hpn]", output_stem(name))
     escaped = [re.sub(r"([\[\]*?\\])", r"[\1]", part.replace("%%", "%")) for part in parts]
     return folder, "*".join(escaped)
 

@@ -19,6 +19,8 @@ from nsys_tui.capture.quoting import printable
 REPORT_ENDINGS: Final = (".nsys-rep", ".qdrep")
 RAW_ENDING: Final = ".qdstrm"
 KNOWN_ENDINGS: Final = (*REPORT_ENDINGS, RAW_ENDING, ".sqlite")
+_DROPPED: Final = (*KNOWN_ENDINGS, ".json", ".h5", ".txt")
+"""Endings that nsys 2022.4 and 2023.4 take off an ``--output`` before they add their own."""
 _LINE_LIMIT: Final = 8192
 _BLOCK_LINES: Final = 40
 
@@ -95,6 +97,11 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
         (r"oom-kill|Out Of Memory", "error", "out of memory", ""),
     )
 )  # fmt: skip
+
+
+def output_stem(output: str) -> str:
+    """An ``--output`` as nsys takes it: without the ending of a file that it could make."""
+    return next((output.removesuffix(end) for end in _DROPPED if output.endswith(end)), output)
 
 
 class OutputParser:

@@ -18,6 +18,7 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.job import Job
+from nsys_tui.capture.output import output_stem
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
@@ -113,12 +114,17 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         FUNCTIONS=plan.functions_json,
         BATCH=batch,
         BATCH_ARGS=quoting.words(batch_args),
-        TAKEN="" if "%" in plan.output else plan.output,
+        TAKEN=_report_name(plan.output),
         OUT_DIR=output_pattern(plan.output)[0],
         FORCE="yes" if plan.options.get("force-overwrite") == "true" else "no",
         ANYWAY="yes" if anyway else "no",
     )
     _understand(job, answers)
+
+
+def _report_name(output: str) -> str:
+    """The report that nsys will write, where that can be told and has been chosen."""
+    return f"{output_stem(output)}.nsys-rep" if output and "%" not in output else ""
 
 
 def _owner(job: Job) -> str:

@@ -138,9 +138,7 @@ nt_start() {
   fi
   if [ -n "$NT_TAKEN" ] && [ "$NT_FORCE" != yes ]; then
     case $NT_TAKEN in /*) nt_taken=$NT_TAKEN ;; *) nt_taken=$NT_CWD_ABS/$NT_TAKEN ;; esac
-    for nt_file in "$nt_taken" "${nt_taken%.nsys-rep}.nsys-rep"; do
-      if [ -e "$nt_file" ] && [ ! -d "$nt_file" ]; then nt_say "taken $nt_file"; return; fi
-    done
+    if [ -e "$nt_taken" ]; then nt_say "taken $nt_taken"; return; fi
   fi
   if [ "$NT_ANYWAY" != yes ]; then nt_lock || return; fi
   if ! mkdir "$NT_D" 2> /dev/null; then

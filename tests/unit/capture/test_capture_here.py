@@ -319,6 +319,13 @@ async def test_taken_name_is_refused_before_the_start(place: Place) -> None:
     assert not place.dump.exists()
 
 
+async def test_a_report_may_be_called_as_its_program(place: Place) -> None:
+    (place.cwd / "mine").write_text("a program")
+    record = await place.capture("true", output="mine").run()
+    assert Path(record.reports[0].local).name == "mine.nsys-rep"
+    assert (place.cwd / "mine").read_text() == "a program"
+
+
 async def test_a_report_of_a_chosen_name_opens_by_it_without_another_export(place: Place) -> None:
     record = await place.setting(export="auto").capture("true", output="mine").run()
     (report,) = record.reports

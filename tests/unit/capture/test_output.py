@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.capture.output import OutputParser
+from nsys_tui.capture.output import OutputParser, output_stem
 
 
 def bar(percent: int) -> str:
@@ -170,3 +170,19 @@ def test_its_words_are_lifted(line: str, said: str) -> None:
     parser = OutputParser()
     parser.feed(line.encode() + b"\n")
     assert [note.text for note in parser.notes] == [said]
+
+
+@pytest.mark.parametrize(
+    ("output", "stem"),
+    [
+        ("perf/run", "perf/run"),
+        ("run.nsys-rep", "run"),
+        ("run.sqlite", "run"),
+        ("run.txt", "run"),
+        ("run.csv", "run.csv"),
+        ("run.v2", "run.v2"),
+    ],
+)
+def test_nsys_takes_only_endings_of_its_own_files_off_an_output(output: str, stem: str) -> None:
+    """As nsys 2022.4 and 2023.4 were seen to."""
+    assert output_stem(output) == stem
