@@ -38,6 +38,8 @@ _ADVICE: Final = {
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
+_MAIN: Final = 0.5
+"""Part of the longest time in ranges of a process's threads from which a thread is a main one."""
 _WORTH: Final = 0.1
 """Part of the time from which a range is a finding."""
 _MOST: Final = 3
@@ -110,21 +112,22 @@ class State:
 
 
 def _of_ranges(case: Case) -> list[Part]:
-    """The time of each process's main thread by innermost NVTX range, longest first.
+    """The time of each process's main threads by innermost NVTX range, longest first.
 
-    The main thread is the one with most time in ranges.
+    Main threads are the one with most time in ranges, and those with half as much or more.
     """
-    by_process: dict[int, dict[str, Stretch]] = {}
+    by_process: dict[int, list[dict[str, Stretch]]] = defaultdict(list)
     names = numbered_alike(case.report.ranges.names)
     for tid in sorted(case.report.ranges.threads.tolist()):
         process = tid & PROCESS_MASK
         if case.scope.has_process(np.array([process]))[0]:
-            threads = [by_process.get(process, {}), _by_range(case, tid, names)]
-            by_process[process] = max(threads, key=lambda one: _total(one.values()))
-    found: dict[str, list[Stretch]] = {}
-    for by_range in by_process.values():
-        for where, stretch in by_range.items():
-            found.setdefault(where, []).append(stretch)
+            by_process[process].append(_by_range(case, tid, names))
+    found: dict[str, list[Stretch]] = defaultdict(list)
+    for threads in by_process.values():
+        times = [_total(by_range.values()) for by_range in threads]
+        for by_range, time in zip(threads, times, strict=True):
+            for where, stretch in by_range.items() if time >= max(times) * _MAIN else ():
+                found[where].append(stretch)
     parts = [Part(where, tuple(stretches)) for where, stretches in found.items()]
     return sorted(parts, key=lambda part: (-part.ns, part.where))
 

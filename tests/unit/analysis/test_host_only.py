@@ -147,15 +147,28 @@ def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path:
     assert found.title.endswith(": 40.00 ms; 100% on a CPU")
 
 
-def test_of_each_process_the_thread_with_most_time_in_ranges_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("helper_ms", "told"),
+    [
+        (40, ["solve: 200.0 ms, 100% of the time in NVTX ranges"]),
+        (
+            60,
+            [
+                "solve: 200.0 ms, 62% of the time in NVTX ranges",
+                "helper: 120.0 ms, 38% of the time in NVTX ranges",
+            ],
+        ),
+    ],
+)
+def test_of_each_process_the_threads_with_most_time_in_ranges_count(
+    tmp_path: Path, helper_ms: int, told: list[str]
+) -> None:
     synth = Synth(tmp_path / "r.sqlite").session(duration=100 * MS)
     for rank in (1, 2):
         synth.process(10 * rank).mpi_rank(rank - 1).nvtx("solve", 0, 100 * MS)
-        synth.nvtx("helper", 0, 50 * MS, tid=99)
+        synth.nvtx("helper", 0, helper_ms * MS, tid=99)
     found, _ = looked_at(synth)
-    assert [one.title.partition(";")[0] for one in found] == [
-        "solve: 200.0 ms, 100% of the time in NVTX ranges"
-    ]
+    assert [one.title.partition(";")[0] for one in found] == told
 
 
 @pytest.mark.parametrize("gpu_ns", [1, 50 * MS])
