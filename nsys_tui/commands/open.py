@@ -206,7 +206,7 @@ def _at_home(
     if choice.demo:
         paths = [cached_demo()]
     arguments.target = choice.target or None
-    return run_app(arguments, paths, lambda: OK, choice.screen)
+    return run_app(arguments, paths, lambda: OK, choice.screen, logs=choice.logs)
 
 
 def run_app(
@@ -216,6 +216,7 @@ def run_app(
     start: str = "overview",
     kind: Callable[[], type[NsysTuiApp]] | None = None,
     places: Sequence[Place | None] = (),
+    logs: Sequence[Path] = (),
 ) -> int:
     """Runs the app on some reports until the user leaves it.
 
@@ -226,6 +227,7 @@ def run_app(
         start: name of the first screen.
         kind: gives another class of app than the usual one.
         places: where links lead, as far as reports were given as links.
+        logs: what the Logs screen reads at once.
     """
     config, terminal = settings(arguments)
     if not terminal.app:
@@ -243,6 +245,7 @@ def run_app(
     garbage_collection.hold()
     take_turns()
     app = _app(arguments, paths, config, terminal, start, kind)
+    app.logs = logs
     if start == "overview" and kind is None and is_first():
         app.hint = HINT
     for session, place in zip(app.sessions, places, strict=False):

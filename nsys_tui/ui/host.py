@@ -101,6 +101,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.progress: ProgressMoved | None = None
         self.work = Work()
         self._start, self._resume, self._remembers = start, resume, remembers
+        self.logs: Sequence[Path] = ()
+        """What the Logs screen reads as soon as it stands."""
         self.hint = ""
         """Stands on the first screen until Esc, or until it is left."""
 

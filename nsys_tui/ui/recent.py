@@ -12,6 +12,10 @@ from nsys_tui.ui.clipboard import state_folder
 
 KEPT: Final = 30
 SUFFIXES: Final = (".sqlite", ".nsys-rep", ".qdrep")
+LOGS: Final = (".log", ".out", ".err")
+PACKED: Final = (".gz", ".xz", ".zst")
+MOST_LOGS: Final = 2_000
+"""Files of a folder that are offered."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,19 @@ def nearby(folder: Path) -> list[Path]:
         files = folder.absolute().iterdir()
         found = [path for path in files if path.suffix in SUFFIXES and path.is_file()]
         return sorted(found, key=lambda path: (-path.stat().st_mtime, path))
+    except OSError:
+        return []
+
+
+def logs_in(folder: Path, suffixes: tuple[str, ...] = (*LOGS, ".txt")) -> list[Path]:
+    """Files of a folder that are named like logs, newest first."""
+
+    def plain(path: Path) -> str:
+        return Path(path.stem if path.suffix in PACKED else path.name).suffix
+
+    try:
+        found = [p for p in folder.iterdir() if plain(p) in suffixes and p.is_file()]
+        return sorted(found, key=lambda p: -p.stat().st_mtime)[:MOST_LOGS]
     except OSError:
         return []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from loglines import body, info, init, nemo
 from tui.frames import PLAIN, rows, running, settled, text
 
 from nsys_tui.cli import main
@@ -45,9 +47,9 @@ def folder(tmp_path: Path, small: Path) -> Path:
 
 async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Path) -> None:
     async with home(folder, (120, 24)) as pilot:
-        body = text(pilot)
+        shown = text(pilot)
         listed = [row.split() for row in rows(pilot)[2:8]]
-        assert "GPU 40% busy. Worth fixing: the data loader" in body
+        assert "GPU 40% busy. Worth fixing: the data loader" in shown
         kinds = [words[0].lstrip("|>") or words[1] for words in listed]
         assert sorted(kinds[:2]) == ["here", "here"]
         assert kinds[2:5] == ["recent", "new", "demo"]
@@ -180,3 +182,26 @@ def test_ages_are_in_their_largest_unit() -> None:
     assert [since(s) for s in (5, 60, 7_200, 200_000, 10**6, 10**8)] == [
         "now", "1 min", "2 h", "2 d", "1 w", "3 y",
     ]  # fmt: skip
+
+
+async def test_the_logs_of_a_folder_are_offered_and_read(
+    tmp_path: Path,
+) -> None:
+    lines = [info(init("0x55", 0, 2)), info(body(nranks=2)), nemo(1)]
+    for name in ("rank1.log", "rank0.log.gz", "requirements.txt"):
+        data = "\n".join(lines).encode()
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    async with home(tmp_path) as pilot:
+        assert "2 logs: hangs, slow ranks" in rows(pilot)[2]
+        await pilot.press("enter")
+    choice = cast("HomeApp", pilot.app).choice
+    assert choice is not None
+    assert (choice.paths, choice.screen) == ((), "logs")
+    assert choice.logs == (tmp_path / "rank0.log.gz", tmp_path / "rank1.log")
+
+    app = NsysTuiApp((), cast("Any", None), config=Config(), terminal=PLAIN, start="logs")
+    app.logs = choice.logs
+    async with app.run_test(size=(80, 24)) as reader:
+        await settled(cast("Pilot[int]", reader))
+        assert "files" in text(cast("Pilot[int]", reader))
+        assert "rank0.log.gz" in text(cast("Pilot[int]", reader))

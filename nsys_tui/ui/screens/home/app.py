@@ -20,7 +20,7 @@ from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import DialogBox, Picker
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.recent import distinct, nearby, opened_before
+from nsys_tui.ui.recent import LOGS, distinct, logs_in, nearby, opened_before
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.past import past_line, result_word
@@ -43,6 +43,8 @@ class Choice:
     """The first screen."""
     name: str = ""
     """A report as it was typed: a path, or a name on another machine."""
+    logs: tuple[Path, ...] = ()
+    """Logs to read."""
     demo: bool = False
     """Whether the demo report is to be written first."""
     target: str = ""
@@ -66,6 +68,7 @@ def home_entries(folder: Path, targets: Mapping[str, TargetConfig]) -> list[Entr
     return [
         *_together(ranks),
         *_reports("here", here, verdicts),
+        *_logs(folder),
         *_reports("recent", rest, verdicts),
         *_captures(),
         *_targets(targets),
@@ -80,6 +83,14 @@ def _together(ranks: Sequence[Path]) -> Iterator[Entry]:
         told = f"{ranks[0].parent}: {len(ranks)} reports named after ranks"
         text = f"all {len(ranks)} ranks: who holds the others up, and when"
         yield Entry(text, "fleet", Choice(tuple(sorted(ranks)), "fleet", told=visible(told)))
+
+
+def _logs(folder: Path) -> Iterator[Entry]:
+    """The logs of a folder, as those of one run."""
+    if found := tuple(sorted(logs_in(folder, LOGS))):
+        told = visible(f"{folder.absolute()}: " + ", ".join(path.name for path in found))
+        text = f"{len(found)} log{'s' * (len(found) > 1)}: hangs, slow ranks, bandwidth, steps"
+        yield Entry(text, "logs", Choice(screen="logs", logs=found, told=told))
 
 
 def _reports(kind: str, paths: list[Path], verdicts: dict[Path, str]) -> Iterator[Entry]:

@@ -23,6 +23,7 @@ from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
+from nsys_tui.ui.recent import logs_in
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
     Joined,
@@ -43,11 +44,6 @@ from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
-SUFFIXES: Final = (".log", ".out", ".err", ".txt")
-PACKED: Final = (".gz", ".xz", ".zst")
-_MOST: Final = 2_000
-"""Files of a folder that are offered."""
-
 
 def entries(folders: list[Path]) -> list[Entry]:
     """What the picker offers: each folder that holds several logs, then the logs themselves."""
@@ -58,20 +54,6 @@ def entries(folders: list[Path]) -> list[Entry]:
             found.append(Entry(f"{folder}/  ({len(logs)} logs)", "all", str(folder)))
         found += [Entry(str(path), "here", str(path)) for path in logs]
     return found
-
-
-def logs_in(folder: Path) -> list[Path]:
-    """Files of a folder that look like logs, newest first."""
-    try:
-        found = [p for p in folder.iterdir() if _is_named_so(p) and p.is_file()]
-        return sorted(found, key=lambda p: -p.stat().st_mtime)[:_MOST]
-    except OSError:
-        return []
-
-
-def _is_named_so(path: Path) -> bool:
-    plain = path.stem if path.suffix in PACKED else path.name
-    return Path(plain).suffix in SUFFIXES
 
 
 def expand(text: str) -> list[Path]:
@@ -146,6 +128,12 @@ class LogsScreen(ResultScreen[Joined]):
                 id="right",
             ),
         )
+
+    def on_mount(self) -> None:
+        """Reads the logs that were chosen before the app stood."""
+        super().on_mount()
+        if self.app.logs:
+            self.call_after_refresh(self.open, list(self.app.logs))  # a first sync drops all work
 
     @property
     def table(self) -> VirtualTable:
