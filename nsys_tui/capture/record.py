@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Final
 from nsys_tui.capture.failures import KeepError, LockedError
 from nsys_tui.capture.supervisor import ID
 from nsys_tui.errors import UsageError
+from nsys_tui.plain_data import restored
 from nsys_tui.writing import write_whole
 
 VERSION: Final = 1
@@ -175,26 +176,6 @@ class Record:
         return {"version": VERSION, **asdict(self)}
 
 
-def from_json(data: Mapping[str, Any]) -> Record:
-    """Reads a record; keys of a later version are passed over.
-
-    Raises:
-        KeyError, TypeError, ValueError: it is no record.
-    """
-    known = {item.name for item in fields(Record)}
-    values = {key: value for key, value in data.items() if key in known}
-    failure = values.get("failure")
-    values |= {
-        "state": State(values["state"]),
-        "failure": Failure(**failure) if failure else None,
-        "reports": tuple(ReportFile(**item) for item in values.get("reports", ())),
-        "raw": tuple(ReportFile(**item) for item in values.get("raw", ())),
-    }
-    for key in ("argv", "signals", "notes"):
-        values[key] = tuple(values.get(key, ()))
-    return Record(**values)
-
-
 def now() -> str:
     """The present time as the records write it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -259,12 +240,12 @@ class Store:
         capture = self._resolve(capture)
         path = self.path(capture) / "record.json"
         try:
-            return from_json(json.loads(path.read_bytes()))
+            return restored(Record, json.loads(path.read_bytes()))
         except FileNotFoundError as error:
             raise UsageError(
                 f"no capture is called {capture}", hint="nsys-tui captures list"
             ) from error
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise UsageError(f"{path}: cannot be read as a record", str(error)) from error
 
     def _resolve(self, capture: str) -> str:

@@ -110,9 +110,7 @@ def _judged(path: Path, verdict: str) -> Opened:
 
 
 def _parsed(line: str) -> Opened | None:
-    """A line of the file; those of older versions are paths."""
-    if not line.startswith("["):
-        return Opened(Path(line)) if line else None
+    """A line of the file."""
     try:
         path, verdict, modified = json.loads(line)
         return Opened(Path(path), str(verdict), int(modified))

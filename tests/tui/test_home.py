@@ -134,9 +134,9 @@ def test_a_verdict_is_of_the_file_as_it_was(folder: Path) -> None:
     assert not opened_before()[0].present_verdict
 
 
-def test_the_file_of_an_older_version_is_read(folder: Path, own_folders: Path) -> None:
+def test_a_damaged_line_of_the_file_is_passed_over(folder: Path, own_folders: Path) -> None:
     (recent,) = own_folders.rglob("recent.txt")
-    recent.write_text(f"{folder / 'a.sqlite'}\n[broken\n")
+    recent.write_text(f'["{folder / "a.sqlite"}", "", 0]\n[broken\n\n{folder}\n')
     assert [entry.path for entry in opened_before()] == [folder / "a.sqlite"]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from nsys_tui.analysis.identity import digest, environment_of, nccl_inits, nccl_ranks
 from nsys_tui.model.capabilities import Capability
@@ -43,18 +43,6 @@ class Origin:
     def most(self) -> int:
         """Ranks in the report."""
         return max(map(len, self.ranks.values()), default=1)
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Origin:
-        """What was written as plain data.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is something else.
-        """
-        ranks = {str(source): tuple(map(int, own)) for source, own in dict(data["ranks"]).items()}
-        world = None if data["world"] is None else int(data["world"])
-        names, gpus = (tuple(map(str, data[key])) for key in ("communicators", "gpus"))
-        return cls(dict(data["jobs"]), ranks, world, names, gpus, data["talks"])
 
 
 NOWHERE: Final = Origin({}, {})

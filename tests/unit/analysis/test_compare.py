@@ -497,17 +497,6 @@ def test_calls_belong_to_the_step_in_which_they_start(tmp_path: Path) -> None:
     assert (read.per_step.count, read.per_step.mean, read.calls) == (side.step_count, 1_000, 1)
 
 
-def test_a_baseline_of_before_calls_were_compared_says_nothing_of_them(tmp_path: Path) -> None:
-    side = measure(plan(opened(host_only(tmp_path / "a.sqlite", 200_000))))
-    old = to_data(side)
-    old["version"] = 2
-    del old["groups"]["os_calls"]
-    found = compare(from_data(old), side)
-    assert found.groups["os_calls"] == ()
-    assert found.why_empty("os_calls") == "not known in A"
-    assert len(found.groups["mpi_calls"]) == 1
-
-
 def test_another_host_program_is_not_comparable(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "b.sqlite").process(1000, "other")
     for n in range(200):

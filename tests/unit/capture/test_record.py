@@ -18,10 +18,10 @@ from nsys_tui.capture.record import (
     ReportFile,
     State,
     Store,
-    from_json,
     new_id,
 )
 from nsys_tui.errors import UsageError
+from nsys_tui.plain_data import restored
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_records_are_for_their_owner_only(store: Store) -> None:
 
 def test_a_later_version_with_more_keys_is_still_read(store: Store) -> None:
     data = full().to_json() | {"version": VERSION + 1, "colour": "blue"}
-    assert from_json(json.loads(json.dumps(data))).state is State.RUNNING
+    assert restored(Record, json.loads(json.dumps(data))).state is State.RUNNING
 
 
 def test_a_crash_while_writing_leaves_the_old_record(

@@ -26,15 +26,6 @@ def test_marks_come_back_as_they_were(tmp_path: Path) -> None:
     assert load_marks("id", tmp_path) == marks
 
 
-def test_marks_of_earlier_versions_name_the_table_of_an_event(tmp_path: Path) -> None:
-    save_marks("id", {"a": FULL}, tmp_path)
-    path = tmp_path / "marks" / "id.json"
-    path.write_text(path.read_text().replace('"KERNEL"', '"CUPTI_ACTIVITY_KIND_KERNEL"'))
-    selection = load_marks("id", tmp_path)["a"].selection
-    assert selection is not None
-    assert selection.key == ("kernel", 7)
-
-
 def test_every_report_has_its_own(tmp_path: Path) -> None:
     save_marks("one", {"a": FULL}, tmp_path)
     assert load_marks("two", tmp_path) == {}
