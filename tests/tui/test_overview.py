@@ -252,3 +252,17 @@ async def test_what_no_rule_could_look_at_is_said_and_recorded_with_one_key() ->
         await pilot.press("p")
         await settled(pilot)
         assert "--cpuctxsw=process-tree" in text(pilot)
+
+
+@needs_reports
+async def test_a_tall_screen_frames_no_empty_middle() -> None:
+    async with running(REPORTS / "nvtx-only-2022.4.sqlite", size=(240, 67)) as pilot:
+        empty = [row for row in rows(pilot) if not row.strip("| ") and "||" in row]
+        assert len(empty) <= 1
+        await pilot.resize_terminal(160, 40)
+        await settled(pilot)
+        assert "no thread scheduling" not in text(pilot), "panes share what there is"
+        await pilot.resize_terminal(240, 67)
+        await settled(pilot)
+        assert "no thread scheduling" in text(pilot)
+        assert "Top NVTX ranges" in text(pilot)

@@ -18,6 +18,8 @@ class FindingsPane(LinePane):
     """Heading of the findings; empty until there are some."""
     _report = ""
     """Its name, for commands."""
+    whole = 0
+    """Lines of all findings told in full; 0 while there are none."""
 
     def show_findings(
         self,
@@ -42,10 +44,10 @@ class FindingsPane(LinePane):
         def build(width: int) -> Built:
             chosen = self.choice or found[0]
             more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
-            for full in (found, [chosen]):
-                lines, choices = panes.finding_lines(found, full, width, place, gain)
-                if len(lines + more) <= self.size.height:
-                    break
+            lines, choices = panes.finding_lines(found, found, width, place, gain)
+            self.whole = len(lines + more)
+            if self.whole > self.size.height:
+                lines, choices = panes.finding_lines(found, [chosen], width, place, gain)
             rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
             below = facts(width)
             head: list[Line] = [[("Report", BOLD)]] if below else []
@@ -60,7 +62,7 @@ class FindingsPane(LinePane):
 
     def forget(self) -> None:
         """Nothing is found yet."""
-        self._titled = ""
+        self._titled, self.whole = "", 0
         self.heading("Report")
 
     def _head(self) -> None:

@@ -103,6 +103,7 @@ class OverviewScreen(ResultScreen[Overview]):
         self.query_one(WholeTrace).forget()
         self._draw_trace()
         self.query_one(FindingsPane).forget()
+        self._fit_upper()
         for pane in self.query(LinePane):
             pane.show_built(lambda _: [[("reading …", MUTED)]])
 
@@ -260,6 +261,14 @@ class OverviewScreen(ResultScreen[Overview]):
         if found:
             pane = self.query_one(FindingsPane)
             pane.show_findings(findings, self.session.name, self._place, self._facts)
+        self.call_after_refresh(self._fit_upper)
+
+    def _fit_upper(self) -> None:
+        """Panes end where their last line does: what is left over is no frame around nothing."""
+        told = self.query_one(FindingsPane)
+        lines = max(self.query_one("#split").virtual_size.height, told.whole or told.virtual_size.height)
+        known = self.size.width >= WIDE and self._asked == self.session
+        self.query_one("#upper").styles.max_height = lines + FRAME if known else None
 
     def _place(self, entry: Finding) -> str:
         """The GPU and the moment that a finding is about."""
@@ -321,6 +330,7 @@ class OverviewScreen(ResultScreen[Overview]):
         self._draw_trace()
         if self.result is not None:
             self._show_split(self.result)
+        self.call_after_refresh(self._fit_upper)
 
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
