@@ -254,7 +254,7 @@ def told_apart(names: Sequence[str], cells: int) -> list[str]:
         for place in places if common > _KEPT else ():
             rest = names[place][common:]
             head = names[place][: max(_KEPT, cells - 1 - cell_len(rest))]
-            shown[place] = both_ends(f"{head}~{rest}", cells)
+            shown[place] = pad(f"{head}~{rest}", cells).rstrip()
     return shown
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from demo_making import make
+from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.units import format_duration
@@ -159,3 +160,15 @@ async def test_the_critical_path_stands_in_place_of_the_facts_and_goes(demo: Pat
         await pilot.press("c")
         await settled(pilot)
         assert "to median  part" in text(pilot)
+
+
+@needs_reports
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_steps_of_long_names_are_told_apart_beside_their_notes(size: tuple[int, int]) -> None:
+    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
+    async with running(path, size=size) as pilot:
+        await pilot.press("4", "t")
+        await settled(pilot)
+        shown = [row for row in rows(pilot) if row[2:].startswith("aten::to") and "~" in row[:24]]
+        assert len({row[2:16] if size[0] == 80 else row[2:22] for row in shown}) == len(shown) >= 9
+        assert "outlier (z" in text(pilot)

@@ -182,7 +182,7 @@ def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Tr
             replace(
                 track,
                 key=key,
-                label=f"d{level}",
+                label=f"lvl {level + 1}",
                 words=f"level {level + 1}",
                 title=f"{track.title} depth {level}",
                 lane=lane,

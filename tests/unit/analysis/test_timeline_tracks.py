@@ -82,12 +82,12 @@ def training(tmp_path: Path) -> Report:
 def test_groups_come_in_order_and_overlapping_work_gets_rows_of_its_own(training: Report) -> None:
     assert labels(all_tracks(training)) == [
         "NVTX",
-        "  d1",
-        "  d2",
+        "  lvl 2",
+        "  lvl 3",
         "GPU 0",
         "  nvtx",
-        "    d1",
-        "    d2",
+        "    lvl 2",
+        "    lvl 3",
         "  str 7",
         "  str 7+",
         "  str 13",

@@ -70,9 +70,7 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
             absent=NO_CORRELATION,
             extra=True,
         ),
-        texts(
-            "name", 20, _codes(table.names), table.names.labels, grow=True, kernels=True, ink=ink
-        ),
+        texts("name", 20, _codes(table.names), table.names.labels, grow=True, names=True, ink=ink),
     )
 
 

@@ -76,7 +76,7 @@ def group_columns(
             np.arange(len(table)),
             table.labels,
             grow=True,
-            kernels=table.by in (GroupBy.NAME, GroupBy.SHAPE),
+            names=table.by in (GroupBy.NAME, GroupBy.SHAPE),
             ink=inks.__getitem__,
         ),
     )
@@ -170,7 +170,7 @@ def instance_columns(
     if paths is not None:
         columns.append(_path_column(paths, rows))
     columns.append(
-        texts("name", 12, taken(rows, ops.name), names, grow=True, kernels=True, extra=True)
+        texts("name", 12, taken(rows, ops.name), names, grow=True, names=True, extra=True)
     )
     return tuple(columns)
 

@@ -88,7 +88,15 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         durations("total", 8, table.total, duration_text),
         counts("calls", 7, table.count),
-        texts("name", 14, np.arange(len(table)), table.labels, grow=True, ink=inks.__getitem__),
+        texts(
+            "name",
+            14,
+            np.arange(len(table)),
+            table.labels,
+            grow=True,
+            names=True,
+            ink=inks.__getitem__,
+        ),
         durations("avg", 8, table.mean, duration_text, extra=True, decimals=1),
         durations("p99", 8, table.p99, duration_text, extra=True, decimals=1),
     )

@@ -265,8 +265,8 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _fit_upper(self) -> None:
         """Panes end where their last line does: what is left over is no frame around nothing."""
-        told = self.query_one(FindingsPane)
-        lines = max(self.query_one("#split").virtual_size.height, told.whole or told.virtual_size.height)
+        split, told = self.query_one("#split", LinePane), self.query_one(FindingsPane)
+        lines = max(split.virtual_size.height, told.whole or told.virtual_size.height)
         known = self.size.width >= WIDE and self._asked == self.session
         self.query_one("#upper").styles.max_height = lines + FRAME if known else None
 

@@ -164,7 +164,7 @@ def viewed(stacks: Stacks, options: Options) -> Viewed:
     codes = np.argsort(-total, kind="stable")[: np.count_nonzero(total)]
     own = sums(tree.trie.label, tree.self_weight, len(total))
     figures = _figures(tree, total[codes], own[codes], count[codes], extra=True)
-    name = texts("function", 12, codes, tree.trie.labels, grow=True, kernels=True)
+    name = texts("function", 12, codes, tree.trie.labels, grow=True, names=True)
     return Viewed(tuple(views), tree, codes, (*figures, name))
 
 

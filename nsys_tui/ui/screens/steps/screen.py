@@ -36,7 +36,7 @@ from nsys_tui.ui.widgets.table.columns import Numbers, TableColumn
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.units import format_difference, format_duration, format_share
+from nsys_tui.units import format_difference, format_duration, format_share, plural
 
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1
@@ -160,7 +160,7 @@ ACTIONS = (
     WHOLE,
 )
 FIGURES = ("Time", "Of median", "GPU busy")
-NAME, NOTE = 18, 28
+NAME, NOTE = 14, 28
 """Least cells of a step's name and of what is odd about it; it takes what others leave."""
 AROUND = 50
 """On the timeline a step has one part in so many beside it."""
@@ -224,9 +224,8 @@ class StepsScreen(TableScreen[Steps]):
             return
         found = result.answer.table.found
         outliers = len(found.outliers)
-        self.table.note = f"{found.name} ({found.rule})" + (
-            f", {outliers:,} outlier{'s' * (outliers != 1)}" if outliers else ""
-        )
+        odd = f"{plural(outliers, 'outlier')}, " if outliers else ""
+        self.table.note = f"{odd}{found.name} ({found.rule})"
         columns = self._columns(report, result.table, int(found.start[0]))
         self.table.show_rows(columns, len(found), row=self.table.row)
 
@@ -238,7 +237,8 @@ class StepsScreen(TableScreen[Steps]):
 
         def written(column: TableColumn) -> TableColumn:
             if column.header == "Iteration":
-                return replace(column, width=min(column.width, NAME), grow=column.width > NAME)
+                long = column.width > NAME
+                return replace(column, width=min(column.width, NAME), grow=long, names=True)
             if column.header == "Note":
                 return replace(column, width=min(column.width, NOTE), grow=True)
             if column.header == "Start" and isinstance(column, Numbers):

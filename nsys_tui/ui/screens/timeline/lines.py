@@ -8,7 +8,7 @@ from typing import Final
 from nsys_tui.analysis.timeline.area import Area, CategoryRow
 from nsys_tui.analysis.timeline.facts import SPREAD, Facts
 from nsys_tui.model.categories import Category
-from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.names import cell_len, cut, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Line, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.units import format_count, format_duration, format_share
@@ -46,8 +46,8 @@ def _categories(found: Area) -> list[Line]:
 def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
     lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", BOLD)]]
     room = max(8, width - 24)
-    for row in found.names:
-        name = squeezed(visible(row.name, ascii_only), room)
+    told = told_apart([visible(row.name, ascii_only) for row in found.names], room)
+    for row, name in zip(found.names, told, strict=True):
         more = f"+{row.straddling}" if row.straddling else ""
         figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
         letter = (f" {LETTERS[row.category]} ", style(category_ink(row.category)))
@@ -73,8 +73,9 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
             text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
             (work if row.of else host).append([(f" {text}  ", 0)])
     names: list[Line] = []
-    for entry in found.names:
-        name = squeezed(visible(entry.name, ascii_only), max(LOW_NAME, width // 4))
+    shown = [visible(entry.name, ascii_only) for entry in found.names]
+    told = told_apart(shown, max(LOW_NAME, width // 4))
+    for entry, name in zip(found.names, told, strict=True):
         figures = format_duration(entry.total) + _share(alone.get(entry.category))
         text = f"{name} {figures}{_times(entry.events) or ' from before'}"
         names.append([(f" {text}  ", category_ink(entry.category))])
@@ -103,14 +104,6 @@ def _flow(items: Iterable[Line], width: int) -> list[Line]:
         lines[-1] += item
         used += cells
     return lines
-
-
-def squeezed(name: str, cells: int) -> str:
-    """A name cut in the middle: kernels of one library differ at their ends."""
-    if cell_len(name) <= cells or not name.isascii():
-        return cut(name, cells)
-    head = (cells - 1) // 2
-    return f"{name[:head]}~{name[head + 1 - cells :]}"
 
 
 HEADING: Final = 20

@@ -89,8 +89,8 @@ class TableColumn(ABC):
     """Stands behind the others where not all columns have room."""
     grow: bool = False
     """Takes the cells that are left over."""
-    kernels: bool = False
-    """Holds names of kernels, which lose template arguments and their middle before their end."""
+    names: bool = False
+    """Holds names, which lose template arguments and their middle before what tells them apart."""
     ink: Callable[[int], int] = _plain
     """Style code of a row's cell."""
     also: Sequence[TableColumn] = ()

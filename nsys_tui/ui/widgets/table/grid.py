@@ -13,7 +13,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from nsys_tui.names import both_ends, cell_len, normalise_kernel, pad, visible
+from nsys_tui.names import both_ends, cell_len, normalise_kernel, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.render.glyphs import Glyphs, is_drawn
 from nsys_tui.ui.saving import Saving, save, table_writers
@@ -38,7 +38,7 @@ def shown_cell(text: str, width: int, column: TableColumn, ascii_only: bool) -> 
     text = visible(text[:LONGEST_TEXT], ascii_only)
     if column.right:
         return pad(text, width) if cell_len(text) > width else text.rjust(width)
-    if column.kernels and cell_len(text) > width:
+    if column.names and cell_len(text) > width:
         text = both_ends(normalise_kernel(text), width)
     return pad(text, width)
 
@@ -126,6 +126,8 @@ class Grid(ScrolledPane):
         self._first = 0
         self._laid_out: tuple[tuple[Sequence[TableColumn], int, int], list[Slot]] | None = None
         self._told: int | None = None
+        self._names: tuple[tuple[TableColumn, int, list[int]], dict[str, str]] | None = None
+        """Long names in view as they are told apart, and what that was made for."""
 
     @property
     @abstractmethod
@@ -386,6 +388,20 @@ class Grid(ScrolledPane):
                 code |= (BOLD if focused else over) | (match if column.is_text else 0)
             if slot.x > x:
                 runs.append((" " * (slot.x - x), over))
+            if column.names and cell_len(text) > slot.width:
+                text = self._apart(slot, text)
             runs.append((shown_cell(text, slot.width, column, self.app.ascii), code))
             x = slot.x + slot.width
         return joined(runs, over)
+
+    def _apart(self, slot: Slot, text: str) -> str:
+        """A name that is too long, as it is told from the others in view."""
+        column, top = self.columns[slot.column], self.scroll_offset.y
+        rows = [self.row_at(p) for p in range(top, min(top + self.page_rows, self.shown))]
+        key = (column, slot.width, rows)
+        if self._names is None or self._names[0] != key:
+            texts = {self.cell(row, column)[0] for row in rows} | {text}
+            names = {name: normalise_kernel(visible(name[:LONGEST_TEXT])) for name in texts}
+            told = told_apart([*names.values()], slot.width)
+            self._names = (key, dict(zip(names, told, strict=True)))
+        return self._names[1].get(text, text)
