@@ -11,6 +11,7 @@ from pathlib import Path
 from nsys_tui.commands import printing
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
+from nsys_tui.fleet.collective_tables import NOTHING
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.heat_maps import heat_text
 from nsys_tui.fleet.table_parts import ALL_ROWS, Ask
@@ -45,7 +46,7 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) ->
     if fmt == "json":
         # A row for every rank and bin: half a million of them for a thousand ranks.
         chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
-        told = "" if arguments.section else verdict(fleet)
+        told = NOTHING if arguments.section else verdict(fleet)
         printing.print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen, told), None, fleet.notes)
     elif fmt in _READ:
         _print_text(arguments, fleet, wanted, ask)
@@ -63,7 +64,7 @@ def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], 
     ]
     told = ""
     if not arguments.section:
-        told, title = verdict(fleet), f"Fleet of {plural(len(fleet.members), 'rank')}"
+        told, title = verdict(fleet).text, f"Fleet of {plural(len(fleet.members), 'rank')}"
         tables.insert(0, table_of("verdict", title, FACTS, [("verdict", told)]))
     printing.print_tables([*_said_once(tables, told)], arguments.format)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.fleet.collective_tables import late_rank, short_notes
+from nsys_tui.fleet.collective_tables import NOTHING, Told, late_rank, short_of_calls
 from nsys_tui.fleet.collectives import blame
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.steps import fleet_steps
@@ -42,91 +42,107 @@ WORTH: Final = 0.01
 """Part of the others' time from which waiting for one rank is worth a word."""
 
 
-def verdict(fleet: Fleet) -> str:
+def verdict(fleet: Fleet) -> Told:
     """One line; who stopped, then a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
-        return "one rank alone: open the reports of the others beside it to see who is late"
-    stopped = "".join(f"{note}; " for note in short_notes(fleet, STOPPED)[:1])
-    told = _late(fleet) or _slow_steps(fleet) or _not_aligned(fleet) or _busy(fleet)
-    return stopped + told
+        return Told("one rank alone: open the reports of the others beside it to see who is late")
+    told = next(filter(_says, (make(fleet) for make in _IN_ORDER)), NOTHING)
+    for stopped in short_of_calls(fleet, STOPPED)[:1]:
+        named = told if stopped.rank is None else stopped
+        told = named._replace(text=f"{stopped.text}; {told.text}")
+    return told
 
 
-def _late(fleet: Fleet) -> str:
+def _says(told: Told) -> bool:
+    return bool(told.text)
+
+
+def _late(fleet: Fleet) -> Told:
     """Who holds the others up; that nobody does where it is little of their time."""
     told = late_rank(fleet)
     cost = int(blame(fleet.collectives).cost.max(initial=0))
     bases = [member.lasted for member in fleet.members]
-    if not told or cost >= WORTH * (sum(bases) - max(bases)):
+    if not told.text or cost >= WORTH * (sum(bases) - max(bases)):
         return told
     most = f"waiting for one costs {format_duration(cost)} at most"
     doubt = _not_aligned(fleet)
-    return f"{doubt}; among the rest {most}" if doubt else f"no rank holds the others up: {most}"
+    if doubt.text:
+        return doubt._replace(text=f"{doubt.text}; among the rest {most}")
+    return Told(f"no rank holds the others up: {most}")
 
 
-def _not_aligned(fleet: Fleet) -> str:
+def _not_aligned(fleet: Fleet) -> Told:
     """Who may hold the others up unseen, and what tells it without clocks; empty for nobody."""
     off = [member.rank for member in fleet.members if not member.clock.aligned]
+    if not off:
+        return NOTHING
+    slow = _most_compute(fleet)
     text = f"who holds the others up is not known: {named_ranks(off)} cannot be aligned"
-    return f"{_most_compute(fleet)}{text}" if off else ""
+    return slow._replace(text=f"{slow.text}{text}")
 
 
-def _most_compute(fleet: Fleet) -> str:
+def _most_compute(fleet: Fleet) -> Told:
     """The rank that computes longer in a step than the others, by clocks of their own."""
     found = fleet_steps(fleet)
     if found is None or np.isnan(medians := found.median("compute")).all():
-        return ""
+        return NOTHING
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
     if not more > APART * float(np.nanmedian(found.time)):
-        return ""
-    return (
-        f"rank {found.ranks[worst]} computes {format_duration(round(more))} a step longer than the"
-        " usual one; "
-    )
+        return NOTHING
+    rank = int(found.ranks[worst])
+    took = f"{format_duration(round(more))} a step longer than the usual one"
+    return Told(f"rank {rank} computes {took}; ", rank)
 
 
-def _slow_steps(fleet: Fleet) -> str:
+def _slow_steps(fleet: Fleet) -> Told:
     found = fleet_steps(fleet)
     if found is None or len(found.ranks) < 2 or not (times := found.times_slowest).any():
-        return ""
+        return NOTHING
     medians = np.nanmedian(np.where(found.counted, found.time, np.nan), axis=1)
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
     if not more > APART * usual:
         least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
-        return f"steps take as long on all ranks: their medians are {least} to {most}"
-    return (
-        f"rank {found.ranks[worst]} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
+        return Told(f"steps take as long on all ranks: their medians are {least} to {most}")
+    rank = int(found.ranks[worst])
+    return Told(
+        f"rank {rank} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
         f" steps, its median {format_duration(round(more))} above the usual one;"
-        " no collectives are matched between ranks to see who waits"
+        " no collectives are matched between ranks to see who waits",
+        rank,
     )
 
 
-def _busy(fleet: Fleet) -> str:
+def _busy(fleet: Fleet) -> Told:
     place, shares = SPLIT.index("busy"), {}
     for member in fleet.members:
         if len(member.process.devices) and member.lasted:
             busy = float(member.process.splits[:, place].mean())
             shares[busy / member.lasted] = member.rank
     if not shares:
-        return f"no GPU work in these reports{_in_mpi(fleet)}"
-    low, high = min(shares), max(shares)
-    return (
-        f"{_most_work(fleet)}GPUs are busy {format_share(low, 1)} (rank {shares[low]})"
+        return Told(f"no GPU work in these reports{_in_mpi(fleet)}")
+    low, high, most = min(shares), max(shares), _most_work(fleet)
+    return most._replace(
+        text=f"{most.text}GPUs are busy {format_share(low, 1)} (rank {shares[low]})"
         f" to {format_share(high, 1)} (rank {shares[high]});"
         " no collectives are matched and no steps found"
     )
 
 
-def _most_work(fleet: Fleet) -> str:
+_IN_ORDER: Final = (_late, _slow_steps, _not_aligned, _busy)
+"""What a verdict is, the first that says something."""
+
+
+def _most_work(fleet: Fleet) -> Told:
     """The rank whose GPUs compute longer than those of the others; empty for none."""
     place = SPLIT.index("compute")
     busy = {m.rank: float(m.process.splits[:, place].mean()) for m in fleet.members if m.gpus}
     worst, usual = max(busy, key=lambda rank: busy[rank]), float(np.median([*busy.values()]))
     if not busy[worst] > usual * (1 + APART):
-        return ""
+        return NOTHING
     more = format_duration(round(busy[worst] - usual))
-    return f"rank {worst} computes {more} longer than the usual one; "
+    return Told(f"rank {worst} computes {more} longer than the usual one; ", worst)
 
 
 def _in_mpi(fleet: Fleet) -> str:
@@ -147,7 +163,7 @@ class FleetAnswer:
     fleet: Fleet
     ask: Ask
     wanted: Sequence[str]
-    verdict: str = ""
+    verdict: Told = NOTHING
     """What it comes to; empty where only sections were asked for."""
 
     def sections(self) -> dict[str, Table]:
@@ -175,7 +191,11 @@ DOCUMENT: Final = Document(
     "fleet",
     (
         number("ranks", lambda answer, _: len(answer.fleet.members)),
-        data("verdict", lambda answer, _: answer.verdict or None, optional=True),
+        data("verdict", lambda answer, _: answer.verdict.text or None, optional=True),
+        number("verdict_rank", lambda answer, _: answer.verdict.rank, optional=True),
+        data(
+            "verdict_collective", lambda answer, _: answer.verdict.collective or None, optional=True
+        ),
         data("clock", lambda answer, _: answer.fleet.clock),
         data("span_ns", lambda answer, _: answer.fleet.span, form=Form.LIST),
         records("skipped", _LEFT, lambda answer, _: answer.fleet.failures),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -116,10 +116,23 @@ def _match_notes(fleet: Fleet) -> list[str]:
             f"{unmatched:,} calls beyond the shortest rank's are not matched; where a capture began"
             " later on some ranks, the others are matched wrongly"
         )
-    return notes + short_notes(fleet)
+    return notes + [told.text for told in short_of_calls(fleet)]
 
 
-def short_notes(fleet: Fleet, least: float = 0.0) -> list[str]:
+class Told(NamedTuple):
+    """A sentence of a fleet, and what it is about."""
+
+    text: str
+    rank: int | None = None
+    """The rank that it names first, if that one alone."""
+    collective: str = ""
+    """Name of the collectives that show it; empty where something else does."""
+
+
+NOTHING: Final = Told("")
+
+
+def short_of_calls(fleet: Fleet, least: float = 0.0) -> list[Told]:
     """Which ranks made fewer calls than the others of their group, those that lack most first.
 
     Args:
@@ -134,8 +147,12 @@ def short_notes(fleet: Fleet, least: float = 0.0) -> list[str]:
             lacking.setdefault(short, []).append((most - group.calls, most, group.name))
     told = sorted(((max(found), short) for short, found in lacking.items()), reverse=True)
     return [
-        f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
-        " before the others did, or captured for a shorter time"
+        Told(
+            f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
+            " before the others did, or captured for a shorter time",
+            short[0] if len(short) == 1 else None,
+            name,
+        )
         for (fewer, most, name), short in told[:_SHORT]
         if fewer > least * most
     ]
@@ -170,13 +187,12 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     notes = _match_notes(fleet)
     if order:
-        notes = ["Held up: time that all others waited for this rank alone", *short_notes(fleet)]
-        if said := late_rank(fleet):
-            notes.append(said)
+        notes = ["Held up: time that all others waited for this rank alone"]
+        notes += [told.text for told in (*short_of_calls(fleet), late_rank(fleet)) if told.text]
     return cut(made("stragglers", "Stragglers", columns, notes), ask.top)
 
 
-def late_rank(fleet: Fleet) -> str:
+def late_rank(fleet: Fleet) -> Told:
     """Who held the others up most, how much and why, in one line; empty where nobody did.
 
     The second is named, too, where it cost them a fair part.
@@ -184,18 +200,19 @@ def late_rank(fleet: Fleet) -> str:
     matched = fleet.collectives
     blamed, held = blame(matched), matched.by_rank().held_up
     if not (cost := int(blamed.cost.sum())):
-        return ""
+        return NOTHING
 
-    def told(row: int) -> str:
+    def part(row: int) -> str:
         cause = _cause(blamed.causes[row] / max(blamed.causes[row].sum(), 1))
         return f"{blamed.cost[row] / cost:.0%} of what single late ranks cost: {cause}"
 
     worst, *others = np.argsort(-held, kind="stable").tolist()
     took = format_duration(int(blamed.cost[worst]))
-    text = f"rank {fleet.members[worst].rank} cost the others {took} of waiting, {told(worst)}"
-    if blamed.cost[others[0]] < _FAIR * cost:
-        return text
-    return f"{text}; rank {fleet.members[others[0]].rank} {told(others[0])}"
+    rank, place = fleet.members[worst].rank, blamed.mostly[worst]
+    text = f"rank {rank} cost the others {took} of waiting, {part(worst)}"
+    if blamed.cost[others[0]] >= _FAIR * cost:
+        text = f"{text}; rank {fleet.members[others[0]].rank} {part(others[0])}"
+    return Told(text, rank, matched.groups[place].name if place >= 0 else "")
 
 
 def _cause(shares: Float64) -> str | None:

@@ -53,6 +53,7 @@ def test_json_holds_exact_figures(folder: Path, capsys: pytest.CaptureFixture[st
     found = json.loads(printed(capsys, str(folder), "--format", "json"))
     assert (found["ranks"], found["clock"], found["skipped"]) == (3, "utc", [])
     assert found["verdict"].startswith("rank 2 cost the others ")
+    assert found["verdict_rank"] == 2
     sections = found["sections"]
     assert "heat" not in sections
     assert [row["rank"] for row in sections["ranks"]["rows"]] == [0, 1, 2]

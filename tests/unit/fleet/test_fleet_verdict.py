@@ -41,14 +41,15 @@ def test_lateness_is_told_where_it_costs_the_others_time(
     tmp_path: Path, by: int, said: str
 ) -> None:
     paths = Late(ranks=2, steps=8, by=by).write(tmp_path)
-    assert verdict(run_fleet(paths)).startswith(said)
+    assert verdict(run_fleet(paths)).text.startswith(said)
 
 
 def test_of_two_that_hold_the_others_up_both_are_named(tmp_path: Path) -> None:
     late = {(rank, step): 200 * US for step in range(8) for rank in (1, 3) if (step + rank) % 4 < 2}
     told = verdict(run_fleet(Run(steps=8, slow=late).write(tmp_path)))
-    assert told.startswith("rank 3 cost the others ")
-    assert "; rank 1 " in told
+    assert told.text.startswith("rank 3 cost the others ")
+    assert (told.rank, told.collective.partition("_")[0]) == (3, "ncclDevKernel")
+    assert "; rank 1 " in told.text
 
 
 def test_who_stops_before_the_others_is_named_first(
@@ -98,7 +99,7 @@ def test_only_a_rank_that_stands_out_is_named(
     tmp_path: Path, steps: tuple[int, ...], said: str
 ) -> None:
     paths = [report(tmp_path / f"{n}.sqlite", n, us * US) for n, us in enumerate(steps)]
-    assert verdict(run_fleet(paths)).startswith(said)
+    assert verdict(run_fleet(paths)).text.startswith(said)
 
 
 def test_ranks_without_gpu_work_are_told_by_their_mpi_calls(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_ranks_without_gpu_work_are_told_by_their_mpi_calls(tmp_path: Path) -> N
     fleet = run_fleet([synth.write()])
     assert [member.rank for member in fleet.members] == [0, 1]
     assert fleet.mpi_shares() == {0: 0.8, 1: 0.4}
-    assert verdict(fleet) == (
+    assert verdict(fleet).text == (
         "no GPU work in these reports; in MPI calls for 40.0% (rank 1) to 80.0% (rank 0)"
         " of the session"
     )
@@ -137,6 +138,8 @@ def test_ranks_that_cannot_be_aligned_are_not_cleared(tmp_path: Path) -> None:
             own = arrived[2:4] if rank in (2, 3) else arrived[:2] + arrived[4:]
             return arrived[rank], max(own) + 50 * US
 
-    said = verdict(run_fleet(Grouped(ranks=6, steps=20).write(tmp_path)))
+    told = verdict(run_fleet(Grouped(ranks=6, steps=20).write(tmp_path)))
+    said = told.text
+    assert told.rank == 3
     assert said.startswith("rank 3 computes 280.0 us a step longer than the usual one; who holds")
     assert said.endswith("ranks 2, 3 cannot be aligned")

@@ -11,6 +11,7 @@ import numpy as np
 
 from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UsageError
+from nsys_tui.fleet.collective_tables import NOTHING, Told
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
@@ -130,7 +131,7 @@ class Shown(NamedTuple):
     fleet: Fleet
     rows: list[RankRow]
     columns: tuple[TableColumn, ...]
-    verdict: str = ""
+    verdict: Told = NOTHING
     """Empty while reports are still read."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partialmethod
@@ -208,7 +207,7 @@ class FleetScreen(TableScreen[Shown]):
         skipped = f"{len(fleet.failures)} skipped" if fleet.failures else ""
         only = f"only {visible(self.wish.text)}" if self.wish.text else ""
         self._show_ranks(result, "  ".join(filter(None, (only, skipped))))
-        self.query_one(Verdict).tell(result.verdict)
+        self.query_one(Verdict).tell(result.verdict.text)
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
         lines += fleet.notes
         self.set_class(bool(lines), "-noted")
@@ -231,9 +230,9 @@ class FleetScreen(TableScreen[Shown]):
         self.table.note, self.table.empty = note, "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
-        if at_front and (named := re.search(r"\brank (\d+) ", found.verdict)):
+        if at_front and (named := found.verdict.rank) is not None:
             ranks = [found.fleet.members[row.member].rank for row in found.rows]
-            row = next((n for n, rank in enumerate(ranks) if rank == int(named[1])), row)
+            row = ranks.index(named) if named in ranks else row
         self.table.show_rows(found.columns, len(self._rows), row=row)
 
     def _identity(self, row: int | None) -> tuple[str, int, int, int | None] | None:
