@@ -219,10 +219,9 @@ class BenchmarkTables:
         return found
 
     def _osu_row(self, text: str) -> bool:
-        match = _OSU_ROW.match(text)
-        if match is None:
-            if text.strip() and not text.startswith("#"):
-                self._current = []
+        match, points = _OSU_ROW.match(text), self._current[0].points
+        # Others may write between the rows; what is none of them rarely looks like the next.
+        if match is None or (points and int(match[1]) <= points[-1].size):
             return False
         for series, word in zip(self._current, match[2].split(), strict=False):
             series.points.append(Point(int(match[1]), number(word)))

@@ -94,8 +94,12 @@ RANK_LABELS: Final = (
 ``[default0]:`` numbers the processes of one node, so it is no rank."""
 
 FRONT: Final = re.compile(
-    rb"(?:\d{1,7}: ?|\[\d+,\d{1,7}\]<std\w+>:? ?|\[(?:rank|default)?\d{1,7}\]: ?|\[pod/[^\]\s]+\] "
-    rb"|\(\w+ pid=\d+[^)]{0,99}\) |[\[(]?" + STAMP.pattern + rb"[\])]?:? )*"
+    rb"(?: *\d{1,7}: ?|\[\d+,\d{1,7}\]<std\w+>:? ?|\[(?:rank|default)?\d{1,7}\]: ?"
+    rb"|\[pod/[^\]\s]+\] |\(\w+ pid=\d+[^)]{0,99}\) |[\[(]?"
+    + STAMP.pattern
+    + rb"[\])]?:? |std(?:out|err) [FP] "
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\d{9,12}\.\d{1,9} |[\w.-]+\[\d{1,10}\]: "
+    rb"|[\w.-]*\d(?: +\||:) |[\w.-]+ (?=[\w.-]+\[\d{1,10}\]: ))*"
 )
 """What launchers and collectors of logs put before a line; nothing where they do not."""
 

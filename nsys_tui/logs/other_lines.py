@@ -128,7 +128,11 @@ class OtherLines:
 
 
 def _bare(text: bytes) -> bytes:
-    """A line without its rank and time: those of tables are told by what they begin with."""
+    """A line without its rank and time: those of tables are told by what they begin with.
+
+    What stands before a carriage return was a progress bar.
+    """
+    text = text.rstrip(b"\r").rpartition(b"\r")[2]
     front = FRONT.match(text)
     return text[front.end() :] if front else text
 

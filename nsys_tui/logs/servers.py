@@ -50,6 +50,8 @@ _RESULT: Final = re.compile(r"^=+ Serving Benchmark Result =+\s*$")
 _RESULT_LINE: Final = re.compile(rf"^([A-Z][\w .()/%-]{{2,60}}?):\s+({N})\s*$")
 WORDS: Final = (*(word for _, word, _ in _FORMATS), b"Serving Benchmark Result")
 """One of these stands in each line of theirs, but for those of a result block."""
+_LONGEST_RESULT: Final = 100
+"""Lines of a result block, and of others who write between them."""
 _APART: Final = 3
 """Intervals between lines after which another run begins."""
 
@@ -114,9 +116,8 @@ class ServerLines:
         if match := _RESULT_LINE.match(text.decode("utf-8", "replace")):
             self._result[match[1]] = match[2]
             return True
-        if text.startswith(b"-") or not text.strip():
-            return False
-        self.end()
+        if text.startswith(b"==") or line - self._result_line > _LONGEST_RESULT:
+            self.end()
         return False
 
     @property

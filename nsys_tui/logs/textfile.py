@@ -6,6 +6,7 @@ The only place of this room that opens files; what is no text log is refused her
 from __future__ import annotations
 
 import codecs
+import json
 import lzma
 import os
 import shutil
@@ -42,7 +43,7 @@ def blocks(path: Path, cut_short: Callable[[], None] = lambda: None) -> Iterator
     try:
         with sys.stdin.buffer if str(path) == "-" else path.open("rb", SAMPLE) as opened:
             raw = cast("BufferedReader", opened)
-            for block in _whole_lines(_pieces(raw, path, shown, cut_short)):
+            for block in _undocked(_whole_lines(_pieces(raw, path, shown, cut_short))):
                 yield ANSI.sub(b"", block) if b"\x1b" in block else block
     except FileNotFoundError as error:
         raise UnreadableReportError(f"no such log: {shown}", hint="check the path") from error
@@ -69,6 +70,7 @@ def _pieces(
         return unzstded(path, BLOCK_BYTES, cut_short)
     if head.startswith(UTF16):
         return recoded(raw, BLOCK_BYTES)
+    raw.read(len(codecs.BOM_UTF8) * head.startswith(codecs.BOM_UTF8))
     # A log that was truncated under a writer starts with NUL where its old text was.
     if head.strip(b"\0") or not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
         _refuse_binary(head, shown)
@@ -113,6 +115,30 @@ def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield carry
 
 
+def _undocked(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks of what a container wrote, where they are records of Docker's json-file driver.
+
+    A line longer than a record goes on in the next; only its first has the time in front.
+    """
+    begins = True
+    for block in blocks:
+        if not block.startswith(DOCKER):
+            yield block
+            continue
+        found: list[str] = []
+        for line in block.splitlines():
+            try:
+                record = json.loads(line)
+                text, time = str(record["log"]), str(record.get("time", ""))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                found.append(line.decode("utf-8", "replace") + "\n")
+                continue
+            found.append(f"{time} {text}" if begins and time else text)
+            begins = text.endswith("\n")
+        yield "".join(found).encode("utf-8", "replace")
+
+
+DOCKER: Final = b'{"log":'
 GZIP: Final = b"\x1f\x8b"
 XZ: Final = b"\xfd7zXZ\0"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"

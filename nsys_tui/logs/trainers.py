@@ -181,7 +181,8 @@ class TrainerLines:
     def _with_stamped_time(self, made: StepLine) -> StepLine:
         """The step with the time since the line of an earlier one, where both have a stamp."""
         last = self._stamped.get(made.format)
-        if made.time_ns == NO_TIME or (last and last[0] == made.step):
+        late = last and last[0] > made.step and last[1] >= made.time_ns  # of another process
+        if made.time_ns == NO_TIME or late or (last and last[0] == made.step):
             return made
         self._stamped[made.format] = made.step, made.time_ns
         if last is None or last[0] > made.step or last[1] > made.time_ns:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
@@ -410,6 +412,13 @@ FRONTS = (
     "[pod/train-0/pytorch] ",
     "2026-03-04T05:06:07.123Z ",
     "[1,3]<stdout>:",
+    " 3: ",
+    "trainer-1  | ",
+    "node7: ",
+    "2026-03-04T05:06:07.123456789Z stdout F ",
+    "Mar  4 05:06:07 node7 train[4711]: ",
+    "1772600767.123 ",
+    "Loading: 9%|#  | 9/99 [00:01<00:09, 9.0it/s]\r",
 )
 
 
@@ -424,6 +433,47 @@ def test_what_a_launcher_puts_before_lines_changes_no_table(tmp_path: Path, fron
         for found in ("benchmarks", "mpip", "run_totals"):
             assert getattr(dressed, found) == getattr(bare, found), (name, found)
         assert bare.benchmarks or bare.mpip or bare.run_totals
+
+
+@needs_formats
+@pytest.mark.parametrize("name", ["osu-1", "mpip-1", "vllm-1", "nccl-tests-1", "litgpt-1"])
+@pytest.mark.parametrize("how", ["other lines", "docker", "byte order mark"])
+def test_tables_among_other_lines_and_in_other_files(tmp_path: Path, name: str, how: str) -> None:
+    lines = (FORMATS / f"{name}.log").read_text().splitlines(keepends=True)
+    path = tmp_path / name
+    if how == "other lines":
+        text = "".join(f"{line}UserWarning: 3 tensors\n" for line in lines)
+    elif how == "docker":
+        pieces = [piece for line in lines for piece in (line[:7], line[7:]) if piece]
+        text = "".join(json.dumps({"log": p, "stream": "stdout"}) + "\n" for p in pieces)
+    else:
+        text = "\ufeff" + "".join(lines)
+    path.write_text(text, encoding="utf-8")
+    bare, dressed = real(name), read_logs([path])
+    for found in ("benchmarks", "mpip", "run_totals"):
+        mine, theirs = ([str(one) for one in getattr(each, found)] for each in (dressed, bare))
+        assert [_unplaced(one) for one in mine] == [_unplaced(one) for one in theirs], found
+    assert bare.benchmarks or bare.mpip or bare.run_totals
+
+
+def _unplaced(text: str) -> str:
+    return re.sub(r"line=\d+", "", text)
+
+
+def test_a_record_of_docker_has_its_time(tmp_path: Path) -> None:
+    record = '{"log":"Batch %d Loss: 1.0, Speed: 1.0 samples/sec, lr: 0.1\\n","time":"%sZ"}\n'
+    path = tmp_path / "train-json.log"
+    path.write_text("".join(record % (n, f"2026-03-04T05:06:{7 * n:02}.5") for n in range(5)))
+    assert figures(main_average(read_logs([path])).step)[0] == 7e9
+
+
+@needs_formats
+def test_ranks_that_print_late_change_no_step(tmp_path: Path) -> None:
+    lines = (FORMATS / "deepspeed-1.log").read_text().splitlines(keepends=True)
+    path = tmp_path / "late.log"
+    late = ["0: " + line + "1: " + before for before, line in pairwise(["", *lines])]
+    path.write_text("".join(late) + "1: " + lines[-1])
+    assert main_average(read_logs([path])).step == main_average(real("deepspeed-1")).step
 
 
 def event(key: str, ms: int, value: object = None, **metadata: object) -> str:
