@@ -219,11 +219,11 @@ def test_averages_take_only_lines_that_have_the_figure(tmp_path: Path) -> None:
     assert (found.step_ns, found.tflops) == (2_000 * MS, 100)
 
 
-@needs_logs
 def test_every_trainer_can_be_chosen() -> None:
     assert {one.name for one in TRAINERS} <= set(NAMES)
 
 
+@needs_logs
 def test_each_trainer_is_kept_apart() -> None:
     result = read_logs([LOGS / "trainer-lines-mixed.log"])
     counts: dict[str, list[int]] = {}
