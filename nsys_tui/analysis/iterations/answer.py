@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.iterations.flops import Flops
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
 from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
@@ -93,9 +94,8 @@ class IterationAnswer:
         notes = {
             "mean to max without the first one: it is warm-up": len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
-            "found by a repeating pattern of kernels: no NVTX range tells phases": not len(
-                found.rows
-            ),
+            "found by a repeating pattern of kernels: no NVTX range tells phases": found.rule
+            is Rule.PATTERN,
             f"{hidden} more phases (--format json)": hidden,
         }
         return table_of(

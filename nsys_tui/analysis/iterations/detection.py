@@ -36,11 +36,14 @@ JOINED_STEP_NAME: Final = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|iter(ation)?|batch)(?![a-z]|(?i:_?norm))"
 )
 """The same inside a word: ``training_step``, ``ProfilerStep#3``; not ``batch_norm``."""
+PART_NAME: Final = re.compile(r"(?i)(layer|block|stage)")
+"""Names of parts that a step goes through, one after the other."""
 FEWEST: Final = 3
 COVERED: Final = 0.5
 EQUALITY: Final = 0.9
 OUTLIER_Z: Final = 3.5
 _MAD_TO_SIGMA: Final = 1.4826
+_NUMBER: Final = re.compile(r"\d{1,15}(?!\d)")
 _EXACT_SEARCH: Final = 4096
 _PATTERN_LIMIT: Final = 1 << 20
 
@@ -51,6 +54,7 @@ class Rule(StrEnum):
     ASKED = "by the pattern asked for"
     NAME = "by NVTX name"
     OUTERMOST = "by the outermost repeated NVTX range"
+    NUMBERED = "by numbered NVTX ranges"
     PATTERN = "by pattern"
     NONE = "no iterations found"
 
@@ -225,8 +229,13 @@ def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
     if named := found.best(fit & found.named(JOINED_STEP_NAME), Rule.NAME):
         return named
     top = found.outermost(found.count >= FEWEST)
-    kept = (top.count >= FEWEST) & top.apart & (top.covered >= needed)
-    return top.best(kept, Rule.OUTERMOST)
+    kept = (top.count >= FEWEST) & top.apart
+    part = top.named(PART_NAME)
+    turns = part & top.turns
+    numbered = turns | (top.counts_up & ~part)
+    return top.best(kept & ~turns & (top.covered >= needed), Rule.OUTERMOST) or top.best(
+        kept & numbered & (top.reach >= needed), Rule.NUMBERED
+    )
 
 
 class _Candidates:
@@ -254,6 +263,39 @@ class _Candidates:
         clash = np.append(False, start[1:] < end[:-1])[: len(rows)] & ~heads
         self.apart = np.bincount(self._of[clash], minlength=count) == 0
         """Whether the ranges of a candidate do not overlap."""
+        last = np.append(self._first[1:], len(rows))[:count] - 1
+        self.reach: Int64 = end[last] - start[self._first]
+        """From its first start to its last end, where they do not overlap."""
+
+    @cached_property
+    def _number(self) -> Int64:
+        """The last number in the name of each range, -1 for none."""
+        names = self._ranges.names
+        found = [int((_NUMBER.findall(name) or ("-1",))[-1]) for name in names]
+        return np.array(found, np.int64)[self._ranges.name[self._rows]]
+
+    @cached_property
+    def _turn(self) -> Int64:
+        """After how many ranges numbers begin again; 0 where they do not count up by one."""
+        number, first = self._number, self._first
+        if not len(first):
+            return self.count
+        since = number - number[first][self._of]
+        turn: Int64 = np.maximum.reduceat(since, first) + 1
+        place = np.arange(len(number)) - first[self._of]
+        wrong = (since != place % np.maximum(turn, 1)[self._of]) | (number < 0)
+        turn[np.bincount(self._of[wrong], minlength=len(first)) > 0] = 0
+        return turn
+
+    @property
+    def counts_up(self) -> Bool:
+        """Candidates whose ranges are numbered, each by one more than the one before."""
+        return np.asarray(self._turn == self.count, np.bool_)
+
+    @property
+    def turns(self) -> Bool:
+        """Candidates whose numbers begin again after the same number, often enough."""
+        return np.asarray((self._turn > 1) & (self.count >= FEWEST * self._turn), np.bool_)
 
     def named(self, pattern: re.Pattern[str]) -> Bool:
         """Candidates whose normalised name, or the name of whose first range, has a pattern."""
@@ -286,7 +328,7 @@ class _Candidates:
         thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
         place = int(places[np.lexsort((thread, -self.covered[places]))[0]])
         rows = self._rows[self._of == place]
-        return Iterations(
+        found = Iterations(
             rule,
             self._labels[int(self._key[self._first[place]]) % len(self._labels)],
             ranges.start[rows],
@@ -295,6 +337,19 @@ class _Candidates:
             rows,
             ranges.open[rows],
             int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
+        )
+        if rule is not Rule.NUMBERED or self.counts_up[place]:
+            return found
+        turn = int(self._turn[place])
+        last = np.append(np.arange(turn, len(rows), turn), len(rows)) - 1
+        return replace(
+            found,
+            name=f"{found.labels[0]} to {found.labels[turn - 1]}",
+            start=found.start[::turn],
+            own_end=found.own_end[last],
+            labels=tuple(f"turn {number}" for number in range(len(last))),
+            rows=rows[:0],
+            never_closed=found.never_closed[last],
         )
 
 

@@ -132,7 +132,7 @@ def kept_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
     """``step_parts`` of the steps that are found unasked, made once for a report."""
     # The user's patterns tell what communication is, and are not in the report.
     comm = int(np.count_nonzero(report.operations.category == Category.COMM))
-    name = f"step_parts_1_{len(IDLE_PARTS)}_{comm}"
+    name = f"step_parts_2_{len(IDLE_PARTS)}_{comm}_{len(found)}"
     return _unpacked(report.derived(name, lambda: _packed(step_parts(report, found, scope))))
 
 

@@ -24,6 +24,7 @@ from nsys_tui.names import api_name, fit, normalise_nvtx
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
 _LABEL_CELLS = 24
+_REPEATS = (StepRule.OUTERMOST, StepRule.NUMBERED)
 _GUESSED = {StepRule.PATTERN: " (by pattern)", StepRule.OUTERMOST: " (by range)"}
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
@@ -312,7 +313,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     steps = case.iterations
     outliers = steps.outliers if len(steps) > 2 else np.empty(0, np.intp)
     outliers = outliers[outliers >= case.warm_up_steps]
-    if steps.rule is StepRule.OUTERMOST and len(outliers) > len(steps) * RARE:
+    if steps.rule in _REPEATS and len(outliers) > len(steps) * RARE:
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
     place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])

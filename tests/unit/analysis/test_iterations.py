@@ -45,6 +45,33 @@ def test_outermost_repeated_range_serves_when_no_name_tells(synth: Synth) -> Non
     assert (found.rule, found.name) == (Rule.OUTERMOST, "block #")
 
 
+@pytest.mark.parametrize(("restart", "wanted"), [(6, Rule.NUMBERED), (4, Rule.NONE)])
+def test_ranges_that_count_up_are_steps_though_they_cover_little(
+    synth: Synth, restart: int, wanted: Rule
+) -> None:
+    for number in range(6):
+        start = number * 1000
+        synth.nvtx(f"frame {number % restart + 7}", start, start + 100)
+        synth.kernel("k", start, start + 10)
+    found = find_iterations(open_report(synth.write()))
+    assert found.rule is wanted
+    assert found.duration.tolist() == ([1000] * 5 + [100] if found else [])
+
+
+@pytest.mark.parametrize("width", [40, 900])
+def test_a_turn_through_all_layers_is_a_step(synth: Synth, width: int) -> None:
+    for number in range(30):
+        start = number * 1000 + number // 5 * 300
+        synth.nvtx(f"layer.{number % 5}", start, start + width)
+        for kernel in range(3):
+            at = start + 10 * kernel
+            synth.launch(f"k{kernel}", call=(at, at + 1), gpu=(at + 2, at + 8))
+    found = find_iterations(open_report(synth.write()))
+    assert (found.rule, found.name) == (Rule.NUMBERED, "layer.0 to layer.4")
+    assert found.duration.tolist() == [5300] * 5 + [4000 + width]
+    assert (found.labels[1], len(found.rows)) == ("turn 1", 0)
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("training_step", True), ("ProfilerStep#{}", True), ("batch_norm", False), ("walk", False)],
