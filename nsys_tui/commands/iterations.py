@@ -52,8 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _positive(text: str) -> float:
     """A number above 0, such as 1.2e15."""
-    import argparse
-
     try:
         value = float(text)
     except ValueError:

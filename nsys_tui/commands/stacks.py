@@ -163,7 +163,7 @@ def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> 
         yield from document_text(folded.DOCUMENT, stacks.tree, None, notes)
     elif arguments.format == "svg":
         from nsys_tui.analysis.stacks.folding import TITLES, StackSource
-        from nsys_tui.export.flamegraph import flame_graph
+        from nsys_tui.export.folded import flame_graph
 
         title = TITLES[StackSource(arguments.source)]
         yield flame_graph(stacks.tree, f"{report.name}: {title}", stacks.notes)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nsys_tui.analysis.compare.stacks import DifferentialStacks
-from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import folded_frame
+from nsys_tui.export.folded import flame_graph, folded_frame
 from nsys_tui.units import format_count, format_difference, format_duration
 
 LESS: Final = 215

@@ -1,17 +1,24 @@
-"""Folded stacks as text: ``a;b;c 123`` per line, for flamegraph.pl, speedscope and inferno."""
+"""Folded stacks as text, one a line for flamegraph.pl, speedscope and inferno, or as a flame graph.
+
+The graph is an SVG that stands alone: zoom by click, search by regular expression, no network.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+import zlib
+from collections.abc import Callable, Iterator
+from html import escape
+from importlib.resources import files
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.arrays import Bool
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
-from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree, shortened
+from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
+from nsys_tui.units import format_count, plural
 
 UNNAMED: Final = "[unnamed]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -89,3 +96,175 @@ DOCUMENT: Final = Document(
     ),
 )
 """Stacks as JSON: weights in ``unit``."""
+
+
+Paint: TypeAlias = Callable[[int], tuple[str, str]]
+"""CSS colour of a node (trusted), and what its tooltip says besides."""
+
+WIDTH: Final = 1200
+ROW: Final = 17
+_TOP: Final = 56
+_MARGIN: Final = 10
+SMALLEST: Final = 0.1
+"""Frames narrower than this many pixels are left out and counted."""
+_CHAR: Final = 6.6
+_NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+_OWN: Final = files(__package__)
+_STYLE: Final = _OWN.joinpath("flame.css").read_text("utf-8")
+SCRIPT: Final = _OWN.joinpath("flame.js").read_text("utf-8")
+"""Zooms and searches every flame graph of a page."""
+
+
+def flame_graph(
+    tree: WeightedTree,
+    title: str,
+    notes: tuple[str, ...] = (),
+    paint: Paint | None = None,
+    order: Int64 | None = None,
+) -> str:
+    """Draws folded stacks as an SVG document, the root at the top.
+
+    Args:
+        tree: the stacks.
+        title: heading; escaped like everything else.
+        notes: sentences below the heading.
+        paint: colour of each node and a remark for its tooltip; by default the colour depends on
+            the frame's name.
+        order: key by which siblings stand side by side; by default the widest comes first.
+    """
+    body = flame_svg(tree, title, notes, paint, order)
+    opening, _, rest = body.partition("\n")
+    return "\n".join(
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
+            f"<style>{_STYLE}</style>",
+            rest.removesuffix("</svg>\n") + f"<script><![CDATA[{SCRIPT}]]></script>",
+            "</svg>\n",
+        )
+    )
+
+
+def flame_svg(
+    tree: WeightedTree,
+    title: str,
+    notes: tuple[str, ...] = (),
+    paint: Paint | None = None,
+    order: Int64 | None = None,
+    smallest: float = SMALLEST,
+    shown: Callable[[str], str] = str,
+) -> str:
+    """The same as an element of a page that brings ``SCRIPT`` and a style of its own.
+
+    Args:
+        tree: the stacks.
+        title: heading.
+        notes: sentences below.
+        paint: colour of each node and a remark.
+        order: key by which siblings stand side by side.
+        smallest: pixels of the narrowest frame that is drawn.
+        shown: what stands for a frame's name.
+    """
+    layout = _Layout(tree, paint, order, smallest, shown)
+    rows = layout.depth + len(notes) + 2 + bool(layout.deeper)
+    height = _TOP + ROW * rows + 2 * _MARGIN
+    left_out = []
+    if layout.hidden:
+        hidden = plural(layout.hidden, "frame")
+        left_out.append(f"not drawn: {hidden} narrower than {smallest:g} px")
+    if layout.deeper:
+        left_out.append(f"[... {layout.deeper} frames] deeper than {MOST_FRAMES} are not drawn")
+    notes = (*left_out, *notes)
+    below = _TOP + ROW * (layout.depth + 1) + ROW
+    button = 'tabindex="0" role="button"'
+    lines = [
+        f'<svg class="flame" width="{WIDTH}" height="{height}" '
+        f'viewBox="0 0 {WIDTH} {height}" data-wide="{WIDTH - 2 * _MARGIN}" data-left="{_MARGIN}">',
+        f'<rect class="ground" width="{WIDTH}" height="{height}"/>',
+        f'<text class="title" x="{_MARGIN}" y="22">{_xml(title)}</text>',
+        f'<text class="button reset" {button} x="{_MARGIN}" y="42">whole</text>',
+        f'<text class="button search" {button} x="{_MARGIN + 50}" y="42">search</text>',
+        f'<text class="hits" x="{_MARGIN + 110}" y="42"></text>',
+        f'<text class="info" x="{_MARGIN + 330}" y="42"></text>',
+        *layout.frames,
+        *(
+            f'<text x="{_MARGIN}" y="{below + ROW * place}">{_xml(note)}</text>'
+            for place, note in enumerate(notes)
+        ),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Layout:
+    """Frames from the root down, each below its parent."""
+
+    def __init__(
+        self,
+        tree: WeightedTree,
+        paint: Paint | None,
+        order: Int64 | None,
+        smallest: float,
+        shown: Callable[[str], str],
+    ) -> None:
+        self._paint, self._smallest, self._shown = paint, smallest, shown
+        self.frames: list[str] = []
+        self.hidden = 0
+        self.deeper = int(np.count_nonzero(tree.trie.depth > MOST_FRAMES))
+        self.depth = 0
+        self._tree = tree
+        self._weight = tree.weight
+        self._key = -tree.weight if order is None else order
+        self._total = int(self._weight[0])
+        if self._total > 0:
+            self._draw()
+
+    def _draw(self) -> None:
+        smallest = self._total * self._smallest / WIDTH
+        pending = [(0, 0, 0)]
+        while pending:
+            node, before, depth = pending.pop()
+            self.frames.append(self._frame(node, before, depth))
+            self.depth = max(self.depth, depth)
+            children = self._tree.trie.children_of(node)
+            children = children[np.argsort(self._key[children], kind="stable")]
+            for child in children.tolist():
+                if depth >= MOST_FRAMES:
+                    break
+                if self._weight[child] < smallest:
+                    self.hidden += 1
+                else:
+                    pending.append((child, before, depth + 1))
+                before += int(self._weight[child])
+
+    def _frame(self, node: int, before: int, depth: int) -> str:
+        trie, weight = self._tree.trie, int(self._weight[node])
+        name = self._shown(trie.labels[trie.label[node]]) if node else "all"
+        part, offset = weight / self._total, before / self._total
+        width = part * (WIDTH - 2 * _MARGIN)
+        x, y = _MARGIN + offset * (WIDTH - 2 * _MARGIN), _TOP + depth * ROW
+        room = int((width - 4) / _CHAR)
+        label = "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
+        amount = self._tree.amount(weight)
+        count = format_count(int(self._tree.count[node]))
+        colour, remark = self._paint(node) if self._paint else (_colour(name), "")
+        tip = f"{name}: {amount}, {100 * part:.2f}%, {count} times{remark}"
+        return (
+            f'<g class="frame" tabindex="{0 if node == 0 else -1}" role="button" '
+            f'data-name="{_xml(name)}" data-x="{offset:.9f}" '
+            f'data-w="{part:.9f}" data-depth="{depth}"><title>{_xml(tip)}</title>'
+            f'<rect x="{x:.2f}" y="{y}" width="{max(width, 0.1):.2f}" height="{ROW - 1}" '
+            f'fill="{colour}" rx="1"/>'
+            f'<text x="{x + 3:.2f}" y="{y + 12}">{_xml(label)}</text></g>'
+        )
+
+
+def _xml(text: str) -> str:
+    return escape(_NOT_XML.sub("�", text), quote=True)
+
+
+def _colour(name: str) -> str:
+    """A warm colour that depends on the name alone, so that two graphs can be laid side by side."""
+    seed = zlib.crc32(name.encode("utf-8", "replace"))
+    return f"hsl({10 + seed % 45},{60 + seed // 64 % 30}%,{66 + seed // 4096 % 14}%)"

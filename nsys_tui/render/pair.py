@@ -9,8 +9,7 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.render.cells import Emphasis, Ink, Row
 from nsys_tui.render.dominant import dominant
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.overlay import NOTHING, Overlay
-from nsys_tui.render.raster import LaneView
+from nsys_tui.render.raster import NOTHING, LaneView, Overlay
 from nsys_tui.render.viewport import Viewport
 
 

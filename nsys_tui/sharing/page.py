@@ -17,7 +17,7 @@ from typing import Final
 
 from nsys_tui import __version__
 from nsys_tui.analysis.stacks.folding import TITLES
-from nsys_tui.export.flamegraph import SCRIPT, flame_svg
+from nsys_tui.export.folded import SCRIPT, flame_svg
 from nsys_tui.model.table import Table
 from nsys_tui.render.colour import readable_on
 from nsys_tui.render.palette import CATEGORY_KEYS, CHROME, load_theme, theme_files

@@ -1,23 +1,121 @@
-"""Filtering: lanes with only the events that a filter lets through, and how many it hides."""
+"""What a filter lets through of the tracks, what their events are painted with, and wide views."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.timeline.events import codes_of
+from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import matcher, matching_codes
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
-from nsys_tui.model.arrays import Bool
-from nsys_tui.model.events import EventSet
+from nsys_tui.model.arrays import Bool, UInt8
+from nsys_tui.model.categories import Category
+from nsys_tui.model.events import EventSet, Operations, Ranges
+from nsys_tui.model.groups import sums
 from nsys_tui.model.lanes import Lane
-from nsys_tui.render.dominant import Layers
-from nsys_tui.state import Filter
-from nsys_tui.timeline.colouring import layers_of
+from nsys_tui.render.cells import SLOTS, category_ink
+from nsys_tui.render.dominant import ON_THE_FLY, Layers
+from nsys_tui.render.palette import Theme, duration_inks, own_inks, slot_inks
+from nsys_tui.state import ColourBy, Filter
+
+COLOURED: Final = ("ranges", "projected", "report:")
+"""What the names of the parts begin with whose events bring colours of their own along."""
+LAYERED: Final = 1_000_000
+"""Events of a lane up to which colours by name or stream are made exact for wide views."""
+
+
+def layers_of(tracks: Iterable[Track]) -> dict[Lane, Layers]:
+    """Busy time by category of the lanes that are too long to be counted at each drawing."""
+    lanes = [t.lane for t in tracks if t.lane is not None and len(t.lane) > ON_THE_FLY]
+    return {lane: _layers(lane) for lane in lanes}
+
+
+def _layers(lane: Lane) -> Layers:
+    """Busy time by category; a lane of one category needs no pass over its events."""
+    if isinstance(lane.category, np.ndarray):
+        return Layers.build(lane)
+    return Layers((lane.category or 0,), (None,))
+
+
+@dataclass(frozen=True, eq=False)
+class Colours:
+    """What events are painted with where it is not their category's colour."""
+
+    inks: Mapping[EventSet, UInt8] = field(default_factory=dict)
+    """Ink of each event of a set."""
+    layers: Mapping[Lane, Layers] = field(default_factory=dict)
+    """For wide views of long lanes."""
+    own: tuple[str, ...] = ()
+    """Colours that ranges brought along, for the theme."""
+
+
+def coloured_parts(parts: Iterable[str], by: ColourBy) -> frozenset[str]:
+    """Which parts have events with other colours than their category's."""
+    return frozenset(p for p in parts if by is not ColourBy.CATEGORY or p.startswith(COLOURED))
+
+
+def colours_of(tracks: Iterable[Track], by: ColourBy, style: str, theme: Theme) -> Colours:
+    """Colours of events.
+
+    Args:
+        tracks: whose events.
+        by: ``CATEGORY`` leaves ranges the colours that the program gave them; ``STREAM`` colours
+            GPU work only; ``NAME`` gives the names with most time a colour each and one to all
+            others; ``DURATION`` goes by order of magnitude.
+        style: two kernels shown under one name share its colour.
+        theme: whose background own colours must stand out from.
+    """
+    tracks = tuple(tracks)
+    lanes = {t.lane: t.events for t in tracks if t.events is not None and t.lane is not None}
+    sets = tuple(dict.fromkeys(lanes.values()))
+    if by is ColourBy.CATEGORY:
+        return _own_colours([events for events in sets if isinstance(events, Ranges)], theme)
+    columns = {events: _inks(events, by, style) for events in sets}
+    inks = {events: column for events, column in columns.items() if column is not None}
+    layers = {
+        lane: Layers.build(lane, inks[events])
+        for lane, events in lanes.items()
+        if events in inks and ON_THE_FLY < len(lane) <= LAYERED
+    }
+    return Colours(inks, layers)
+
+
+def _own_colours(sets: Sequence[Ranges], theme: Theme) -> Colours:
+    """One palette for all sets of ranges, those projected on a GPU included."""
+    if not sets:
+        return Colours()
+    argb = np.concatenate([ranges.color for ranges in sets])
+    if (argb < 0).all():
+        return Colours()
+    painted, inks = own_inks(theme, argb, category_ink(Category.NVTX))
+    ends = np.cumsum([len(ranges) for ranges in sets])[:-1]
+    parts = np.split(inks, ends)
+    return Colours(dict(zip(sets, parts, strict=True)), {}, painted.own)
+
+
+def _inks(events: EventSet, by: ColourBy, style: str) -> UInt8 | None:
+    if by is ColourBy.STREAM:
+        return slot_inks(events.stream) if isinstance(events, Operations) else None
+    if by is ColourBy.DURATION:
+        return duration_inks(events.duration)
+    codes = codes_of(events)
+    if codes is None:
+        return None
+    names = [forms[0] for forms in texts_of(events, style)]
+    if not names:
+        return None
+    total = sums(codes, events.duration, len(names))
+    by_name: dict[str, int] = {}
+    for name, time in zip(names, total.tolist(), strict=True):
+        by_name[name] = by_name.get(name, 0) + time
+    heaviest = sorted(by_name, key=lambda name: (-by_name[name], name))
+    slot = {name: min(place, SLOTS - 1) for place, name in enumerate(heaviest)}
+    return slot_inks(np.array([slot[name] for name in names], np.int64)[codes])
 
 
 @dataclass(frozen=True, eq=False)

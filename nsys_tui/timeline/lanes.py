@@ -15,8 +15,7 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
 from nsys_tui.state import Display, Filter
-from nsys_tui.timeline.colouring import Colours
-from nsys_tui.timeline.filtering import Filtered, filtered
+from nsys_tui.timeline.filtering import Colours, Filtered, filtered
 from nsys_tui.timeline.summary_view import Explained
 
 BESIDE: Final = (Section.BESIDE,)

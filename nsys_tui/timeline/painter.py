@@ -21,9 +21,8 @@ from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_
 from nsys_tui.render.counters import draw_counter, draw_samples, draw_shares
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.labels import Fold, lane_label
-from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
-from nsys_tui.render.raster import LaneView, draw_lane
+from nsys_tui.render.raster import LaneView, Overlay, draw_cursor, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
 from nsys_tui.timeline.summary_view import NOTHING, Explained, summary_view

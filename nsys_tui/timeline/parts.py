@@ -31,7 +31,7 @@ from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.model.lanes import Lane
 from nsys_tui.model.report import Report
 from nsys_tui.render.dominant import Layers
-from nsys_tui.timeline.colouring import layers_of
+from nsys_tui.timeline.filtering import layers_of
 from nsys_tui.timeline.summary_view import Explained
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from nsys_tui.errors import UsageError
 from nsys_tui.model.progress import Progress
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.units import format_bytes
 

@@ -8,7 +8,7 @@ from tui.frames import rows, running, text
 
 from nsys_tui.capture.askpass import Prompt as Asked
 from nsys_tui.capture.askpass import PromptKind
-from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.picker import Confirm, Prompt
 from nsys_tui.ui.dialogs.secret import ask
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from textual.widgets import Static
 from nsys_tui.capture.askpass import Prompt as Question
 from nsys_tui.capture.askpass import PromptKind
 from nsys_tui.names import visible_lines
-from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.picker import Confirm, DialogBox, Prompt
 from nsys_tui.ui.runtime.line_input import LineInput
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from stack_making import from_stacks
 from synth import Synth
 
 from nsys_tui.cli import main
-from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import DOCUMENT, folded_lines
+from nsys_tui.export.folded import DOCUMENT, flame_graph, folded_lines
 from nsys_tui.text.documents import document_text
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from nsys_tui.analysis.nvtx.table import outermost
 from nsys_tui.analysis.tree_order import tree_order
-from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import folded_lines
+from nsys_tui.export.folded import flame_graph, folded_lines
 from nsys_tui.model import tree as trees
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, shortened, weighted
 

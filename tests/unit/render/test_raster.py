@@ -12,9 +12,8 @@ from nsys_tui.model.lanes import Lane, split
 from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, parts
 from nsys_tui.render.dominant import ON_THE_FLY, Layers, dominant
 from nsys_tui.render.glyphs import ASCII, UNICODE, UNICODE_ANSI, UNICODE_MONO, Glyphs
-from nsys_tui.render.overlay import Overlay
 from nsys_tui.render.pair import draw_pair
-from nsys_tui.render.raster import LaneView, draw_lane
+from nsys_tui.render.raster import LaneView, Overlay, draw_lane
 from nsys_tui.render.viewport import Viewport
 
 COMPUTE, COMM, MEMORY = Category.COMPUTE, Category.COMM, Category.MEMORY

@@ -23,8 +23,7 @@ from nsys_tui.config_values import option_text
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.text.folding import wrapped
-from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Prompt, choose
+from nsys_tui.ui.dialogs.picker import Picker, Prompt, choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen

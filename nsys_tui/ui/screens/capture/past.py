@@ -19,8 +19,7 @@ from nsys_tui.capture.output import KNOWN_ENDINGS
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Record, State, Store
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Answer, Confirm, choose, nothing
+from nsys_tui.ui.dialogs.picker import Answer, Confirm, Picker, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed

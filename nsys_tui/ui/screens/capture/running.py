@@ -21,7 +21,7 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.state import Selection
-from nsys_tui.ui.dialogs.prompt import Answer, choose, nothing
+from nsys_tui.ui.dialogs.picker import Answer, choose, nothing
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.past import PastCaptures
 from nsys_tui.ui.session import Session

@@ -16,7 +16,7 @@ from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
+from nsys_tui.ui.dialogs.picker import Prompt, choose, nothing
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.asking import Asking, QuestionPane

@@ -17,8 +17,7 @@ from nsys_tui.config import Config, TargetConfig
 from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
-from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
+from nsys_tui.ui.dialogs.picker import DialogBox, Prompt, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.runtime.batched_screen import Dialog
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.capture.askpass import Prompt as Question
-    from nsys_tui.ui.dialogs.prompt import Answer
+    from nsys_tui.ui.dialogs.picker import Answer
     from nsys_tui.ui.host import Host
 
 

@@ -17,8 +17,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines
 from nsys_tui.state import Selection, Window
 from nsys_tui.times import window_text
-from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import choose
+from nsys_tui.ui.dialogs.picker import Picker, choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.recent import distinct, nearby, recent

@@ -16,7 +16,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.state import Selection, ViewState
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.saving import Writer

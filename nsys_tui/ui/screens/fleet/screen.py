@@ -20,7 +20,7 @@ from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import ViewState, Window
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.fleet.heat import HeatPane

@@ -10,7 +10,7 @@ from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.tree import ROOT
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.screens.stacks.panes import Shown
 from nsys_tui.ui.widgets.icicle import IciclePane

@@ -16,8 +16,7 @@ from nsys_tui.analysis.stacks.folding import (
     gpu_stacks,
 )
 from nsys_tui.analysis.stacks.sources import NEEDED, host_stacks, sources
-from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import DOCUMENT, folded_lines
+from nsys_tui.export.folded import DOCUMENT, flame_graph, folded_lines
 from nsys_tui.model.groups import sums
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Unit

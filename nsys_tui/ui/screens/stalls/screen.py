@@ -19,7 +19,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.state import Cursor, Selection, ViewState, Window
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.timeline import arranging, marking, moving, searching
-from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import LetterPrompt, Prompt
+from nsys_tui.ui.dialogs.picker import LetterPrompt, Picker, Prompt
 from nsys_tui.ui.matching import Entry
 from nsys_tui.units import format_duration
 

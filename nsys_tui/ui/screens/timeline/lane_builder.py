@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from nsys_tui.analysis.timeline.gpu import keep_order, sample_tracks
 from nsys_tui.state import ColourBy
-from nsys_tui.timeline.colouring import Colours, coloured_parts, colours_of
+from nsys_tui.timeline.filtering import Colours, coloured_parts, colours_of
 from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
 
 if TYPE_CHECKING:

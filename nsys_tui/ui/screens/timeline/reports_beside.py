@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.identity import environment_of, from_name
 from nsys_tui.analysis.timeline.other_report import Beside, alignment, beside, heading
-from nsys_tui.timeline.colouring import layers_of
+from nsys_tui.timeline.filtering import layers_of
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.matching import Entry
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.timeline import moving, path
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.picker import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
