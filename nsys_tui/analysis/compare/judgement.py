@@ -13,7 +13,7 @@ from typing import Final
 
 from nsys_tui.analysis.compare.comparability import different_work, explained
 from nsys_tui.analysis.compare.rows import Row
-from nsys_tui.analysis.compare.side import TAIL, WHOLE, Named, Side, of_the_same_run
+from nsys_tui.analysis.compare.side import HOST_AHEAD, TAIL, WHOLE, Named, Side, of_the_same_run
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
     FEWEST,
@@ -260,6 +260,8 @@ def percent(change: Change) -> str:
 
 
 def _why_not_steps(a: Side, b: Side) -> str:
+    if HOST_AHEAD in (*a.notes, *b.notes):
+        return "a host that runs far ahead of the GPU"
     if min(a.steps_found, b.steps_found) >= FEWEST:
         return f"steps found {a.steps.rule} in A and {b.steps.rule} in B"
     if not (a.steps_found or b.steps_found):

@@ -14,10 +14,10 @@ from nsys_tui.analysis.breakdown import Coverage, coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.origin import origin_of
-from nsys_tui.analysis.compare.side import WHOLE, Bounds, Named, Side, Steps
+from nsys_tui.analysis.compare.side import HOST_AHEAD, WHOLE, Bounds, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import tails
-from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
+from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
@@ -56,6 +56,8 @@ class Plan:
     """Of the bootstrap of the steps' tail."""
     rows: Indices = field(default_factory=lambda: np.empty(0, np.intp))
     """Rows of the steady steps in ``Report.ranges``; none where a pattern was found."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of how it is measured."""
 
     @property
     def by_step(self) -> bool:
@@ -109,6 +111,8 @@ def plan(
     if not by_step:
         return Plan(report, scope, Steps.none(), style, seed=seed)
     found = _complete(report, find_iterations(report, pattern, scope))
+    if gpu_step_ns(report, found) is not None:
+        return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
     steps = Steps.of(found, _other_processes(report, scope, found))
     return Plan(report, scope, steps, style, seed=seed, rows=found.rows[1:])
 
@@ -212,7 +216,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         metrics=metrics,
         groups=groups,
         lacks=lacks,
-        notes=(*report.metadata.notes, *report.notes.texts),
+        notes=(*plan.notes, *report.metadata.notes, *report.notes.texts),
         unknown=frozenset(unknown),
         style=plan.style,
         run=identity.partition(" ")[0],

@@ -68,6 +68,8 @@ than 1.5 times the median."""
 SHARES: Final = frozenset(("busy_share", "slow"))
 """Metrics that are shares."""
 MORE_IS_BETTER: Final = frozenset(("busy_share",))
+HOST_AHEAD: Final = "the host runs far ahead of the GPU: its steps tell nothing of GPU time"
+"""Note of a side whose steps are no measure."""
 WHOLE: Final = 1_000_000_000
 """A share of 1 as the integer that stands for it."""
 

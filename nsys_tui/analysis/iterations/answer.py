@@ -12,7 +12,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.iterations.flops import Flops
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
 from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
-from nsys_tui.analysis.iterations.table import IterationTable, Spread, iteration_table
+from nsys_tui.analysis.iterations.table import WAITS, IterationTable, Spread, iteration_table
 from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.arrays import Array, Int64
@@ -91,7 +91,10 @@ class IterationAnswer:
         found, parts = self.table.found, self.by_phase
         shown = [*parts[:-1][:LISTED], parts[-1]]
         hidden, open_count = len(parts) - len(shown), int(found.never_closed.sum())
+        gpu_step = self.table.gpu_step_ns
         notes = {
+            "the host runs ahead: these are times of launching; the GPU takes ≈"
+            f" {units.format_duration(round(gpu_step or 0))} a step": gpu_step,
             "mean to max without the first one: it is warm-up": len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
             "found by a repeating pattern of kernels: no NVTX range tells phases": found.rule
@@ -196,6 +199,8 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     if row not in answer.outliers:
         return ""
     why = answer.table.why(row)
+    if why == WAITS:
+        return why
     return f"outlier (z = {found.z[row]:.1f}){': ' if why else ''}{why}"
 
 
@@ -320,6 +325,7 @@ DOCUMENT: Final = Document(
         number("gpus", lambda a, _: a.table.gpus),
         number("count", lambda a, _: len(a.table)),
         data("waiting_known", lambda a, _: a.table.parts.waits_known, Unit.FLAG),
+        data("gpu_step_ns", lambda a, _: a.table.gpu_step_ns),
         data("short_gaps_below_ns", lambda a, _: a.table.parts.threshold_ns),
         record("steady", _SPREAD, lambda a, _: ("", a.whole)),
         Column(key="flops", read=lambda a, _: a.flops, inner=_FLOPS, optional=True),

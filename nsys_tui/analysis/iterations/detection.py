@@ -42,6 +42,7 @@ FEWEST: Final = 3
 COVERED: Final = 0.5
 EQUALITY: Final = 0.9
 OUTLIER_Z: Final = 3.5
+_AHEAD: Final = 0.25
 _MAD_TO_SIGMA: Final = 1.4826
 _NUMBER: Final = re.compile(r"\d{1,15}(?!\d)")
 _EXACT_SEARCH: Final = 4096
@@ -210,6 +211,26 @@ def required_iterations(
         why = f"no NVTX ranges that do not overlap match {pattern!r}"
     hint = report.lacks(Capability.NVTX) or "name their NVTX ranges with --iteration REGEX"
     raise NoDataError(f"{report.name}: {why}", hint=hint)
+
+
+def gpu_step_ns(report: Report, found: Iterations) -> float | None:
+    """About how long the GPUs take for a step, where the host launches far ahead of them.
+
+    Then steps take as long as their launches, and tell nothing of the GPUs: those work on after the
+    last step for a quarter of the time of all. None where steps tell the truth.
+    """
+    ops, api = report.operations, report.api
+    if found.rule in (Rule.NONE, Rule.PATTERN) or len(found) < FEWEST or not len(ops):
+        return None
+    until = int(found.end[-1])
+    rows = np.arange(np.searchsorted(ops.start, until), len(ops))
+    rows = rows[ops.processes[ops.process[rows]] == found.process]
+    calls = report.calls[rows]
+    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    late = ops.end[rows[api.start[calls] < until]].max(initial=until)
+    if late - until <= _AHEAD * (until - found.start[0]):
+        return None
+    return float(late - found.start[1]) / len(found)
 
 
 def _by_name(

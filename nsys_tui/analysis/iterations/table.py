@@ -17,6 +17,7 @@ from nsys_tui.analysis.iterations.detection import (
     OUTLIER_Z,
     Iterations,
     deviations,
+    gpu_step_ns,
     required_iterations,
 )
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
@@ -32,6 +33,8 @@ from nsys_tui.names import normalise_nvtx
 from nsys_tui.units import format_duration
 
 REMAINDER: Final = "[not annotated]"
+WAITS: Final = "waits for work that the steps before it launched"
+"""Why a step is longer, where it is no step's fault."""
 NOTABLE: Final = 0.01
 """Part of the median by which an iteration is longer before it is asked why."""
 
@@ -56,6 +59,8 @@ class IterationTable:
     phases: Phases
     parts: StepParts
     """Where the time of each went."""
+    gpu_step_ns: float | None = None
+    """About how long the GPUs take for a step, where the host launches far ahead of them."""
 
     def __len__(self) -> int:
         return len(self.found)
@@ -80,7 +85,7 @@ class IterationTable:
         if self.found.never_closed[row] or more <= NOTABLE * self._median:
             return ""
         if self.parts.lead[row] > self._median:
-            return "waits for work that the steps before it launched"
+            return WAITS
         told = (
             self.parts.why(row, self.usual)
             if self.gpus
@@ -241,7 +246,7 @@ def iteration_table(
     split = phases(report, found, (paths or nvtx_paths(report)).parent)
     unasked = pattern is None and scope == Scope()
     parts = (kept_parts if unasked else step_parts)(report, found, own)
-    return IterationTable(found, split, parts)
+    return IterationTable(found, split, parts, gpu_step_ns(report, found))
 
 
 _FEWEST: Final = 3

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations, smallest_period
+from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.side import HOST_AHEAD
+from nsys_tui.analysis.iterations.detection import (
+    Rule,
+    find_iterations,
+    gpu_step_ns,
+    smallest_period,
+)
 from nsys_tui.analysis.iterations.table import REMAINDER, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.errors import UsageError
@@ -191,3 +198,20 @@ def test_a_pattern_of_kernels_needs_a_host_that_repeats_itself(
         synth.launch("last", (9_000_000, 9_001_000), (9_002_000, 9_003_000))
     found = find_iterations(open_report(synth.write(), use_cache=False))
     assert (found.rule is Rule.PATTERN) is wanted
+
+
+@pytest.mark.parametrize(("waits", "wanted"), [(False, 1000.0), (True, None)])
+def test_steps_of_a_host_that_runs_ahead_are_told_from_those_of_the_gpu(
+    synth: Synth, waits: bool, wanted: float | None
+) -> None:
+    for number in range(8):
+        start = number * (1000 if waits else 20)
+        synth.nvtx(f"step {number}", start, start + (990 if waits else 18))
+        gpu = number * 1000 + 5
+        synth.launch("k", call=(start + 1, start + 4), gpu=(gpu, gpu + 980))
+    found = find_iterations(report := open_report(synth.write()))
+    told = gpu_step_ns(report, found)
+    assert told == (None if wanted is None else pytest.approx(wanted, rel=0.01))
+    made = plan(report)
+    assert made.by_step is waits
+    assert (measure(made).notes == (HOST_AHEAD,)) is not waits
