@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from nsys_tui.names import visible
+from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import MUTED, Line
 
 LABEL: Final = 9
@@ -21,6 +21,18 @@ def labelled(label: str, text: str, width: int) -> Iterable[Line]:
     return [
         [(f"{head:<{LABEL}} ", MUTED), (line, 0)] for head, line in zip(heads, lines, strict=True)
     ]
+
+
+def side_by_side(items: Iterable[Line], width: int, gap: str = "  ") -> list[Line]:
+    """Items beside each other, as many in a line as there is room for."""
+    lines: list[Line] = []
+    for item in items:
+        joined = [*lines[-1], (gap, 0), *item] if lines else []
+        if joined and sum(cell_len(text) for text, _ in joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append([*item])
+    return lines
 
 
 def wrapped(text: str, width: int) -> list[str]:

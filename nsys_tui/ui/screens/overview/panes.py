@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from nsys_tui.model.target import Metadata
 from nsys_tui.names import cell_len, cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, Line, category_ink, style
 from nsys_tui.render.glyphs import FILLS, Glyphs
-from nsys_tui.ui.pane_text import wrapped
+from nsys_tui.ui.pane_text import side_by_side, wrapped
 from nsys_tui.units import format_count, format_duration, format_share
 
 ADVISED: Final = 100
@@ -84,23 +84,11 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
         legend += [[sign, (text, 0)]] * bool(ns)
     line.append((glyphs.idle * (width - sum(len(text) for text, _ in line)), IDLE))
     if sampled:
-        return [line, *_in_lines([*legend, [("from a sample …", MUTED)]], width)]
+        return [line, *side_by_side([*legend, [("from a sample …", MUTED)]], width)]
     idle = f" idle {format_share(head.idle_ns, whole)}"
     gap = f" (longest {format_duration(head.max_gap_ns)})" * (width < NARROW)
     legend.insert(3, [(glyphs.idle, IDLE), (idle + gap, 0)])
-    return [line, *_in_lines(legend, width), *per_gpu(found.devices)]
-
-
-def _in_lines(items: Iterable[Line], width: int) -> list[Line]:
-    """Items side by side, as many in a line as there is room for."""
-    lines: list[Line] = []
-    for item in items:
-        spaced = [*lines[-1], ("  ", 0), *item] if lines else []
-        if spaced and sum(cell_len(text) for text, _ in spaced) <= width:
-            lines[-1] = spaced
-        else:
-            lines.append(item)
-    return lines
+    return [line, *side_by_side(legend, width), *per_gpu(found.devices)]
 
 
 def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:

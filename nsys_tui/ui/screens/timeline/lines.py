@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from nsys_tui.analysis.timeline.area import Area, CategoryRow
 from nsys_tui.analysis.timeline.facts import SPREAD, Facts
 from nsys_tui.model.categories import Category
-from nsys_tui.names import cell_len, cut, told_apart, visible
+from nsys_tui.names import cell_len, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Line, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
+from nsys_tui.text.folding import wrapped as folded
+from nsys_tui.ui.pane_text import side_by_side
 from nsys_tui.units import format_count, format_duration, format_share
 
 LOW_NAME: Final = 24
@@ -71,15 +72,15 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
             alone[own[0].category] = row
         elif row.busy or row.events:
             text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
-            (work if row.of else host).append([(f" {text}  ", 0)])
+            (work if row.of else host).append([(f" {text}", 0)])
     names: list[Line] = []
     shown = [visible(entry.name, ascii_only) for entry in found.names]
     told = told_apart(shown, max(LOW_NAME, width // 4))
     for entry, name in zip(found.names, told, strict=True):
         figures = format_duration(entry.total) + _share(alone.get(entry.category))
         text = f"{name} {figures}{_times(entry.events) or ' from before'}"
-        names.append([(f" {text}  ", category_ink(entry.category))])
-    return [*_flow(work, width), *_flow(names, width), *_flow(host, width)]
+        names.append([(f" {text}", category_ink(entry.category))])
+    return [line for items in (work, names, host) for line in side_by_side(items, width)]
 
 
 def _share(row: CategoryRow | None) -> str:
@@ -90,20 +91,6 @@ def _share(row: CategoryRow | None) -> str:
 def _times(events: int) -> str:
     """How many events begin; nothing for those that only reach in."""
     return f" {format_count(events)}x" if events else ""
-
-
-def _flow(items: Iterable[Line], width: int) -> list[Line]:
-    """Items side by side, as many in a line as there is room for; each ends with a blank."""
-    lines: list[Line] = []
-    used = width
-    for item in items:
-        cells = sum(cell_len(text) for text, _ in item)
-        if used + cells - 1 > width:
-            lines.append([])
-            used = 0
-        lines[-1] += item
-        used += cells
-    return lines
 
 
 HEADING: Final = 20
@@ -156,14 +143,7 @@ def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
     text = visible(text)[:2000]
     margin = max(indent, len(name) + 2)
     room = max(8, width - margin - 1)
-    pieces: list[str] = []
-    while text:
-        piece = cut(text, room)
-        if len(piece) < len(text) and " " in piece[room // 2 :]:
-            piece = piece[: piece.rindex(" ") + 1]
-        pieces.append(piece)
-        text = text[len(piece) :]
-    first, *rest = pieces or [""]
+    first, *rest = folded(text, room)
     return [
         [(f" {name:<{margin - 1}}", MUTED), (first, 0)],
         *([(" " * margin, 0), (piece, 0)] for piece in rest),
@@ -178,13 +158,13 @@ def flowing_lines(found: Facts, width: int) -> list[Line]:
     rank = {name: place for place, name in enumerate(TELLING)}
     shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
     ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]
-    lines = _flow([_item(*pair) for pair in shown if pair[0] != "nvtx"], width)
+    lines = side_by_side([_item(*pair) for pair in shown if pair[0] != "nvtx"], width, " ")
     lines[2:2] = [_item(*pair) for pair in ranges]
     return [line for pair in said for line in _wrapped(*pair, width, 0)] + lines
 
 
 def _item(name: str, text: str) -> Line:
-    return [*([(f" {name}", MUTED)] if name else []), (f" {text} ", 0)]
+    return [*([(f" {name}", MUTED)] if name else []), (f" {text}", 0)]
 
 
 def inner_end(path: str, width: int) -> str:
