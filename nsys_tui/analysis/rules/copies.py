@@ -102,15 +102,15 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
-    bound = " at most" if split.exposed_is_upper_bound else ""
+    bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     overlapped = split.memory_ns - split.exposed_memory_ns
     room = work - overlapped + _quicker(case, split.place)
     hides = 2 * room >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
-        f"{split.device.label}{_others(case, split)}: copies that nothing hides take"
-        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
+        f"{split.device.label}{_others(case, split)}:"
+        f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
         f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
         _copy_advice(case, rows, hides),

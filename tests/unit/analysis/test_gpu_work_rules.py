@@ -117,8 +117,7 @@ class TestExposedCopies:
         assert finding.saved_ns == pytest.approx(saved, abs=1), "hidden, and at the bus's rate"
         assert finding.stake_ns == 50 * MS
         assert finding.title == (
-            "GPU 0: copies that nothing hides take 50.00 ms; most Host-to-Device:"
-            " 1.00 GB at 20.0 GB/s"
+            "GPU 0: 50.00 ms of copies exposed; most Host-to-Device: 1.00 GB at 20.0 GB/s"
         )
         assert "pin the host memory" in finding.advice
 
