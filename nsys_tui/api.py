@@ -215,9 +215,9 @@ class Profile:
         sides = (
             measure(plan(one.report, one._scope(part)), one.report.name) for one in (self, other)
         )
-        found = compare(*sides, threshold=threshold, noise=run_noise)
-        frame = self._frame(rows_table(found))
-        frame.attrs |= {"verdict": str(found.verdict), "reason": found.judgement.reason}
+        comparison = compare(*sides, threshold=threshold, noise=run_noise)
+        frame = self._frame(rows_table(comparison))
+        frame.attrs |= {"verdict": str(comparison.verdict), "reason": comparison.judgement.reason}
         return frame
 
     def _frame(self, table: Table) -> pd.DataFrame:

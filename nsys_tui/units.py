@@ -154,8 +154,8 @@ def parse_window(text: str) -> tuple[int | None, int | None]:
 
 def named_ranks(ranks: Iterable[int]) -> str:
     """``ranks_text`` with its noun: ``rank 3``, ``ranks 0-7``."""
-    found = set(ranks)
-    return f"rank{'s' * (len(found) != 1)} {ranks_text(found)}"
+    distinct = set(ranks)
+    return f"rank{'s' * (len(distinct) != 1)} {ranks_text(distinct)}"
 
 
 def ranks_text(ranks: Iterable[int], most: int = 8) -> str:
@@ -165,13 +165,13 @@ def ranks_text(ranks: Iterable[int], most: int = 8) -> str:
         ranks: in any order.
         most: runs named at most, of those in the set and of those left out of it.
     """
-    found = sorted(set(ranks))
-    runs = _runs(found)
+    distinct = sorted(set(ranks))
+    runs = _runs(distinct)
     if len(runs) > 1:
-        members = set(found)
-        holes = [rank for rank in range(found[0], found[-1]) if rank not in members]
-        if holes and len(holes) * 8 <= len(found) and len(_runs(holes)) <= most:
-            return f"{found[0]}-{found[-1]} except {ranks_text(holes, most)}"
+        members = set(distinct)
+        holes = [rank for rank in range(distinct[0], distinct[-1]) if rank not in members]
+        if holes and len(holes) * 8 <= len(distinct) and len(_runs(holes)) <= most:
+            return f"{distinct[0]}-{distinct[-1]} except {ranks_text(holes, most)}"
     shown = ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in runs[:most])
     rest = sum(hi - lo + 1 for lo, hi in runs[most:])
     return f"{shown} and {rest:,} more" if rest else shown

@@ -58,8 +58,8 @@ class Roots:
 
     def reports(self) -> list[Path]:
         """All reports inside, newest first."""
-        found = {path for root in self.given for path in _reports(root) if self._holds(path)}
-        return sorted(found, key=_age)[:LISTED]
+        paths = {path for root in self.given for path in _reports(root) if self._holds(path)}
+        return sorted(paths, key=_age)[:LISTED]
 
     def _holds(self, path: Path) -> bool:
         return any(path == root or root in path.parents for root in self.given)

@@ -110,8 +110,8 @@ class GroupStats:
     def _at(self, places: Int64) -> Int64:
         if not len(self.ordered):
             return np.zeros(len(self), np.int64)
-        found = self.ordered[np.clip(places, 0, len(self.ordered) - 1)]
-        return np.where(self.counts > 0, found, 0)
+        values = self.ordered[np.clip(places, 0, len(self.ordered) - 1)]
+        return np.where(self.counts > 0, values, 0)
 
 
 def group_stats(codes: ArrayLike, values: ArrayLike, size: int) -> GroupStats:

@@ -371,9 +371,9 @@ def iteration_pieces(
         NoDataError: no iterations were found.
         UsageError: the pattern is no regular expression.
     """
-    found = required_iterations(report, pattern, scope)
-    what = f"{found.name} ({found.rule})"
-    return _pieces(report, scope, what, found.labels, found.start, found.end)
+    iterations = required_iterations(report, pattern, scope)
+    what = f"{iterations.name} ({iterations.rule})"
+    return _pieces(report, scope, what, iterations.labels, iterations.start, iterations.end)
 
 
 def range_pieces(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Pieces:

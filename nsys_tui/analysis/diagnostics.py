@@ -68,11 +68,11 @@ def messages(report: Report) -> list[Message]:
     for diagnostic in report.metadata.diagnostics:
         said.setdefault((diagnostic.severity, diagnostic.text), []).append(diagnostic)
     working = {pid_of(process) for process in report.operations.processes.tolist()}
-    found = [
+    texts = [
         Message(same[0], len(same), bool(working) and not _concerns(same, working))
         for same in said.values()
     ]
-    return sorted(found, key=_order)
+    return sorted(texts, key=_order)
 
 
 def why_no_work(report: Report) -> str:
@@ -109,7 +109,7 @@ def other_generation(report: Report) -> str:
     """That another nsys exported the report than the one that recorded it, empty if not so."""
     exported = ".".join(report.metadata.product_version.split(".")[:2])
     said = (_CAPTURED.search(one.text) for one in report.metadata.diagnostics)
-    captured = next((found[1] for found in said if found), exported)
+    captured = next((version[1] for version in said if version), exported)
     differs = bool(exported) and captured != exported
     return f"recorded by nsys {captured}, exported by {exported}" if differs else ""
 

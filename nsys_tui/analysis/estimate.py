@@ -81,13 +81,13 @@ def sampled_kernels(
     """
     kernels = sample.take(np.flatnonzero(sample.kind == OpKind.KERNEL))
     sampled = report.with_sample(kernels)
-    found = kernel_table(sampled, GroupBy.NAME, scope, style=style)
+    table = kernel_table(sampled, GroupBy.NAME, scope, style=style)
     rows = int(kernels.rowid.max(initial=0)) / max(len(kernels), 1)
     return sampled, replace(
-        found,
-        total=np.round(found.total * rows).astype(np.int64),
-        count=np.round(found.count * rows).astype(np.int64),
-        straddling=np.zeros(len(found), np.int64),
+        table,
+        total=np.round(table.total * rows).astype(np.int64),
+        count=np.round(table.count * rows).astype(np.int64),
+        straddling=np.zeros(len(table), np.int64),
     )
 
 

@@ -102,7 +102,7 @@ def from_environment(values: Iterable[str]) -> Identity:
     Args:
         values: single variables, or whole environments with a line or a NUL between variables.
     """
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     jobs: dict[str, str] = {}
     for value in values:
         for line in re.split(r"[\0\r\n]", value):
@@ -110,15 +110,15 @@ def from_environment(values: Iterable[str]) -> Identity:
             if match and match[1] in _JOB_IDS:
                 jobs.setdefault(match[1], digest(match[2]))
             if match and match[1] in _WANTED and _COUNT.fullmatch(match[2]):
-                found.setdefault(match[1], int(match[2]))
-    told = [(found[name], name) for name in _RANK if name in found]
+                numbers.setdefault(match[1], int(match[2]))
+    told = [(numbers[name], name) for name in _RANK if name in numbers]
     rank, variable = told[0] if told else (None, "")
     return Identity(
         rank=rank,
-        world=_first(found, _WORLD),
-        local=_first(found, _LOCAL),
-        local_size=_first(found, _LOCAL_SIZE),
-        node=_first(found, _NODE),
+        world=_first(numbers, _WORLD),
+        local=_first(numbers, _LOCAL),
+        local_size=_first(numbers, _LOCAL_SIZE),
+        node=_first(numbers, _NODE),
         variable=variable,
         others=tuple(told[1:]),
         jobs=tuple(jobs.items()),
@@ -130,8 +130,8 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def _first(found: dict[str, int], names: Iterable[str]) -> int | None:
-    return next((found[name] for name in names if name in found), None)
+def _first(numbers: dict[str, int], names: Iterable[str]) -> int | None:
+    return next((numbers[name] for name in names if name in numbers), None)
 
 
 def environment_of(report: Report) -> Identity:
@@ -140,8 +140,8 @@ def environment_of(report: Report) -> Identity:
         rows = report.rows(kind, "name", "value")
         pairs = zip(rows["name"], rows["value"], strict=True)
         texts = (text for name, text in pairs if name == wanted and isinstance(text, str))
-        if (found := from_environment(texts)) != Identity():
-            return found
+        if (identity := from_environment(texts)) != Identity():
+            return identity
     return Identity()
 
 
@@ -212,16 +212,16 @@ def from_name(stem: str, host: str = "", pids: Collection[int] = ()) -> Identity
     """
     numbers: dict[str, Any] = {key: int(m[1]) for key, p in _NAMED.items() if (m := p.search(stem))}
     job = next((m[1] for p in (_JOB, _PROFILE_NODE, _PROFILE_JOB) if (m := p.search(stem))), "")
-    found = Identity(**numbers, host=_host_in(stem), job=job)
-    if found.rank is not None or _AUTO.match(stem) or found.host:
-        return found
+    identity = Identity(**numbers, host=_host_in(stem), job=job)
+    if identity.rank is not None or _AUTO.match(stem) or identity.host:
+        return identity
     placed = _host_and_pid(stem, host, pids)
     if placed is not None:
-        return replace(found, host=placed[0], pid=placed[1])
+        return replace(identity, host=placed[0], pid=placed[1])
     number = _NUMBER.search(stem)
     if number and number[1] != job and int(number[1]) not in pids:
-        return replace(found, number=int(number[1]))
-    return found
+        return replace(identity, number=int(number[1]))
+    return identity
 
 
 def _host_in(stem: str) -> str:

@@ -155,12 +155,12 @@ def stream_labels(report: Report) -> list[str]:
     """``GPU 0 str 7`` for each stream; its process too where there are several."""
     streams, devices = report.streams, report.devices
     several = len({stream.globalPid for stream in streams}) > len(devices)
-    found = []
+    labels = []
     for stream in streams:
         where = devices[stream.device].label if 0 <= stream.device < len(devices) else "GPU ?"
         process = f"{report.process_name(stream.globalPid)} " if several else ""
-        found.append(f"{process}{where} {stream.label}")
-    return found
+        labels.append(f"{process}{where} {stream.label}")
+    return labels
 
 
 def _by_shape(
@@ -277,16 +277,16 @@ def time_in_parts(
     edges = cell_edges(lo, max(hi, lo + PARTS), PARTS)
     cuts = np.searchsorted(start, edges)
     cuts[-1] = len(start)
-    found = np.zeros((n, PARTS), np.int64)
+    time = np.zeros((n, PARTS), np.int64)
     ongoing = np.empty(0, np.intp)
     for part in range(PARTS):
         own = slice(int(cuts[part]), int(cuts[part + 1]))
         right = edges[part + 1]
         progress("summing time", own.start, len(start))
-        found[:, part] = sums(codes[own], np.minimum(end[own], right) - start[own], n)
+        time[:, part] = sums(codes[own], np.minimum(end[own], right) - start[own], n)
         if len(ongoing):
             inside = np.minimum(end[ongoing], right) - edges[part]
-            found[:, part] += sums(codes[ongoing], inside, n)
+            time[:, part] += sums(codes[ongoing], inside, n)
             ongoing = ongoing[end[ongoing] > right]
         ongoing = np.append(ongoing, own.start + np.flatnonzero(end[own] > right))
-    return found
+    return time

@@ -48,7 +48,7 @@ def calls_of_waits(report: Report) -> Int64:
     The join is that of ``Report.calls``: on process and correlation id, over calls proper.
     """
     syncs, api = report.syncs, report.api
-    found = np.full(len(syncs), -1, np.int64)
+    row_of_call = np.full(len(syncs), -1, np.int64)
     calls = np.flatnonzero(api.real)
     owner = api.thread_process[api.thread[calls]] if len(api) else calls
     for code, process in enumerate(syncs.processes.tolist()):
@@ -59,8 +59,8 @@ def calls_of_waits(report: Report) -> Int64:
             place = np.searchsorted(api.correlation[order], syncs.correlation[waits])
             call = order[np.minimum(place, len(order) - 1)]
             match = api.correlation[call] == syncs.correlation[waits]
-            found[waits] = np.where(match, call, -1)
-    return found
+            row_of_call[waits] = np.where(match, call, -1)
+    return row_of_call
 
 
 def stream_gaps(ops: Operations) -> Int64:
@@ -135,14 +135,14 @@ def runs_of(
     if len(rows) < max(rule.operations, 1):
         return []
     first, last, before = _short_work(report.operations, rows, rule)
-    found: list[LaunchBoundRun] = []
+    bound_runs: list[LaunchBoundRun] = []
     batch = np.flatnonzero(np.diff(first // BATCH, prepend=-1))
     for runs in np.split(np.arange(len(first)), batch[1:]):
         if len(runs):
             part = slice(int(first[runs[0]]), int(last[runs[-1]]) + 1)
             begin = first[runs] - part.start, last[runs] - part.start
-            found += _bound(report, place, rows[part], *begin, int(before[runs[0]]), rule)
-    return found
+            bound_runs += _bound(report, place, rows[part], *begin, int(before[runs[0]]), rule)
+    return bound_runs
 
 
 def _short_work(

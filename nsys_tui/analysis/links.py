@@ -88,8 +88,8 @@ def split_link(text: str, is_file: Callable[[str], bool]) -> tuple[str, Place | 
     name, sign, place = text.rpartition("#")
     if not sign or not name or is_file(text):
         return text, None
-    found = parse_place(place)
-    return (text, None) if found is None else (name, found)
+    target = parse_place(place)
+    return (text, None) if target is None else (name, target)
 
 
 def looks_like_link(text: str) -> bool:

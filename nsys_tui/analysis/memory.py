@@ -102,9 +102,9 @@ def _freed_allocation(usage: MemoryUsage, rows: Indices, frees: Bool) -> Indices
     -1 for allocations, and for frees that no allocation precedes.
     """
     order = np.lexsort((np.arange(len(rows)), usage.address[rows], usage.process[rows]))
-    found = np.full(len(rows), -1, np.intp)
+    allocation = np.full(len(rows), -1, np.intp)
     address, process = usage.address[rows][order], usage.process[rows][order]
     same = (address[1:] == address[:-1]) & (process[1:] == process[:-1])
     pairs = same & frees[order][1:] & ~frees[order][:-1]
-    found[order[1:][pairs]] = order[:-1][pairs]
-    return found
+    allocation[order[1:][pairs]] = order[:-1][pairs]
+    return allocation

@@ -70,7 +70,7 @@ class OverviewAnswer:
         opened = [f"{count} ranges never closed are left out"] if count else []
         each = () if pieces is None else (_pieces_table(self, pieces),)
         memory = table_of("memory", "GPU memory (whole trace)", MEMORY, self.memory)
-        found = (
+        named = (
             self._facts(),
             table_of(
                 "devices", _device_title(result), _device_columns(result, printed),
@@ -90,7 +90,7 @@ class OverviewAnswer:
             ),
             *each
         )  # fmt: skip
-        return {table.name: table for table in found}
+        return {table.name: table for table in named}
 
     def _host(self) -> list[Table]:
         """What the host did, where it was looked at."""

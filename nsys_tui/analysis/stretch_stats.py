@@ -62,7 +62,7 @@ def _inside(a: Int64, b: Int64, weight: Int64, first: Int64, last: Int64) -> Int
     order = np.argsort(b, kind="stable")
     a, weight = a[order], weight[order]
     upto = np.searchsorted(b[order], last)
-    found = np.zeros(len(first), np.int64)
+    inside = np.zeros(len(first), np.int64)
     size = int(a.max(initial=0)) + 2
     for level in range(len(a).bit_length()):
         block = np.arange(len(a)) >> level
@@ -72,8 +72,8 @@ def _inside(a: Int64, b: Int64, weight: Int64, first: Int64, last: Int64) -> Int
         mine = np.flatnonzero(upto >> level & 1)
         at = (upto[mine] >> level) - 1
         begin = np.searchsorted(key, at * size + np.minimum(first[mine], size - 1))
-        found[mine] += sums[(at + 1) << level] - sums[begin]
-    return found
+        inside[mine] += sums[(at + 1) << level] - sums[begin]
+    return inside
 
 
 _LONG: Final = 64
@@ -164,17 +164,17 @@ def stretch_stats(codes: Integers, first: Int64, last: Int64, values: Int64, siz
     short = ~is_long
     own = np.repeat(codes[short], (last - first)[short])
     few = group_stats(own, values[stretched(first[short], last[short])], size)
-    found = Moments(counts, few.totals, few.mean, few.min, few.max, few.median, few.std)
+    moments = Moments(counts, few.totals, few.mean, few.min, few.max, few.median, few.std)
     if is_long.any():
         groups, code = np.unique(codes[is_long], return_inverse=True)
-        _put_long(found, groups, code, first[is_long], last[is_long], values)
-    return found
+        _put_long(moments, groups, code, first[is_long], last[is_long], values)
+    return moments
 
 
 def _put_long(
-    found: Moments, groups: Integers, code: Integers, first: Int64, last: Int64, values: Int64
+    moments: Moments, groups: Integers, code: Integers, first: Int64, last: Int64, values: Int64
 ) -> None:
-    n, counts = len(groups), found.counts[groups]
+    n, counts = len(groups), moments.counts[groups]
 
     def total(of: NDArray[np.int64 | np.longdouble]) -> NDArray[np.int64 | np.longdouble]:
         upto = np.concatenate((np.zeros(1, of.dtype), np.cumsum(of)))
@@ -194,8 +194,8 @@ def _put_long(
     sum_apart = total(apart)
     squares = total(apart * apart) - sum_apart * sum_apart / counts
     low, high = smallest((counts - 1) // 2), smallest(counts // 2)
-    found.totals[groups] = total(values)
-    found.mean[groups] = found.totals[groups] / counts
-    found.min[groups], found.max[groups] = smallest(np.zeros_like(counts)), smallest(counts - 1)
-    found.median[groups] = low + (high - low) * 0.5
-    found.std[groups] = np.sqrt(np.maximum(squares, 0) / np.maximum(counts - 1, 1))
+    moments.totals[groups] = total(values)
+    moments.mean[groups] = moments.totals[groups] / counts
+    moments.min[groups], moments.max[groups] = smallest(np.zeros_like(counts)), smallest(counts - 1)
+    moments.median[groups] = low + (high - low) * 0.5
+    moments.std[groups] = np.sqrt(np.maximum(squares, 0) / np.maximum(counts - 1, 1))

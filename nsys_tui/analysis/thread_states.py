@@ -258,12 +258,12 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     of_kind = {kind: int(count[doing == kind].sum()) for kind in Doing}
     most = max(of_kind, key=lambda kind: of_kind[kind])
     mine = np.flatnonzero(doing == most)
-    found, group = np.unique(names[mine], return_inverse=True)
+    codes, group = np.unique(names[mine], return_inverse=True)
     by_name = np.bincount(group, count[mine])
     top = int(np.argmax(by_name))
-    named = bool(found[top]) and 4 * by_name[top] >= of_kind[most]
+    named = bool(codes[top]) and 4 * by_name[top] >= of_kind[most]
     share = (by_name[top] if named else of_kind[most]) / len(hit)
-    return Sampled(most, str(found[top]) if named else "", float(share), len(hit))
+    return Sampled(most, str(codes[top]) if named else "", float(share), len(hit))
 
 
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
@@ -373,7 +373,7 @@ def _threads(report: Report, scope: Scope) -> list[ThreadTime]:
     extent = report.extent[1] - report.extent[0]
     whole = hi - lo if scope.window else report.metadata.session_duration_ns or extent
     states = Scheduling(report)
-    found = []
+    threads = []
     for tid in _known_threads(report):
         if not scope.has_process(np.array([tid & PROCESS_MASK]))[0]:
             continue
@@ -387,8 +387,8 @@ def _threads(report: Report, scope: Scope) -> list[ThreadTime]:
             seen = int(starts.min()), int(ends.max())
             process = report.process_name(tid & PROCESS_MASK)
             name, share = report.thread_name(tid), ran / max(whole, ran)
-            found.append(ThreadTime(name, process, ran, share, state.witness, tid, seen))
-    return sorted(found, key=lambda thread: (-thread.cpu_ns, thread.name))
+            threads.append(ThreadTime(name, process, ran, share, state.witness, tid, seen))
+    return sorted(threads, key=lambda thread: (-thread.cpu_ns, thread.name))
 
 
 def _known_threads(report: Report) -> list[int]:

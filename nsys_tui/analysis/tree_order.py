@@ -23,16 +23,16 @@ class TreeOrder:
     @property
     def nodes(self) -> Indices:
         """Nodes by position."""
-        found = np.empty(len(self.position), np.intp)
-        found[self.position] = np.arange(len(self.position))
-        return found
+        node = np.empty(len(self.position), np.intp)
+        node[self.position] = np.arange(len(self.position))
+        return node
 
     def inside(self, node: int, others: Integers) -> Bool:
         """Which of some nodes lie in the subtree of a node."""
         first = self.position[node]
         places = self.position[others]
-        found: Bool = (places >= first) & (places < first + self.size[node])
-        return found
+        within: Bool = (places >= first) & (places < first + self.size[node])
+        return within
 
 
 def tree_order(trie: Trie, ranked: Integers | None = None) -> TreeOrder:

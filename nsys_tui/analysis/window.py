@@ -210,9 +210,9 @@ def _lacking(kind: str, asked: Collection[int] | None, there: set[int]) -> Itera
 
 def _processes(report: Report, asked: Collection[int]) -> set[int]:
     """Process ids of the GPU work and its calls, and of other host events if those do not do."""
-    found = {pid_of(pid) for pid in report.operations.processes.tolist()}
+    of_operations = {pid_of(pid) for pid in report.operations.processes.tolist()}
     for events in ("api", "ranges", "osrt"):
-        if found.issuperset(asked):
+        if of_operations.issuperset(asked):
             break
-        found.update(pid_of(pid) for pid in getattr(report, events).thread_process.tolist())
-    return found
+        of_operations.update(pid_of(pid) for pid in getattr(report, events).thread_process.tolist())
+    return of_operations

@@ -319,11 +319,11 @@ class Capture:
 
     async def leftovers(self) -> list[RemoteFile]:
         """Files in the job's own folders over there, to be shown before they are removed."""
-        found = []
+        files = []
         for name in self._job_names():
             answers = await self.job.link.ask("contents", self.job.values(name))
-            found += files_in(answers)
-        return found
+            files += files_in(answers)
+        return files
 
     async def remove_remote(self) -> list[str]:
         """Removes the job's own folders over there; reports elsewhere are not touched."""

@@ -55,15 +55,15 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     job.update(program_exit=outcome.status)
     if outcome.queue is not None and outcome.queue.failed:
         job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words}")
-    found, raw = await _results(job, outcome, parser)
-    sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
+    files, raw = await _results(job, outcome, parser)
+    sqlites = {file.path.removesuffix(".sqlite") for file in files if file.path.endswith(".sqlite")}
     lacks = importer = ""
-    if raw and not any(map(_is_report, found)):
+    if raw and not any(map(_is_report, files)):
         lacks, importer = await _importer(job)
         if importer:
             made, lacks = await _imported(job, importer, raw[0].path)
-            found += made
-    reports = sorted((file for file in found if _is_report(file)), key=_rank)
+            files += made
+    reports = sorted((file for file in files if _is_report(file)), key=_rank)
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
         raw=tuple(ReportFile(file.path, file.size, file.mtime) for file in raw),
@@ -86,23 +86,23 @@ async def _results(
     failed = any(note.severity == "error" for note in parser.notes)
     coming = not failed and outcome.word == "exit" and (parser.generated or outcome.status == 0)
     for left in reversed(range(LATE_TRIES if coming else 1)):
-        found, raw, missing = await _look(job, parser)
-        if any(_is_report(file) for file in found) and not (missing and left):
+        files, raw, missing = await _look(job, parser)
+        if any(_is_report(file) for file in files) and not (missing and left):
             break
         if left:
             await asyncio.sleep(LATE_S)
     for path in missing:
         job.remark("warning", f"named by nsys and not there: {printable(path)}")
-    reports = sum(map(_is_report, found))
+    reports = sum(map(_is_report, files))
     if reports < job.plan.processes:
         lying = await _scan(job)
         new = [file for file in lying if _is_ours(job, file.path)]
-        known = {file.path for file in (*found, *raw)}
-        found += [file for file in new if _is_report(file) and file.path not in known]
+        known = {file.path for file in (*files, *raw)}
+        files += [file for file in new if _is_report(file) and file.path not in known]
         raw += [f for f in new if f.path.endswith(RAW_ENDING) and f.path not in known]
-        if len(found) > reports == 0:
+        if len(files) > reports == 0:
             job.remark("warning", "nsys did not name its report; this is the one it wrote")
-    return found, raw
+    return files, raw
 
 
 def _is_report(file: RemoteFile) -> bool:

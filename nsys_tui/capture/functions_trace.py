@@ -41,12 +41,12 @@ def make(functions: Iterable[str], *, domain: str = "functions", color: str = "0
 
 def names(text: str) -> list[str]:
     """The functions of a checked file as ``module:function``."""
-    found = []
+    dotted = []
     for entry in json.loads(text):
         for item in entry["functions"]:
             whole = item if isinstance(item, Mapping) else {"function": item}
-            found.append(f"{whole.get('module', entry.get('module'))}:{whole.get('function')}")
-    return found
+            dotted.append(f"{whole.get('module', entry.get('module'))}:{whole.get('function')}")
+    return dotted
 
 
 def modules(text: str) -> set[str]:

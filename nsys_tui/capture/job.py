@@ -45,7 +45,7 @@ class Job:
     listener: Listener | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
     nsys_here: str = "auto"
-    found: Preflight | None = None
+    preflight: Preflight | None = None
     growth: float = field(default_factory=time.monotonic)
     hangs: bool = False
 

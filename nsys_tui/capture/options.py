@@ -180,11 +180,11 @@ def read_words(words: Iterable[str]) -> dict[str, str]:
     Raises:
         UsageError: a word is neither an option nor the value of the one before it.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     open_name = ""
     for word in words:
         if open_name and not word.startswith("-"):
-            found[open_name], open_name = word, ""
+            values[open_name], open_name = word, ""
             continue
         match = _WORD.fullmatch(word)
         if match is None:
@@ -193,6 +193,6 @@ def read_words(words: Iterable[str]) -> dict[str, str]:
                 f"options start with -, such as --{word.lstrip('-') or 'trace=nvtx'}",
             )  # fmt: skip
         name = match["long"] or SHORT.get(match["short"], match["short"])
-        found[name] = match["value"] or match["rest"] or ""
+        values[name] = match["value"] or match["rest"] or ""
         open_name = "" if match["value"] is not None or match["rest"] else name
-    return found
+    return values

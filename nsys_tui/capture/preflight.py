@@ -85,29 +85,29 @@ def read_probe(answers: Iterable[Answer], began: float | None = None) -> Preflig
     return Preflight(values, status, offset, helped)
 
 
-def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[Check]:
+def checks(probed: Preflight, target: Target, plan: Plan | None = None) -> list[Check]:
     """All findings, in the order in which a reader wants them.
 
     Args:
-        found: the answers.
+        probed: the answers.
         target: where they come from.
         plan: the capture that is to start, whose options are checked against that nsys.
     """
-    lines = [_reached(found), _jobs(found), _cwd(found, target)]
-    if "jobs_bad" not in found.values:  # the look for nsys needs a file in that folder
-        lines += [_shell(found), _nsys(found, target)]
-    lines += [*_temporary(found), *_environment(found), *_tools(found, target)]
-    lines += [*_clock(found), *_held(found)]
+    lines = [_reached(probed), _jobs(probed), _cwd(probed, target)]
+    if "jobs_bad" not in probed.values:  # the look for nsys needs a file in that folder
+        lines += [_shell(probed), _nsys(probed, target)]
+    lines += [*_temporary(probed), *_environment(probed), *_tools(probed, target)]
+    lines += [*_clock(probed), *_held(probed)]
     if plan is not None:
-        told = plan.advice(found.facts)
+        told = plan.advice(probed.facts)
         lines += [advice for advice in told if advice.severity in (ERROR, WARNING)]
     return lines
 
 
-def option_lines(found: Preflight) -> list[Check]:
+def option_lines(probed: Preflight) -> list[Check]:
     """The options of the nsys there with defaults and legal values, as its own help has them."""
     lines = []
-    for name, own in found.facts.options.items():
+    for name, own in probed.facts.options.items():
         takes = f"; takes {', '.join(own.values)}" if own.values else ""
         lines.append(Check(OK, f"--{name}", f"default {own.default or 'not told'}{takes}"))
     return lines
@@ -119,52 +119,58 @@ def exit_code(lines: Iterable[Check]) -> int:
     return NSYS_MISSING if first.name == "nsys" else 74
 
 
-def _reached(found: Preflight) -> Check:
-    return Check(OK, "host", f"{found.get('host')} as {found.get('user')}, {found.get('system')}")
+def _reached(probed: Preflight) -> Check:
+    return Check(
+        OK, "host", f"{probed.get('host')} as {probed.get('user')}, {probed.get('system')}"
+    )
 
 
-def _shell(found: Preflight) -> Check:
-    status = found.get("preamble")
+def _shell(probed: Preflight) -> Check:
+    status = probed.get("preamble")
     if status in ("", "0"):
         return Check(OK, "shell", "answers")
-    return Check(ERROR, "preamble", f"the preamble ended with status {status}", found.get("stderr"))
+    return Check(
+        ERROR, "preamble", f"the preamble ended with status {status}", probed.get("stderr")
+    )
 
 
-def _cwd(found: Preflight, target: Target) -> Check:
-    if "cwd_missing" in found.values:
+def _cwd(probed: Preflight, target: Target) -> Check:
+    if "cwd_missing" in probed.values:
         return Check(
-            ERROR, "cwd", f"no such folder there: {found.get('cwd_missing')}",
+            ERROR, "cwd", f"no such folder there: {probed.get('cwd_missing')}",
             f"correct cwd, or targets.{target.name}.cwd in the config",
         )  # fmt: skip
-    if "cwd_readonly" in found.values:
+    if "cwd_readonly" in probed.values:
         return Check(
-            WARNING, "cwd", f"{found.get('cwd')} cannot be written", "name no output there"
+            WARNING, "cwd", f"{probed.get('cwd')} cannot be written", "name no output there"
         )
-    commit = found.get("git")[:9]
-    dirty = " with changes" if found.get("git_dirty") else ""
-    return Check(OK, "cwd", found.get("cwd") + (f", git {commit}{dirty}" if commit else ""))
+    commit = probed.get("git")[:9]
+    dirty = " with changes" if probed.get("git_dirty") else ""
+    return Check(OK, "cwd", probed.get("cwd") + (f", git {commit}{dirty}" if commit else ""))
 
 
-def _nsys(found: Preflight, target: Target) -> Check:
-    if "hangs" in found.values:
+def _nsys(probed: Preflight, target: Target) -> Check:
+    if "hangs" in probed.values:
         return Check(
-            ERROR, "nsys --version", f"{found.nsys} hangs: no version within 10 s, tried twice",
+            ERROR, "nsys --version", f"{probed.nsys} hangs: no version within 10 s, tried twice",
             "try again; end processes of nsys that were left there",
         )  # fmt: skip
     elsewhere = bool(target.launcher.scheduler)
     severity = WARNING if elsewhere else ERROR
     where = "on the login node" if elsewhere else "there"
-    if broken := found.get("broken"):
+    if broken := probed.get("broken"):
         return Check(severity, "nsys", f"nsys does not start {where}: {broken}",
                      "install there what it lacks, such as libelf1 in a small image")  # fmt: skip
-    if found.nsys:
-        version = found.facts.nsys_version
+    if probed.nsys:
+        version = probed.facts.nsys_version
         shown = (
-            ".".join(map(str, version)) if version else found.get("version") or "version unknown"
+            ".".join(map(str, version)) if version else probed.get("version") or "version unknown"
         )
-        return Check(OK, "nsys", f"{shown} at {found.nsys}")
-    if found.get("preamble") == "":
-        return Check(ERROR, "preamble", "the preamble did not come to its end", found.get("stderr"))
+        return Check(OK, "nsys", f"{shown} at {probed.nsys}")
+    if probed.get("preamble") == "":
+        return Check(
+            ERROR, "preamble", "the preamble did not come to its end", probed.get("stderr")
+        )
     looked = _LOOKED if target.settings.nsys == "auto" else target.settings.nsys
     return Check(
         severity, "nsys", f"no nsys {where}; looked in {looked}",
@@ -172,9 +178,9 @@ def _nsys(found: Preflight, target: Target) -> Check:
     )  # fmt: skip
 
 
-def _temporary(found: Preflight) -> list[Check]:
+def _temporary(probed: Preflight) -> list[Check]:
     """Where nsys collects: with 300 kB it let the program crash, and hung."""
-    kilobytes, _, folder = found.get("tmp_free").partition(" ")
+    kilobytes, _, folder = probed.get("tmp_free").partition(" ")
     free = int(kilobytes) * 1024 if kilobytes.isdigit() else LITTLE_TEMPORARY
     if free >= LITTLE_TEMPORARY:
         return []
@@ -186,8 +192,8 @@ def _temporary(found: Preflight) -> list[Check]:
     ]  # fmt: skip
 
 
-def _environment(found: Preflight) -> list[Check]:
-    facts = found.facts
+def _environment(probed: Preflight) -> list[Check]:
+    facts = probed.facts
     lines = []
     if facts.paranoid is not None:
         fine = facts.root or facts.paranoid <= 2
@@ -197,7 +203,7 @@ def _environment(found: Preflight) -> list[Check]:
         )
     lines += [
         Check(WARNING, "nsys status", line.strip())
-        for line in found.status
+        for line in probed.status
         if "fail" in line.lower()
     ]
     if facts.gpu_admin_only is not None:
@@ -207,48 +213,48 @@ def _environment(found: Preflight) -> list[Check]:
     return lines
 
 
-def _jobs(found: Preflight) -> Check:
-    free = int(found.get("free") or 0)
-    if "jobs_bad" in found.values:
-        room = f", {format_bytes(free)} free" if "free" in found.values else ""
+def _jobs(probed: Preflight) -> Check:
+    free = int(probed.get("free") or 0)
+    if "jobs_bad" in probed.values:
+        room = f", {format_bytes(free)} free" if "free" in probed.values else ""
         return Check(
-            ERROR, "jobs folder", f"{found.get('jobs_bad')} cannot be made or written{room}",
+            ERROR, "jobs folder", f"{probed.get('jobs_bad')} cannot be made or written{room}",
             "set jobs_dir to a folder that you can write, on clusters one that all nodes see",
         )  # fmt: skip
-    text = f"{found.get('jobs')}, {format_bytes(free)} free"
+    text = f"{probed.get('jobs')}, {format_bytes(free)} free"
     if free < LITTLE_DISK:
         return Check(WARNING, "disk", text, "reports of a few minutes take gigabytes")
     return Check(OK, "disk", text)
 
 
-def _tools(found: Preflight, target: Target) -> list[Check]:
+def _tools(probed: Preflight, target: Target) -> list[Check]:
     lines = []
-    if not found.tools & {"setsid", "perl", "python3"}:
+    if not probed.tools & {"setsid", "perl", "python3"}:
         lines.append(
             Check(ERROR, "setsid", "neither setsid nor perl nor python3 is there", "install one")
         )
-    if not found.tools & {"sha256sum", "shasum", "openssl"}:
+    if not probed.tools & {"sha256sum", "shasum", "openssl"}:
         lines.append(Check(WARNING, "sha256sum", "only cksum is there to compare files"))
-    if not found.get("head"):
+    if not probed.get("head"):
         lines.append(Check(WARNING, "head -c", "missing: the log is followed byte by byte"))
-    missing = [tool for tool in target.launcher.tools if tool not in found.tools]
+    missing = [tool for tool in target.launcher.tools if tool not in probed.tools]
     if missing:
         lines.append(Check(ERROR, target.launcher.name, f"not found there: {', '.join(missing)}"))
     return lines
 
 
-def _clock(found: Preflight) -> list[Check]:
-    if abs(found.clock_offset_s) <= 5:
+def _clock(probed: Preflight) -> list[Check]:
+    if abs(probed.clock_offset_s) <= 5:
         return []
-    return [Check(WARNING, "clock", f"differs from ours by {found.clock_offset_s} s")]
+    return [Check(WARNING, "clock", f"differs from ours by {probed.clock_offset_s} s")]
 
 
-def _held(found: Preflight) -> list[Check]:
-    if "locked" not in found.values:
+def _held(probed: Preflight) -> list[Check]:
+    if "locked" not in probed.values:
         return []
     return [
         Check(
-            WARNING, "lock", f"a capture runs there: {found.get('locked')}",
+            WARNING, "lock", f"a capture runs there: {probed.get('locked')}",
             "wait for it, or start anyway",
         )
     ]  # fmt: skip

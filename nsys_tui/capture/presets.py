@@ -134,10 +134,10 @@ def built_in() -> tuple[str, ...]:
 
 def presets(config: CaptureConfig | None = None) -> Mapping[str, Preset]:
     """All presets by name, the built-in ones first; a user's preset of the same name wins."""
-    found = {preset.name: preset for preset in _BUILT_IN}
+    by_name = {preset.name: preset for preset in _BUILT_IN}
     for name, options in (config.presets if config else {}).items():
-        found[name] = Preset(name, "from the config file", options)
-    return MappingProxyType(found)
+        by_name[name] = Preset(name, "from the config file", options)
+    return MappingProxyType(by_name)
 
 
 KEPT_GROUPS = ("window", "net")
@@ -211,14 +211,14 @@ def added(options: Mapping[str, OptionValue], line: str) -> dict[str, OptionValu
     Lists are joined; words that are no options are passed over.
     """
     given = read_words(word for word in line.split() if word.startswith("--") and "=" in word)
-    found = dict(options)
+    merged = dict(options)
     for name, text in given.items():
         option = OPTIONS.get(name)
         if option is None or option.kind is not Kind.WORDS:
-            found[name] = text
+            merged[name] = text
             continue
-        before = found.get(name, option.default)
+        before = merged.get(name, option.default)
         words = before.split(",") if isinstance(before, str) else before
         words = [word for word in words if word != "none"]
-        found[name] = tuple(dict.fromkeys([*words, *text.split(",")]))
-    return found
+        merged[name] = tuple(dict.fromkeys([*words, *text.split(",")]))
+    return merged

@@ -117,8 +117,8 @@ def _program(pairs: Pairs, values: Mapping[str, str]) -> tuple[str, ...]:
 
 def _either(values: Mapping[str, str], name: str) -> str:
     """A value at the top level or under the process: the place differs between versions."""
-    found = [values[key] for key in (name, f"PROCESS_0:{name}") if key in values]
-    return next((value for value in found if value == "true"), found[0] if found else "")
+    given = [values[key] for key in (name, f"PROCESS_0:{name}") if key in values]
+    return next((value for value in given if value == "true"), given[0] if given else "")
 
 
 def _options(
@@ -168,22 +168,22 @@ def _sampling(values: Mapping[str, str], remarks: list[str]) -> dict[str, Option
     def switched(name: str) -> str:
         return scope if values.get(f"LINUX_PERF_OPTIONS:{name}") == "true" else "none"
 
-    found: dict[str, OptionValue] = {
+    options: dict[str, OptionValue] = {
         "sample": switched("COLLECT_IP_BACKTRACE_SAMPLES"),
         "cpuctxsw": switched("COLLECT_CPU_CTXSW_TRACE"),
     }
-    if found["sample"] == "none":
-        return found
+    if options["sample"] == "none":
+        return options
     if values.get("USE_DWARF") == "true":
         remarks.append(
             "CPU stacks were unwound by DWARF, as nsys does where it cannot read branch records; "
             "if it was asked for: --backtrace=dwarf"
         )
     elif values.get("USE_FRAME_POINTERS") == "true":
-        found["backtrace"] = "fp"
+        options["backtrace"] = "fp"
     elif values.get("SHOW_BACKTRACE") == "false":
-        found["backtrace"] = "none"
-    return found
+        options["backtrace"] = "none"
+    return options
 
 
 def _split(row: str) -> tuple[str, str]:

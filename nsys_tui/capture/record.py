@@ -168,8 +168,8 @@ class Record:
     @property
     def at_home(self) -> list[Path]:
         """What of the capture can be opened on this machine: the export where there is one."""
-        found = [Path(file.sqlite or file.local) for file in self.reports if file.local]
-        return [path for path in found if path.exists()]
+        paths = [Path(file.sqlite or file.local) for file in self.reports if file.local]
+        return [path for path in paths if path.exists()]
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""
@@ -268,11 +268,11 @@ class Store:
 
     def all(self) -> list[Record]:
         """All records that can be read, newest first."""
-        found = []
+        records = []
         for capture in self.ids():
             with contextlib.suppress(UsageError):
-                found.append(self.load(capture))
-        return found
+                records.append(self.load(capture))
+        return records
 
     def left_running(self) -> str:
         """How many captures an earlier run left behind, and where; empty for none."""

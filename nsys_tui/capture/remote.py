@@ -166,12 +166,12 @@ class RemoteSource:
                 f"{self._host}:{path} is no report", "", "reports end in .nsys-rep or .sqlite"
             )
         answers = await self._job.ask("where", PATHS=path)
-        if not (found := files_in(answers)):
+        if not (files := files_in(answers)):
             raise CaptureError(
                 f"{self._host}: no such file: {printable(path)}",
                 hint=f"nsys-tui {self._host}:{path.rpartition('/')[0]}/ lists that folder",
             )
-        (file,) = found
+        (file,) = files
         self._job.link.patient = True
         local = self._known(file) or await self._fetch(file)
         sqlite = local.with_suffix(".sqlite")
@@ -199,11 +199,11 @@ class RemoteSource:
 
         if find_nsys(self._job.nsys_here) is not None:
             return
-        found = await submit.probe(self._job)
-        if not found.nsys or "jobs" not in found.values:
+        probed = await submit.probe(self._job)
+        if not probed.nsys or "jobs" not in probed.values:
             return
         self._job.record = Record(
-            id=self._job.record.id, plan={}, jobs_dir=found.get("jobs"), nsys_path=found.nsys
+            id=self._job.record.id, plan={}, jobs_dir=probed.get("jobs"), nsys_path=probed.nsys
         )
         report = ReportFile(file.path, file.size, file.mtime)
         with contextlib.suppress(CaptureError):

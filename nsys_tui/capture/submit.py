@@ -33,18 +33,18 @@ async def probe(job: Job, *, thorough: bool = False) -> Preflight:
     script = scripts.find_script(job.plan, thorough=thorough)
     began = time.time()
     answers = await job.ask("probe", timeout_s=90, FIND=script)
-    found = read_probe(answers, began)
-    _seen[_place(job)] = (time.monotonic(), found)
-    return found
+    preflight = read_probe(answers, began)
+    _seen[_place(job)] = (time.monotonic(), preflight)
+    return preflight
 
 
 def probed(job: Job) -> Preflight | None:
     """What the far side said in the last minute, if it was asked the same and could work."""
-    when, found = _seen.get(_place(job), (0.0, None))
-    if found is None or time.monotonic() - when > _FRESH_S:
+    when, preflight = _seen.get(_place(job), (0.0, None))
+    if preflight is None or time.monotonic() - when > _FRESH_S:
         return None
-    usable = found.nsys and {"jobs", "cwd"} <= set(found.values)
-    return found if usable else None
+    usable = preflight.nsys and {"jobs", "cwd"} <= set(preflight.values)
+    return preflight if usable else None
 
 
 def _place(job: Job) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ async def check(job: Job) -> None:
         PreflightError: with all that is wrong, and exit status 69 when nsys is missing.
     """
     job.reach(State.CHECKING)
-    job.found = found = probed(job) or await probe(job)
-    lines = checks(found, job.plan.target, job.plan)
+    job.preflight = preflight = probed(job) or await probe(job)
+    lines = checks(preflight, job.plan.target, job.plan)
     job.emit(Checked(tuple(lines)))
     for fault in job.plan.launcher_faults(job.settings.grace / 1e9):
         job.remark("warning", fault)
@@ -75,16 +75,16 @@ async def check(job: Job) -> None:
         )
         failure.exit_code = exit_code(lines)
         raise failure
-    version = found.facts.nsys_version
+    version = preflight.facts.nsys_version
     job.update(
-        where=found.get("host"),
-        jobs_dir=found.get("jobs"),
-        job_dir=f"{found.get('jobs')}/{job.record.id}",
-        cwd=found.get("cwd"),
-        nsys_path=found.nsys,
+        where=preflight.get("host"),
+        jobs_dir=preflight.get("jobs"),
+        job_dir=f"{preflight.get('jobs')}/{job.record.id}",
+        cwd=preflight.get("cwd"),
+        nsys_path=preflight.nsys,
         nsys_version=".".join(map(str, version)) if version else "",
-        git_commit=found.get("git"),
-        git_dirty=bool(found.get("git_dirty")),
+        git_commit=preflight.get("git"),
+        git_dirty=bool(preflight.get("git_dirty")),
     )
 
 
@@ -97,7 +97,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         CaptureError: the far side could not take the job.
     """
     record, plan = job.record, job.plan
-    known = job.found.facts.options if job.found else ()
+    known = job.preflight.facts.options if job.preflight else ()
     argv = plan.argv(record.nsys_path or "nsys", record.job_dir, known)
     job.update(argv=tuple(argv))
     job.reach(State.SUBMITTING)

@@ -38,8 +38,8 @@ class OwnOption:
 
 def read_help(lines: Iterable[str]) -> dict[str, OwnOption]:
     """The options by their long names without dashes; empty where this is no such help."""
-    found = dict(_options(lines))
-    return found if len(found) >= WHOLE else {}
+    options = dict(_options(lines))
+    return options if len(options) >= WHOLE else {}
 
 
 def _options(lines: Iterable[str]) -> Iterator[tuple[str, OwnOption]]:

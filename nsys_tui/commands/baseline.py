@@ -77,10 +77,10 @@ def _add(arguments: argparse.Namespace) -> int:
         data = report.metadata
         runs.append(baselines.run_of(side, label, data.host, data.session_start_utc_ns))
     for run in runs:
-        found = baselines.add_run(arguments.file, run)
+        added = baselines.add_run(arguments.file, run)
     print(arguments.file)
-    there = plural(len(runs_of([run.side for run in found.runs])), "run")
-    say(f"nsys-tui: {plural(len(found.runs), 'report')} of {there} in {arguments.file}")
+    there = plural(len(runs_of([run.side for run in added.runs])), "run")
+    say(f"nsys-tui: {plural(len(added.runs), 'report')} of {there} in {arguments.file}")
     return OK
 
 
@@ -113,14 +113,14 @@ def _save(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baselines
 
-    found: list[Baseline] = []
+    listed: list[Baseline] = []
     for name in baselines.names():
         try:
-            found.append(baselines.load(name))
+            listed.append(baselines.load(name))
         except UsageError as error:
             say(f"nsys-tui: {error}")
-    table = table_of("baselines", "Baselines", _COLUMNS, found)
-    if found or arguments.format == "json":
+    table = table_of("baselines", "Baselines", _COLUMNS, listed)
+    if listed or arguments.format == "json":
         _print(table, arguments.format)
     else:
         print("no baselines yet: nsys-tui baseline save NAME REPORT")

@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         logged = join_calls(read_logs(arguments.nccl_log))
     traced = open_traced(arguments.reports, arguments.nsys, use_cache=not arguments.no_cache)
-    found = chosen(join(traced, logged), traced, _scopes(arguments, traced))
-    print_collectives(found, traced, arguments.format, arguments.section, arguments.top)
+    calls = chosen(join(traced, logged), traced, _scopes(arguments, traced))
+    print_collectives(calls, traced, arguments.format, arguments.section, arguments.top)
     return 0
 
 
@@ -93,19 +93,19 @@ def _scopes(arguments: argparse.Namespace, traced: Sequence[Traced]) -> list[Sco
     from nsys_tui.commands.options import choice_from, window_from
 
     choice, window = choice_from(arguments), window_from(arguments, traced[0].report)
-    found: list[Scope | None] = []
+    scopes: list[Scope | None] = []
     missing: list[Lacking] = []
     for one in traced:
         lacking = [kind for kind in choice.lacking(one.report) if kind.all]
         missing += lacking
-        found.append(None if lacking else choice.scope(one.report, window))
-    if not any(found):
+        scopes.append(None if lacking else choice.scope(one.report, window))
+    if not any(scopes):
         raise UsageError(missing[0].text, hint=missing[0].hint)
-    return found
+    return scopes
 
 
 def chosen(
-    found: Collectives, traced: Sequence[Traced], scopes: Sequence[Scope | None]
+    calls: Collectives, traced: Sequence[Traced], scopes: Sequence[Scope | None]
 ) -> Collectives:
     """The collectives that the options ask for.
 
@@ -114,10 +114,10 @@ def chosen(
     """
     from nsys_tui.analysis.nccl.tables import restrict
 
-    kept = restrict(found, traced, scopes)
+    kept = restrict(calls, traced, scopes)
     if not len(kept):
         raise NoDataError(
-            f"none of the {len(found):,} collectives is in what was asked for",
+            f"none of the {len(calls):,} collectives is in what was asked for",
             hint="widen the window, steps, rank or GPU",
         )
     return kept
@@ -138,13 +138,13 @@ def open_traced(
     from nsys_tui.reader import open_configured
 
     config = load_config()
-    found = []
+    reports = []
     for text in texts:
         path, rank = _place(text)
         report = open_configured(path, config, nsys, use_cache=use_cache)
         tell_notes(report, report.name)
-        found.append(Traced(report, rank, told_rank(report, path)))
-    return found
+        reports.append(Traced(report, rank, told_rank(report, path)))
+    return reports
 
 
 def _place(text: str) -> tuple[Path, int]:
@@ -171,23 +171,23 @@ def join(traced: Sequence[Traced], logged: Calls | None) -> Collectives:
                 f"{one.report.name} holds several ranks, so it has no rank {one.rank} of its own",
                 hint="give the report without :RANK",
             )
-    found = collectives(traced, logged)
-    if len(found):
-        return found
+    calls = collectives(traced, logged)
+    if len(calls):
+        return calls
     if not any(len(nccl_kernels(one.report)) for one in traced):
         lacking = [one.report.lacks(Capability.KERNELS) for one in traced]
         why = next((text for text in lacking if text), "no NCCL kernel in the report")
         raise NoDataError(why, hint="collectives run as kernels named nccl*")
     raise NoDataError(
         "no collective could be joined with a kernel: "
-        + ("; ".join(found.notes) or "the report names no calls"),
+        + ("; ".join(calls.notes) or "the report names no calls"),
         hint="record with nsys profile --trace=nvtx,cuda, or give --nccl-log FILE, written with"
         " NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL",
     )
 
 
 def print_collectives(
-    found: Collectives,
+    calls: Collectives,
     traced: Sequence[Traced],
     fmt: str,
     sections: Sequence[str] | None,
@@ -197,14 +197,14 @@ def print_collectives(
     from nsys_tui.analysis.nccl.tables import DOCUMENT, TABLES
 
     if fmt == "json":
-        print_document(DOCUMENT, found, found, found.notes, *(one.report.notes for one in traced))
+        print_document(DOCUMENT, calls, calls, calls.notes, *(one.report.notes for one in traced))
         return
     if fmt in DATA_FORMATS:
         name = options.csv_section(sections, "collectives")
-        print_tables([TABLES[name](found, options.rows_shown(top, None))], fmt)
+        print_tables([TABLES[name](calls, options.rows_shown(top, None))], fmt)
         return
     rows = options.rows_shown(top, _ROWS_OF_TEXT if fmt == "table" else None)
-    tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
+    tables = [TABLES[name](calls, rows) for name in sections or _SECTIONS]
     if "collectives" not in (sections or _SECTIONS):
-        tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))
+        tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *calls.notes))
     print_tables(tables, fmt)

@@ -155,16 +155,16 @@ def run(arguments: argparse.Namespace) -> int:
     sides, parts = _sides(arguments)
     if sides is None:
         return OK
-    found = compare(
+    comparison = compare(
         *sides,
         threshold=min(whole, default=asked),
         seed=SEED if arguments.seed is None else arguments.seed,
         noise=noise,
         force=arguments.force,
     )
-    results = outcomes(found, gates)
-    status = _status(arguments, found, results)
-    _print(arguments, found, results, parts if arguments.findings else [])
+    results = outcomes(comparison, gates)
+    status = _status(arguments, comparison, results)
+    _print(arguments, comparison, results, parts if arguments.findings else [])
     return status
 
 
@@ -195,15 +195,17 @@ def _sides(
     return None if arguments.folded else compare_sides.measured_pair(*parts), parts
 
 
-def _status(arguments: argparse.Namespace, found: Comparison, results: Sequence[Outcome]) -> int:
+def _status(
+    arguments: argparse.Namespace, comparison: Comparison, results: Sequence[Outcome]
+) -> int:
     """The exit status: gates that are hit, then what cannot be compared, then doubt."""
-    verdicts = {str(result.verdict) for result in results} or {str(found.verdict)}
+    verdicts = {str(result.verdict) for result in results} or {str(comparison.verdict)}
     for result in results:
         if result.verdict in ("worse", "inconclusive", "not comparable"):
             hit = {"worse": "hit"}.get(str(result.verdict), str(result.verdict))
             printing.say(f"nsys-tui: gate {result.gate.text} {hit}: {result.reason}")
-    if not results and found.verdict == "not comparable":
-        printing.say(f"nsys-tui: not comparable: {found.judgement.reason}")
+    if not results and comparison.verdict == "not comparable":
+        printing.say(f"nsys-tui: not comparable: {comparison.judgement.reason}")
     if results and "worse" in verdicts:
         return GATE_HIT
     if "not comparable" in verdicts:
@@ -249,7 +251,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _print(
     arguments: argparse.Namespace,
-    found: Comparison,
+    comparison: Comparison,
     results: Sequence[Outcome],
     parts: Sequence[Part | None],
 ) -> None:
@@ -263,30 +265,30 @@ def _print(
     if arguments.format in ("text", "table"):
         wide = printing.room(sys.stdout)
         printing.print_painted(
-            [text.as_text(found, sections, top, wide), text.gates_as_text(results)]
+            [text.as_text(comparison, sections, top, wide), text.gates_as_text(results)]
         )
         sys.stdout.flush()
     told = arguments.format not in ("csv", "tsv") or arguments.step_summary
     if parts and told and "findings" in sections:
-        found = with_findings(found, parts)
-    markdown = text.as_markdown(found, sections, top) + text.gates_as_markdown(results)
+        comparison = with_findings(comparison, parts)
+    markdown = text.as_markdown(comparison, sections, top) + text.gates_as_markdown(results)
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
         printing.print_document(
-            DOCUMENT, replace(found, gates=results), None, found.notes, only=only
+            DOCUMENT, replace(comparison, gates=results), None, comparison.notes, only=only
         )
     elif arguments.format in printing.DATA_FORMATS:
-        printing.print_tables([rows_table(found, sections)], arguments.format)
+        printing.print_tables([rows_table(comparison, sections)], arguments.format)
     elif arguments.format == "markdown":
         printing.write(sys.stdout, [markdown])
     elif arguments.format == "html":
-        printing.print_tables(text.all_tables(found, sections, top), "html")
+        printing.print_tables(text.all_tables(comparison, sections, top), "html")
     elif "findings" in sections:
-        printing.print_painted([text.findings_as_text(found, wide)])
+        printing.print_painted([text.findings_as_text(comparison, wide)])
     if arguments.junit:
         with printing.text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
-            file.write(text.gates_as_junit(found, results, arguments.inconclusive == "fail"))
+            file.write(text.gates_as_junit(comparison, results, arguments.inconclusive == "fail"))
     if arguments.step_summary:
         printing.append_summary(arguments.step_summary, markdown)
 

@@ -92,18 +92,20 @@ def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -
     from nsys_tui.analysis.compare.measure import iteration_scope
     from nsys_tui.analysis.iterations.detection import find_iterations
 
-    found = find_iterations(report, pattern, scope)
+    iterations = find_iterations(report, pattern, scope)
     number = int(chosen) if chosen.isdecimal() else -1
-    if chosen in found.labels:
-        number = found.labels.index(chosen)
-    if not 0 <= number < len(found):
-        there = f"it has {len(found)} iterations {found.rule}: 0 to {len(found) - 1}"
+    if chosen in iterations.labels:
+        number = iterations.labels.index(chosen)
+    if not 0 <= number < len(iterations):
+        there = f"it has {len(iterations)} iterations {iterations.rule}: 0 to {len(iterations) - 1}"
         raise UsageError(
             f"{report.name}: no iteration {chosen!r}",
-            there if len(found) else "no iterations were found in it",
+            there if len(iterations) else "no iterations were found in it",
             "--iteration REGEX says which NVTX names are steps",
         )
-    return iteration_scope(found, number, scope), f"iteration {number}: {found.labels[number]}"
+    return iteration_scope(
+        iterations, number, scope
+    ), f"iteration {number}: {iterations.labels[number]}"
 
 
 def kernel_names(asked: str | None, kept: str | None, what: str) -> str:
@@ -164,9 +166,9 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
     mine = {side.identity for side in after}
     rest = [side for side in sides if side.identity not in mine] or sides
     others = runs_of(rest)
-    found = shifts(others)
-    notes = [f"{name}: {text}" for text in sentences(found, [side.label for side in others])]
-    first = since_jump(found)
+    jumps = shifts(others)
+    notes = [f"{name}: {text}" for text in sentences(jumps, [side.label for side in others])]
+    first = since_jump(jumps)
     if first:
         notes.append(f"{name}: only the {len(others) - first} runs since then are compared with")
     if len(rest) < len(sides):
@@ -212,7 +214,7 @@ def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
     )
 
 
-def with_findings(found: Comparison, parts: Sequence[Part | None]) -> Comparison:
+def with_findings(comparison: Comparison, parts: Sequence[Part | None]) -> Comparison:
     """The comparison with what the expert rules find in A and B; None is a baseline."""
     from nsys_tui.analysis.compare.comparison import with_findings
     from nsys_tui.analysis.rules.ranking import find
@@ -222,7 +224,7 @@ def with_findings(found: Comparison, parts: Sequence[Part | None]) -> Comparison
 
     with ThreadPoolExecutor(2) as pool:
         a, b = pool.map(findings, parts)
-    return with_findings(found, a, b)
+    return with_findings(comparison, a, b)
 
 
 def baseline_side(kept: Baseline) -> Side:

@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         report, status = report_lines(arguments)
         sections.append((f"Report {visible(arguments.report)}", report))
     if arguments.format == "json":
-        found = {title.partition(" ")[0]: _labelled(lines) for title, lines in sections}
-        print(json.dumps(found, indent=1))
+        by_section = {title.partition(" ")[0]: _labelled(lines) for title, lines in sections}
+        print(json.dumps(by_section, indent=1))
     else:
         cells = room(sys.stdout)
         print("\n\n".join(section(title, lines, cells) for title, lines in sections))
@@ -87,12 +87,12 @@ def schema() -> dict[str, Any]:
 
 def _labelled(lines: Lines) -> dict[str, list[str]]:
     """Texts by label; several lines may have the same, or go on without one."""
-    found: dict[str, list[str]] = {}
+    by_label: dict[str, list[str]] = {}
     name = ""
     for label, text in lines:
         name = label or name
-        found.setdefault(name, []).append(text)
-    return found
+        by_label.setdefault(name, []).append(text)
+    return by_label
 
 
 def section(title: str, lines: Lines, room: int | None = None) -> str:
@@ -162,11 +162,11 @@ def nsys_lines(asked: str | None) -> Lines:
     """The nsys executables that export reports, in the order in which they are tried."""
     from nsys_tui.reader.find_nsys import all_nsys, nsys_version
 
-    found = all_nsys(asked)
-    if not found:
+    candidates = all_nsys(asked)
+    if not candidates:
         return [("not found", "only .sqlite files can be opened; export elsewhere, or give --nsys")]
     lines = []
-    for number, path in enumerate(found):
+    for number, path in enumerate(candidates):
         version = ".".join(map(str, nsys_version(path))) or "tells no version"
         lines.append(("then" if number else "found", f"{visible(str(path))}, {version}"))
     return lines

@@ -117,8 +117,8 @@ def _report(word: str) -> str:
     from nsys_tui.analysis.stats.reports import named
     from nsys_tui.commands.stats_help import report_help
 
-    found = named(word)
-    return report_help(found) if found else ""
+    report = named(word)
+    return report_help(report) if report else ""
 
 
 def _contents() -> Iterator[str]:

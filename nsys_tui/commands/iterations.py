@@ -73,9 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
         found_flops = step_flops(report, answer.table, arguments.flops, arguments.peak)
         answer = replace(answer, flops=found_flops)
     if arguments.critical_path is not None:
-        found = answer.table.found
-        step = step_of(found, arguments.critical_path, answer.typical)
-        answer = replace(answer, path=step_path(report, found, step))
+        iterations = answer.table.iterations
+        step = step_of(iterations, arguments.critical_path, answer.typical)
+        answer = replace(answer, path=step_path(report, iterations, step))
     if arguments.format == "json":
         print_document(DOCUMENT, answer, answer, answer.phases().notes, report.notes)
         return 0

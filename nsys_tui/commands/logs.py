@@ -280,9 +280,9 @@ def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
     from nsys_tui.logs.report_join import join_calls
 
     traced = collectives.open_traced(arguments.report)
-    found = collectives.join(traced, join_calls(result))
-    found = collectives.chosen(found, traced, [Scope()] * len(traced))
-    collectives.print_collectives(found, traced, arguments.format, arguments.section, arguments.top)
+    calls = collectives.join(traced, join_calls(result))
+    calls = collectives.chosen(calls, traced, [Scope()] * len(traced))
+    collectives.print_collectives(calls, traced, arguments.format, arguments.section, arguments.top)
 
 
 def _gate(fail_on: Sequence[str], result: LogResult, hangs: HangReport) -> bool:

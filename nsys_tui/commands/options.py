@@ -95,8 +95,8 @@ def declared(place: str) -> Any:
     import importlib
 
     module, _, name = place.partition(":")
-    found = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
-    return found() if callable(found) else found
+    document = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
+    return document() if callable(document) else document
 
 
 def print_schema(document: str) -> None:
@@ -105,8 +105,8 @@ def print_schema(document: str) -> None:
 
     from nsys_tui.text.documents import json_schema
 
-    found = declared(document)
-    print(json.dumps(found if isinstance(found, dict) else json_schema(found), indent=1))
+    schema = declared(document)
+    print(json.dumps(schema if isinstance(schema, dict) else json_schema(schema), indent=1))
 
 
 def add_format(

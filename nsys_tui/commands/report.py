@@ -86,11 +86,11 @@ def _told(arguments: argparse.Namespace) -> list[Shared]:
             f"{len(arguments.reports)} reports are too many for one page",
             hint=f"{MOST_REPORTS} at most, or --fleet for what they say together",
         )
-    found = []
+    lines = []
     for name in arguments.reports:
         arguments.report = name
-        found.append(shared(*options.part_from(arguments)))
-    return found
+        lines.append(shared(*options.part_from(arguments)))
+    return lines
 
 
 def _compared(arguments: argparse.Namespace) -> list[Part]:
@@ -102,10 +102,10 @@ def _compared(arguments: argparse.Namespace) -> list[Part]:
 
     given = _parsed(verb, arguments)
     given.names = "normalised"
-    found = compare(*measured_pair(*two_parts(given)))
+    comparison = compare(*measured_pair(*two_parts(given)))
     told = [name for name in verb.SECTIONS if name != "findings"]
-    tables = text.all_tables(found, told, 0)
-    return [("What changed from A to B", text.headline(found), tables)]
+    tables = text.all_tables(comparison, told, 0)
+    return [("What changed from A to B", text.headline(comparison), tables)]
 
 
 def _fleet(arguments: argparse.Namespace) -> list[Part]:

@@ -217,16 +217,16 @@ def _query(arguments: argparse.Namespace, report: Report) -> Query:
         return replace(query, scope=replace(scope, window=window))
     if arguments.filter_nvtx is None:
         return query
-    found = find_instance(report, arguments.filter_nvtx)
-    kept = arguments.nvtx_scope or ("thread" if found.push_pop else "process")
+    instance = find_instance(report, arguments.filter_nvtx)
+    kept = arguments.nvtx_scope or ("thread" if instance.push_pop else "process")
     processes = scope.processes
     if kept == "process":
-        own = frozenset((pid_of(found.process),))
+        own = frozenset((pid_of(instance.process),))
         processes = own if processes is None else processes & own
     return replace(
         query,
-        scope=replace(scope, window=found.window, processes=processes),
-        thread=found.thread if kept == "thread" else None,
+        scope=replace(scope, window=instance.window, processes=processes),
+        thread=instance.thread if kept == "thread" else None,
     )
 
 

@@ -129,10 +129,10 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_
     from nsys_tui.commands.printing import room
     from nsys_tui.text.folding import fitted
 
-    found = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
-    lines = checks(found, plan.target, plan)
+    probed = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
+    lines = checks(probed, plan.target, plan)
     if getattr(arguments, "options", False):
-        lines += option_lines(found)
+        lines += option_lines(probed)
     if as_json:
         print(json.dumps([asdict(line) for line in lines], indent=1))
     else:

@@ -54,7 +54,7 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 def minus(left: Iterable[Interval], right: Iterable[Interval]) -> list[Interval]:
     """The time of ``left`` that ``right`` does not cover."""
     cuts = union(right)
-    found: list[Interval] = []
+    pieces: list[Interval] = []
     first = 0
     for start, end in union(left):
         while first < len(cuts) and cuts[first][1] <= start:
@@ -62,12 +62,12 @@ def minus(left: Iterable[Interval], right: Iterable[Interval]) -> list[Interval]
         at, position = first, start
         while at < len(cuts) and cuts[at][0] < end:
             if cuts[at][0] > position:
-                found.append((position, cuts[at][0]))
+                pieces.append((position, cuts[at][0]))
             position = max(position, cuts[at][1])
             at += 1
         if position < end:
-            found.append((position, end))
-    return found
+            pieces.append((position, end))
+    return pieces
 
 
 def length(intervals: Iterable[Interval]) -> int:
@@ -134,10 +134,10 @@ class RankView:
         self.calls = {c.correlation: c for c in trace.calls if c.rank == rank}
         self.end_of_all = extent(trace)[1]
         self.ranges: dict[int, list[Range]] = {}
-        for found in trace.ranges:
-            own_thread = found.end_tid in (None, found.tid)
-            if found.rank == rank and found.event_type in (59, 60) and own_thread:
-                self.ranges.setdefault(found.tid, []).append(found)
+        for each in trace.ranges:
+            own_thread = each.end_tid in (None, each.tid)
+            if each.rank == rank and each.event_type in (59, 60) and own_thread:
+                self.ranges.setdefault(each.tid, []).append(each)
         self._copies = {o.correlation: o for o in self.operations if o.kind == MEMCPY}
         self._ended_by: dict[int, Operation] = {}
         for o in sorted(self.operations, key=lambda o: o.ns):
@@ -154,7 +154,7 @@ class RankView:
 
     def paths(self) -> dict[int, list[str]]:
         """For each call, the ranges open on its thread when it began, outermost first."""
-        found: dict[int, list[str]] = {}
+        by_thread: dict[int, list[str]] = {}
         for tid in self._host:
             ranges = sorted(self.ranges.get(tid, []), key=lambda r: (r.start, -self._end(r)))
             inside: list[Range] = []
@@ -163,8 +163,8 @@ class RankView:
                     while ranges and ranges[0].start <= call.start:
                         inside.append(ranges.pop(0))
                     inside = [r for r in inside if call.start < self._end(r)]
-                    found[call.correlation] = [r.name for r in inside]
-        return found
+                    by_thread[call.correlation] = [r.name for r in inside]
+        return by_thread
 
     def covered(self, kind: str) -> list[Interval]:
         """The union of the operations of one category."""
@@ -200,29 +200,31 @@ class RankView:
         waits = (w.start for w in self._waits if w.stream == ended_by.stream)
         return "event" if any(previous < w < call.start for w in waits) else "stream order"
 
-    def _end(self, found: Range) -> int:
-        return self.end_of_all if found.end is None else found.end
+    def _end(self, each: Range) -> int:
+        return self.end_of_all if each.end is None else each.end
 
     def _host_activity(self, trace: Trace, tid: int) -> list[list[Interval]]:
         """What a thread did, by cause, as disjoint intervals."""
-        found: dict[str, list[Interval]] = {name: [] for name in HOST_CAUSES}
+        by_cause: dict[str, list[Interval]] = {name: [] for name in HOST_CAUSES}
         for cost in trace.overheads:
             if cost.tid == tid:
                 loading = cost.kind in (2, 6, 7)
                 name = "module load or JIT" if loading else "profiler overhead"
-                found[name].append((cost.start, cost.end))
+                by_cause[name].append((cost.start, cost.end))
         for call in self.calls.values():
             if call.tid == tid:
-                found[self._call_cause(call)].append((call.start, call.end))
+                by_cause[self._call_cause(call)].append((call.start, call.end))
         for os_call in trace.os_calls:
             if os_call.tid == tid:
-                found[OS_CAUSES.get(os_call.name, "OSRT call")].append((os_call.start, os_call.end))
+                by_cause[OS_CAUSES.get(os_call.name, "OSRT call")].append(
+                    (os_call.start, os_call.end)
+                )
         switches = sorted((s for s in trace.switches if s.tid == tid), key=lambda s: s.start)
         ends = [*(s.start for s in switches[1:]), extent(trace)[1]]
         for switch, end in zip(switches, ends, strict=True):
             name = "host compute" if switch.switched_in else "off the CPU"
-            found[name].append((switch.start, end))
-        return [union(intervals) for intervals in found.values()]
+            by_cause[name].append((switch.start, end))
+        return [union(intervals) for intervals in by_cause.values()]
 
     def _call_cause(self, call: Call) -> str:
         copy = self._copies.get(call.correlation)

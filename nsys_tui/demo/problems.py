@@ -69,14 +69,14 @@ class Planted:
 
 def planted_problems(trace: Trace, views: Sequence[RankView]) -> list[dict[str, Any]]:
     """Each problem on each device that has it: window, cause, duration and its own figures."""
-    found = []
+    problems = []
     for planted in PLANTED:
         if planted.step is None or planted.step < trace.steps:
             for info in trace.ranks:
                 first, last = info.rank == 0, info.rank == len(views) - 1
                 if {"all": True, "first": first, "last": last}[planted.ranks]:
                     figures = planted.measure(trace, views[info.rank], planted)
-                    found.append(
+                    problems.append(
                         {
                             "kind": planted.kind,
                             "device": info.gpu,
@@ -87,7 +87,7 @@ def planted_problems(trace: Trace, views: Sequence[RankView]) -> list[dict[str, 
                             **figures,
                         }
                     )
-    return found
+    return problems
 
 
 def _step_window(trace: Trace, rank: int, planted: Planted) -> Interval:
@@ -129,9 +129,9 @@ def _measure_pageable(trace: Trace, view: RankView, planted: Planted) -> dict[st
     copy = next(
         o for o in view.operations if o.kind == MEMCPY and o.target == 0 and a <= o.start < b
     )
-    found = _measure_gaps(trace, view, planted)
-    return found | {
-        "window": [copy.start, found["window"][1]],
+    problem = _measure_gaps(trace, view, planted)
+    return problem | {
+        "window": [copy.start, problem["window"][1]],
         "copy_ns": copy.ns,
         "copy_bytes": copy.bytes,
     }

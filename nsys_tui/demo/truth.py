@@ -27,7 +27,7 @@ def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:
     views = [brute.RankView(trace, info.rank) for info in trace.ranks]
     parts = _parts(trace.operations, tiling)
     first, last = brute.span(trace.operations)
-    found = {
+    figures = {
         "steps": trace.steps * tiling.copies,
         "copies": tiling.copies,
         "period_ns": tiling.period,
@@ -42,13 +42,13 @@ def truth(trace: Trace, tiling: Tiling) -> dict[str, Any]:
         "problems": planted_problems(trace, views),
     }
     if tiling.copies == 1:
-        found |= {
+        figures |= {
             "api": _sums((call.name, call.end - call.start) for call in trace.calls),
             "nvtx": _nvtx(trace),
             "collectives": _collectives(trace),
             "folded": _folded(views),
         }
-    return found
+    return figures
 
 
 def _parts(operations: Sequence[Operation], tiling: Tiling) -> Parts:
@@ -79,14 +79,14 @@ def _device(trace: Trace, view: brute.RankView, tiling: Tiling) -> dict[str, Any
     for times, group in _parts(view.operations, tiling):
         figures.update({name: times * value for name, value in _measure(group).items()})
     length_of_all = last + tiling.shift(tiling.copies - 1)["time"] - first
-    found = {
+    truth_of = {
         "gpu_id": info.gpu,
         "rank": info.rank,
         "pid": info.pid,
         "idle_ns": length_of_all - figures["busy_ns"],
         **figures,
     }
-    return found | ({"gaps": _gaps(view, brute.extent(trace))} if tiling.copies == 1 else {})
+    return truth_of | ({"gaps": _gaps(view, brute.extent(trace))} if tiling.copies == 1 else {})
 
 
 def _measure(group: Sequence[Operation]) -> dict[str, int]:
@@ -130,11 +130,11 @@ def _gaps(view: brute.RankView, whole: brute.Interval) -> dict[str, Any]:
 
 
 def _kernels(parts: Parts) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for times, group in parts:
         for o in group:
             if o.kernel is not None and times:
-                row = found.setdefault(
+                row = by_name.setdefault(
                     o.kernel.full,
                     {"name": o.kernel.full, "count": 0, "total_ns": 0, "min_ns": o.ns, "max_ns": 0},
                 )
@@ -142,29 +142,29 @@ def _kernels(parts: Parts) -> list[dict[str, Any]]:
                 row["total_ns"] += times * o.ns
                 row["min_ns"] = min(row["min_ns"], o.ns)
                 row["max_ns"] = max(row["max_ns"], o.ns)
-    return sorted(found.values(), key=lambda row: (-row["total_ns"], row["name"]))
+    return sorted(by_name.values(), key=lambda row: (-row["total_ns"], row["name"]))
 
 
 def _copies(parts: Parts) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    by_kind: dict[str, dict[str, int]] = {}
     for times, group in parts:
         for o in group:
             if o.kind == MEMCPY:
                 name = {1: "HtoD", 2: "DtoH", 8: "DtoD"}[o.copy_kind]
-                _add(found, name, count=times, bytes=times * o.bytes, total_ns=times * o.ns)
-    return found
+                _add(by_kind, name, count=times, bytes=times * o.bytes, total_ns=times * o.ns)
+    return by_kind
 
 
 def _sums(named: Iterable[tuple[str, int]]) -> dict[str, dict[str, int]]:
     """How many there are of each name, and their time."""
-    found: dict[str, dict[str, int]] = {}
+    sums: dict[str, dict[str, int]] = {}
     for name, ns in named:
-        _add(found, name, count=1, total_ns=ns)
-    return found
+        _add(sums, name, count=1, total_ns=ns)
+    return sums
 
 
-def _add(found: dict[str, dict[str, int]], name: str, **amounts: int) -> None:
-    entry = found.setdefault(name, dict.fromkeys(amounts, 0))
+def _add(sums: dict[str, dict[str, int]], name: str, **amounts: int) -> None:
+    entry = sums.setdefault(name, dict.fromkeys(amounts, 0))
     for key, amount in amounts.items():
         entry[key] += amount
 
@@ -180,13 +180,13 @@ def _nvtx(trace: Trace) -> dict[str, int]:
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
     """Step times per rank: start to the next start; the last one that ended, to its own end."""
-    found = []
+    rows = []
     for info in trace.ranks:
         steps = [r for r in trace.ranges if r.rank == info.rank and r.name.startswith("Train step")]
         for this, following in zip(steps, [*steps[1:], None], strict=True):
             if this.end is not None:
                 ends = this.end if following is None else following.start
-                found.append(
+                rows.append(
                     {
                         "rank": info.rank,
                         "name": this.name,
@@ -195,7 +195,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
                         "time_ns": ends - this.start,
                     }
                 )
-    return found
+    return rows
 
 
 def _collectives(trace: Trace) -> dict[str, Any]:
@@ -215,16 +215,16 @@ def _collectives(trace: Trace) -> dict[str, Any]:
 
 def _folded(views: Sequence[brute.RankView]) -> list[dict[str, Any]]:
     """GPU time by the ranges open at the call on its own thread, with the operation as leaf."""
-    found: dict[tuple[str, ...], list[int]] = {}
+    sums: dict[tuple[str, ...], list[int]] = {}
     for view in views:
         paths = view.paths()
         for operation in view.operations:
             path = paths.get(operation.correlation, ["[no API call]"])
             key = (*(path or ["[no NVTX range]"]), brute.label(operation))
-            entry = found.setdefault(key, [0, 0])
+            entry = sums.setdefault(key, [0, 0])
             entry[0] += 1
             entry[1] += operation.ns
     return [
         {"path": list(path[:-1]), "leaf": path[-1], "count": count, "gpu_ns": ns}
-        for path, (count, ns) in sorted(found.items())
+        for path, (count, ns) in sorted(sums.items())
     ]

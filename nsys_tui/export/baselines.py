@@ -119,8 +119,8 @@ def _baseline(data: Mapping[str, Any]) -> Baseline:
 def names(folder: Path | None = None) -> list[str]:
     """Names of all baselines, sorted."""
     place = folder or default_folder()
-    found = (path.stem for path in place.glob("*.json")) if place.is_dir() else ()
-    return sorted(name for name in found if NAME.fullmatch(name))
+    stems = (path.stem for path in place.glob("*.json")) if place.is_dir() else ()
+    return sorted(name for name in stems if NAME.fullmatch(name))
 
 
 def remove(name: str, folder: Path | None = None) -> None:
@@ -204,7 +204,7 @@ def load_runs(path: Path) -> RunFile:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        found = {run.id: run for run in map(_run, lines) if run is not None}
+        runs = {run.id: run for run in map(_run, lines) if run is not None}
         versions = {int(match.group(1)) for match in map(_VERSION.match, lines) if match}
     except FileNotFoundError as error:
         hint = f"nsys-tui baseline add --file {path} REPORT makes it"
@@ -213,10 +213,10 @@ def load_runs(path: Path) -> RunFile:
         raise UsageError(f"{path}: cannot be read as a baseline", str(error)) from error
     if versions != {VERSION}:
         raise UsageError(f"{path}: no baseline of version {VERSION}")
-    if not found:
+    if not runs:
         raise UsageError(f"{path}: holds no run")
     return RunFile(
-        path, tuple(sorted(found.values(), key=lambda run: (run.taken, run.added, run.id)))
+        path, tuple(sorted(runs.values(), key=lambda run: (run.taken, run.added, run.id)))
     )
 
 

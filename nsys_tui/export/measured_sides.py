@@ -50,6 +50,6 @@ class SideCache:
         status = plan.report.path.stat()
         told = (READER_VERSION, VERSION, identity, self.settings, plan.seed)
         file = (status.st_size, status.st_mtime_ns, status.st_ino)
-        digest = hashlib.blake2b(repr((told, file, plan.found)).encode(), digest_size=8)
+        digest = hashlib.blake2b(repr((told, file, plan.steps_found)).encode(), digest_size=8)
         digest.update(plan.steps.start.tobytes() + plan.steps.end.tobytes())
         return f"side-{digest.hexdigest()}"

@@ -83,29 +83,29 @@ def _not_aligned(fleet: Fleet) -> Told:
 
 def _most_compute(fleet: Fleet) -> Told:
     """The rank that computes longer in a step than the others, by clocks of their own."""
-    found = fleet_steps(fleet)
-    if found is None or np.isnan(medians := found.median("compute")).all():
+    steps = fleet_steps(fleet)
+    if steps is None or np.isnan(medians := steps.median("compute")).all():
         return NOTHING
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
-    if not more > APART * float(np.nanmedian(found.time)):
+    if not more > APART * float(np.nanmedian(steps.time)):
         return NOTHING
-    rank = int(found.ranks[worst])
+    rank = int(steps.ranks[worst])
     took = f"{format_duration(round(more))} a step longer than the usual one"
     return Told(f"rank {rank} computes {took}; ", rank)
 
 
 def _slow_steps(fleet: Fleet) -> Told:
-    found = fleet_steps(fleet)
-    if found is None or len(found.ranks) < 2 or not (times := found.times_slowest).any():
+    steps = fleet_steps(fleet)
+    if steps is None or len(steps.ranks) < 2 or not (times := steps.times_slowest).any():
         return NOTHING
-    medians = np.nanmedian(np.where(found.counted, found.time, np.nan), axis=1)
+    medians = np.nanmedian(np.where(steps.counted, steps.time, np.nan), axis=1)
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
     if not more > APART * usual:
         least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
         return Told(f"steps take as long on all ranks: their medians are {least} to {most}")
-    rank = int(found.ranks[worst])
+    rank = int(steps.ranks[worst])
     return Told(
         f"rank {rank} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
         f" steps, its median {format_duration(round(more))} above the usual one;"

@@ -56,13 +56,13 @@ class _Seen:
 
 def _seen(groups: Sequence[Group], sessions: Sequence[int]) -> list[_Seen]:
     """What clocks can be fitted to: groups of several sessions that leave together."""
-    found = []
+    seen = []
     for group in groups:
         own = tuple(sessions[place] for place in group.members)
         if group.calls and len(set(own)) > 1 and not _LEAVES_ALONE.search(group.name):
             step = -(-group.calls // _MOST)
-            found.append(_Seen(own, group.end[:, ::step].astype(np.float64)))
-    return found
+            seen.append(_Seen(own, group.end[:, ::step].astype(np.float64)))
+    return seen
 
 
 def fitted(
@@ -90,13 +90,13 @@ def fitted(
         shared = sorted({session for group in seen for session in group.sessions})
         offset[shared] = begun[first] + (offset[shared] - offset[first]) / rate[first]
         rate[shared] = rate[shared] / rate[first]
-    found = [
+    clocks = [
         SessionClock(round(own), float(speed - 1)) for own, speed in zip(offset, rate, strict=True)
     ]
-    found = judged(groups, sessions, found)
-    for session in _doubtful(groups, sessions, starts, found):
-        found[session] = found[session]._replace(aligned=False)
-    return found
+    clocks = judged(groups, sessions, clocks)
+    for session in _doubtful(groups, sessions, starts, clocks):
+        clocks[session] = clocks[session]._replace(aligned=False)
+    return clocks
 
 
 def _doubtful(
@@ -110,7 +110,7 @@ def _doubtful(
     That is where ranks have not equally many calls and these come so regularly that a shift fits
     as well: then UTC must say which one is meant.
     """
-    found: set[int] = set()
+    doubtful: set[int] = set()
     bound = close(groups)
     for group in groups:
         period = _period(group, bound) if group.unmatched else None
@@ -120,8 +120,8 @@ def _doubtful(
         for session in own:
             start = starts[session]
             if start is None or abs(clocks[session].offset - start) > period / 2:
-                found.add(session)
-    return found
+                doubtful.add(session)
+    return doubtful
 
 
 def _period(group: Group, bound: float) -> float | None:
@@ -206,17 +206,17 @@ def judged(
     seen = _seen(groups, sessions)
     offset = np.array([clock.offset for clock in clocks], np.float64)
     rate = 1 + np.array([clock.drift for clock in clocks])
-    bound, found = close(groups), list(clocks)
+    bound, results = close(groups), list(clocks)
     for session, (times, middle) in _points(seen, offset, rate).items():
         moved = offset[session] + rate[session] * times
         residual = round(float(np.quantile(np.abs(moved - middle), _QUANTILE)))
         aligned = residual <= bound and abs(clocks[session].drift) <= MOST_DRIFT
-        found[session] = clocks[session]._replace(residual=residual, aligned=aligned)
-    off = [session for session, clock in enumerate(found) if not clock.aligned]
-    shared = sum(clock.residual is not None for clock in found)
+        results[session] = clocks[session]._replace(residual=residual, aligned=aligned)
+    off = [session for session, clock in enumerate(results) if not clock.aligned]
+    shared = sum(clock.residual is not None for clock in results)
     if 2 * len(off) >= shared > 0 and off:  # a median of clocks that mostly disagree says nothing
-        return [c._replace(aligned=c.residual is None) for c in found]
-    return found
+        return [c._replace(aligned=c.residual is None) for c in results]
+    return results
 
 
 def closer(fit: Sequence[SessionClock], told: Sequence[SessionClock]) -> bool:

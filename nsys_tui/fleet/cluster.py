@@ -296,7 +296,7 @@ class _Work:
     def _answer(self, future: Any, path: str) -> Result | None:
         """A result; None where another worker is asked, or the report is read here."""
         try:
-            found: Result | _Unseen = future.result(RESULT_WITHIN)
+            answer: Result | _Unseen = future.result(RESULT_WITHIN)
         except (NsysTuiError, TimeoutError):
             raise
         except Exception as error:
@@ -304,11 +304,11 @@ class _Work:
                 return Failure(path, _CUT, lost=True)
             reason = f"the worker that read it failed: {type(error).__name__}: {error}"
             return Failure(path, reason, lost=True)
-        if isinstance(found, Failure):
-            return replace(found, path=path)
-        if not isinstance(found, _Unseen):
-            return found
-        self.blind.setdefault(path, set()).add(found.worker)
+        if isinstance(answer, Failure):
+            return replace(answer, path=path)
+        if not isinstance(answer, _Unseen):
+            return answer
+        self.blind.setdefault(path, set()).add(answer.worker)
         others = self._having(path)
         if others:
             self._submit(self.left[path], others)

@@ -145,7 +145,7 @@ def short_of_calls(fleet: Fleet, least: float = 0.0) -> list[Told]:
         most, own = max(group.counts), zip(group.members, group.counts, strict=True)
         if short := tuple(ranks[place] for place, count in own if count < most):
             lacking.setdefault(short, []).append((most - group.calls, most, group.name))
-    told = sorted(((max(found), short) for short, found in lacking.items()), reverse=True)
+    told = sorted(((max(numbers), short) for short, numbers in lacking.items()), reverse=True)
     return [
         Told(
             f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"

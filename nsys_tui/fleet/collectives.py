@@ -118,20 +118,20 @@ class Matched:
 
     def by_rank(self) -> Lateness:
         """Sums per rank."""
-        found = Lateness(*(np.zeros(self.ranks, np.int64) for _ in range(5)))
+        lateness = Lateness(*(np.zeros(self.ranks, np.int64) for _ in range(5)))
         for group in self.groups:
             rows = np.array(group.members)
-            found.calls[rows] += group.calls
-            found.waited[rows] += group.wait.sum(axis=1)
+            lateness.calls[rows] += group.calls
+            lateness.waited[rows] += group.wait.sum(axis=1)
             late = group.start - group.start.min(axis=0)
-            found.late[rows] += late.sum(axis=1)
+            lateness.late[rows] += late.sum(axis=1)
             skewed = group.skew > 0
             counts = np.bincount(group.last[skewed], minlength=len(rows))
-            found.last[rows] += counts
+            lateness.last[rows] += counts
             held = np.zeros(len(rows), np.int64)
             np.add.at(held, group.last, group.behind)
-            found.held_up[rows] += held
-        return found
+            lateness.held_up[rows] += held
+        return lateness
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,9 +245,9 @@ def _shares(group: Group) -> Float64:
     excess = own[group.last, calls] - np.median(own, axis=0)
     begun = group.start - gap
     late = begun[group.last, calls] - np.median(begun, axis=0)
-    found = np.zeros((group.calls, len(CAUSES)))
-    found[:, :-1] = np.maximum(np.column_stack([excess, late]), 0)
-    found[(group.gap < 0).any(axis=0)] = 0
-    total = found.sum(axis=1)
-    found[total == 0, -1] = 1
-    return np.asarray(found / np.where(total > 0, total, 1)[:, None])
+    shares = np.zeros((group.calls, len(CAUSES)))
+    shares[:, :-1] = np.maximum(np.column_stack([excess, late]), 0)
+    shares[(group.gap < 0).any(axis=0)] = 0
+    total = shares.sum(axis=1)
+    shares[total == 0, -1] = 1
+    return np.asarray(shares / np.where(total > 0, total, 1)[:, None])

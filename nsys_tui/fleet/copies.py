@@ -22,10 +22,10 @@ def left_out(reports: Reports, given: Collection[str] = ()) -> list[Failure]:
         reports: path and summary of each, in order: of copies the first is kept.
         given: paths whose ranks the user tells; these stay.
     """
-    found = _copies([(path, report) for path, report in reports if path not in given])
-    gone = {failure.path for failure in found}
+    copies = _copies([(path, report) for path, report in reports if path not in given])
+    gone = {failure.path for failure in copies}
     rest = [(path, report) for path, report in reports if path not in gone]
-    return [*found, *(f for f in _of_other_runs(rest) if f.path not in given)]
+    return [*copies, *(f for f in _of_other_runs(rest) if f.path not in given)]
 
 
 def _copies(reports: Reports) -> list[Failure]:
@@ -35,7 +35,7 @@ def _copies(reports: Reports) -> list[Failure]:
     of one host do not begin in the same nanosecond and do the same.
     """
     first: dict[tuple[str, object], str] = {}
-    found = []
+    copies = []
     for path, report in reports:
         content = _content(report)
         keys: list[tuple[str, object]] = [("the same file as", (report.report_id, content))]
@@ -44,10 +44,10 @@ def _copies(reports: Reports) -> list[Failure]:
             keys.append(("the same capture as", session))
         known = next((key for key in keys if key in first), None)
         if known is not None:
-            found.append(Failure(path, f"{known[0]} {os.path.basename(first[known])}"))
+            copies.append(Failure(path, f"{known[0]} {os.path.basename(first[known])}"))
             continue
         first |= dict.fromkeys(keys, path)
-    return found
+    return copies
 
 
 def _content(report: ReportSummary) -> str:
@@ -72,19 +72,19 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
     holder = {
         claim: reports[place][0] for place in sorted(main) for claim in _claims(reports[place][1])
     }
-    found = []
+    strangers = []
     for place in others:
         path, report = reports[place]
         claims = _claims(report)
         if claims and all(claim in holder for claim in claims):
             rank, source = claims[0]
             other, _ = told_apart([Path(holder[claims[0]]), Path(path)])
-            found.append(
+            strangers.append(
                 Failure(
                     path, f"another run: {other} is rank {rank} too ({source}), at another time"
                 )
             )
-    return found
+    return strangers
 
 
 def of_other_times(reports: Reports) -> list[int]:

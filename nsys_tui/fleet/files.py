@@ -29,7 +29,7 @@ def find_reports(names: Iterable[str]) -> list[Path]:
     Raises:
         UsageError: a folder holds no report or cannot be read.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for name in names:
         path = Path(name)
         below = _in_folder(path) if os.path.isdir(path) else [path]
@@ -38,8 +38,8 @@ def find_reports(names: Iterable[str]) -> list[Path]:
         if not below:
             kinds = ", ".join(_SUFFIXES)
             raise UsageError(f"no reports in {path}", hint=f"looked for {kinds} in it and below")
-        found |= dict.fromkeys(below)
-    return list(found)
+        paths |= dict.fromkeys(below)
+    return list(paths)
 
 
 def _in_folder(folder: Path) -> list[Path]:

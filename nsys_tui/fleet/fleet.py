@@ -207,14 +207,14 @@ class Fleet:
     def _map(
         self, grid: Grid, values: Callable[[Member, int], Int64 | None], *, peak: bool = False
     ) -> Int64:
-        found = np.full((len(self.rows), grid.count), -1, np.int64)
+        cells = np.full((len(self.rows), grid.count), -1, np.int64)
         for row, (place, device) in enumerate(self.rows):
             member = self.members[place]
             own = values(member, device)
             if own is not None:
                 moved = self._moved(member)
-                found[row] = rebinned(own, member.report.grid, grid, moved=moved, peak=peak)
-        return found
+                cells[row] = rebinned(own, member.report.grid, grid, moved=moved, peak=peak)
+        return cells
 
     @cached_property
     def unknown(self) -> list[str]:

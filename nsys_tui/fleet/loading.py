@@ -112,11 +112,11 @@ class _Run:
 
         missing = {}
         for task in tasks:
-            found = _known(task, self.opening, elsewhere=self.engine is not None)
-            if found is None:
+            known = _known(task, self.opening, elsewhere=self.engine is not None)
+            if known is None:
                 missing[task.path] = task
             else:
-                take(task.path, found)
+                take(task.path, known)
         for done in self._computed(list(missing.values())):
             if done is not None:
                 path, result = done

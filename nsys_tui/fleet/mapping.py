@@ -214,9 +214,9 @@ def report_processes(report: Report) -> list[int]:
             first.setdefault(pair // width, pair % width)
         return sorted((int(ops.processes[code]) for code in first), key=_by_gpu(ops, first))
     ranges, others = report.ranges, report.host_events
-    found = set(ranges.thread_process[np.unique(ranges.thread)].tolist())
-    found |= set(others.thread_process[np.unique(others.thread[others.of_mpi])].tolist())
-    return sorted(found) or [-1]
+    pids = set(ranges.thread_process[np.unique(ranges.thread)].tolist())
+    pids |= set(others.thread_process[np.unique(others.thread[others.of_mpi])].tolist())
+    return sorted(pids) or [-1]
 
 
 def report_units(report: Report) -> list[Unit]:
@@ -232,17 +232,17 @@ def report_units(report: Report) -> list[Unit]:
     places: dict[int, list[int]] = {}
     for pair in pairs:
         places.setdefault(int(ops.processes[pair // width]), []).append(pair % width)
-    found = []
+    units = []
     for process in report_processes(report):
         several = places.get(process, [])
         if len(several) < 2:
-            found.append(Unit(process))
+            units.append(Unit(process))
             continue
         rest = frozenset(range(width)).difference(several)
         for number, place in enumerate(several):
             own = frozenset((place,)) | (rest if number == 0 else frozenset())
-            found.append(Unit(process, own, number))
-    return found
+            units.append(Unit(process, own, number))
+    return units
 
 
 def _by_gpu(ops: Operations, first: dict[int, int]) -> Callable[[int], tuple[int, int]]:
@@ -328,14 +328,14 @@ def own_window(report: Report, scope: Scope, options: Options) -> tuple[int, int
 
 
 def _of_step(report: Report, scope: Scope, step: str, pattern: str | None) -> tuple[int, int]:
-    found = find_iterations(report, pattern, scope)
+    iterations = find_iterations(report, pattern, scope)
     number = int(step) if step.isdecimal() else -1
-    if step in found.labels:
-        number = found.labels.index(step)
-    if not 0 <= number < len(found):
-        there = f"steps 0 to {len(found) - 1}" if len(found) else "no steps"
+    if step in iterations.labels:
+        number = iterations.labels.index(step)
+    if not 0 <= number < len(iterations):
+        there = f"steps 0 to {len(iterations) - 1}" if len(iterations) else "no steps"
         raise NoDataError(f"no step {step!r}: it has {there}")
-    return int(found.start[number]), int(found.end[number])
+    return int(iterations.start[number]), int(iterations.end[number])
 
 
 def _of_range(report: Report, scope: Scope, text: str) -> tuple[int, int]:

@@ -170,7 +170,7 @@ def _quartiles(parts: Sequence[NameStats], code: dict[str, int]) -> Float64:
         pieces.append(piece)
     rows = np.concatenate(pieces) if pieces else _int64(0, 3)
     rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    found = np.full((len(code), 3), np.nan)
+    quartiles = np.full((len(code), 3), np.nan)
     heads = np.searchsorted(rows[:, 0], np.arange(len(code) + 1))
     for name, (lo, hi) in enumerate(zip(heads[:-1].tolist(), heads[1:].tolist(), strict=True)):
         if lo == hi:
@@ -178,5 +178,5 @@ def _quartiles(parts: Sequence[NameStats], code: dict[str, int]) -> Float64:
         reached = np.cumsum(rows[lo:hi, 2])
         wanted = (reached[-1] - 1) * np.array([0.25, 0.5, 0.75])
         spot = np.searchsorted(reached, np.floor(wanted), side="right")
-        found[name] = sketch_middle(rows[lo:hi, 1][spot])
-    return found
+        quartiles[name] = sketch_middle(rows[lo:hi, 1][spot])
+    return quartiles

@@ -48,33 +48,33 @@ _NOBODY: Final = (None, None)
 
 
 def _over_all(fleet: Fleet, parts: list[NameStats]) -> Columns:
-    found = merge(parts)
+    merged = merge(parts)
     ranks = [member.rank for member in fleet.members]
-    whole = max(int(found.inside.sum()), 1)
+    whole = max(int(merged.inside.sum()), 1)
     means = [
         [(int(parts[p].total[r]) / int(parts[p].count[r]), ranks[p])
          for p, r in own if parts[p].count[r]]
-        for own in found.holders
+        for own in merged.holders
     ]  # fmt: skip
     slow = [max(own, key=lambda pair: (pair[0], -pair[1]), default=_NOBODY) for own in means]
     fast = [min(own, default=_NOBODY) for own in means]
     return [
-        (share_column("Time"), 100 * found.inside / whole),
-        (time_column("Total"), found.inside),
-        (count_column("Instances"), found.count),
-        (count_column("Ranks"), [len(own) for own in found.holders]),
-        (time_column("Mean"), found.mean),
-        (time_column("StdDev"), found.std),
-        (time_column("Min"), found.least),
-        (time_column("≈ Q1"), found.quartiles[:, 0]),
-        (time_column("≈ Median"), found.quartiles[:, 1]),
-        (time_column("≈ Q3"), found.quartiles[:, 2]),
-        (time_column("Max"), found.most),
+        (share_column("Time"), 100 * merged.inside / whole),
+        (time_column("Total"), merged.inside),
+        (count_column("Instances"), merged.count),
+        (count_column("Ranks"), [len(own) for own in merged.holders]),
+        (time_column("Mean"), merged.mean),
+        (time_column("StdDev"), merged.std),
+        (time_column("Min"), merged.least),
+        (time_column("≈ Q1"), merged.quartiles[:, 0]),
+        (time_column("≈ Median"), merged.quartiles[:, 1]),
+        (time_column("≈ Q3"), merged.quartiles[:, 2]),
+        (time_column("Max"), merged.most),
         (time_column("Slowest mean"), [mean for mean, _ in slow]),
         (Column("Slowest rank", Unit.NONE), [rank for _, rank in slow]),
         (time_column("Fastest mean"), [mean for mean, _ in fast]),
         (Column("Fastest rank", Unit.NONE), [rank for _, rank in fast]),
-        (Column("Name"), list(found.names)),
+        (Column("Name"), list(merged.names)),
     ]
 
 

@@ -44,7 +44,7 @@ def evidence(
     """
     recorded, nccl = report.ranks, nccl_ranks(report)
     sizes, seen = Counter(owners), Counter[int]()
-    found = []
+    members = []
     for place, process in enumerate(owners):
         here, count = seen[process], sizes[process]
         seen[process] += 1
@@ -59,8 +59,8 @@ def evidence(
             said = [_in_process(rank, source, here, count) for rank, source in said]
             said.sort(key=lambda entry: not entry[1].startswith("≈ NCCL"))
         own = [(rank, source) for rank, source in said if rank is not None]
-        found.append((*own, *_of_program(place, len(owners), environment, name)))
-    return found
+        members.append((*own, *_of_program(place, len(owners), environment, name)))
+    return members
 
 
 def _in_process(rank: int | None, source: str, here: int, count: int) -> tuple[int | None, str]:
@@ -136,12 +136,12 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
     return [c if c is not None else (next(free), BY_ORDER) for c in claims]
 
 
-def conflicts(members: Sequence[Evidence], found: Sequence[tuple[int, str]]) -> list[str]:
+def conflicts(members: Sequence[Evidence], told: Sequence[tuple[int, str]]) -> list[str]:
     """Where evidence of ranks disagrees: what was not used, and of which rank.
 
     Args:
         members: evidence of each rank.
-        found: what ``decide`` made of it.
+        told: what ``decide`` made of it.
     """
     claimed = Counter(entry for own in members for entry in dict.fromkeys(own) if _sure(entry))
     notes = [
@@ -150,7 +150,7 @@ def conflicts(members: Sequence[Evidence], found: Sequence[tuple[int, str]]) -> 
         if count > 1
     ]
     against: dict[tuple[str, str], list[int]] = {}
-    for own, (rank, source) in zip(members, found, strict=True):
+    for own, (rank, source) in zip(members, told, strict=True):
         for entry in own:
             if _sure(entry) and claimed[entry] == 1 and entry[0] != rank:
                 against.setdefault((source, entry[1]), []).append(rank)
@@ -190,7 +190,7 @@ def read_ranks(path: str, reports: Sequence[str]) -> dict[str, tuple[int, ...]]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    found: dict[str, tuple[int, ...]] = {}
+    ranks: dict[str, tuple[int, ...]] = {}
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -201,11 +201,11 @@ def read_ranks(path: str, reports: Sequence[str]) -> dict[str, tuple[int, ...]]:
                 f"{path}, line {number}: not a report and its ranks: {text!r}",
                 hint="write lines such as: rank_0.nsys-rep 0, or: node1.nsys-rep 8-15",
             )
-        found[_report(match["name"], reports, f"{path}, line {number}")] = _numbers(match["ranks"])
-    twice = [rank for rank, n in Counter(r for own in found.values() for r in own).items() if n > 1]
+        ranks[_report(match["name"], reports, f"{path}, line {number}")] = _numbers(match["ranks"])
+    twice = [rank for rank, n in Counter(r for own in ranks.values() for r in own).items() if n > 1]
     if twice:
         raise UsageError(f"{path} gives rank {ranks_text(twice)} to more than one")
-    return found
+    return ranks
 
 
 def _report(name: str, reports: Sequence[str], where: str) -> str:
@@ -218,11 +218,11 @@ def _report(name: str, reports: Sequence[str], where: str) -> str:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        found += range(int(first), min(int(last or first), int(first) + MOST) + 1)
-    return tuple(found)
+        numbers += range(int(first), min(int(last or first), int(first) + MOST) + 1)
+    return tuple(numbers)
 
 
 def check_counts(given: Mapping[str, tuple[int, ...]], there: Mapping[str, int]) -> None:

@@ -64,8 +64,8 @@ def reduce(
         UsageError: a report holds more or fewer ranks than were given.
     """
     given = given or {}
-    failures = tuple(found for _, found in results if isinstance(found, Failure))
-    reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
+    failures = tuple(summary for _, summary in results if isinstance(summary, Failure))
+    reports = [(path, summary) for path, summary in results if isinstance(summary, ReportSummary)]
     left = tuple(left_out(reports, given))
     gone = {failure.path for failure in left}
     reports = [(path, report) for path, report in reports if path not in gone]
@@ -111,10 +111,10 @@ def _of_communicators(reports: Sequence[ReportSummary]) -> list[tuple[int, Proce
     if len(known) < len(reports) or not known:
         return owners
     clocks = [SessionClock((starts[n] or 0) - min(known)) for n, _ in owners]
-    found = told_apart(
+    labels = told_apart(
         [p.collectives for _, p in owners], clocks, [reports[n].host for n, _ in owners]
     )
-    return [(n, replace(p, collectives=own)) for (n, p), own in zip(owners, found, strict=True)]
+    return [(n, replace(p, collectives=own)) for (n, p), own in zip(owners, labels, strict=True)]
 
 
 def _evidence(
@@ -122,7 +122,7 @@ def _evidence(
 ) -> list[Evidence]:
     """Evidence of every rank: what the user tells, else what its report and its host do."""
     of_hosts = _by_host([report for _, report in reports])
-    found: list[Evidence] = []
+    members: list[Evidence] = []
     for (path, report), on_host in zip(reports, of_hosts, strict=True):
         for place, process in enumerate(report.processes):
             own = process.evidence
@@ -132,8 +132,8 @@ def _evidence(
                 own = without_numbers(own)
             elif on_host is not None:
                 own = (*(e for e in own if e[1] != NUMBER), on_host)
-            found.append(own)
-    return found
+            members.append(own)
+    return members
 
 
 def _by_host(reports: Sequence[ReportSummary]) -> list[tuple[int, str] | None]:
@@ -188,16 +188,16 @@ def _clocks(
     by_utc = judged(groups, sessions, by_utc)
     if clock is Clock.UTC:
         return clock, first, by_utc
-    found = fitted(groups, sessions, starts)
+    clocks = fitted(groups, sessions, starts)
     if (
         clock is Clock.AUTO
         and len(known) + len(others) == len(reports)
-        and not closer(found, by_utc)
+        and not closer(clocks, by_utc)
     ):
         return Clock.UTC, first, by_utc
-    if clock is Clock.AUTO and all(own.residual is None for own in found):
+    if clock is Clock.AUTO and all(own.residual is None for own in clocks):
         return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
-    return Clock.ENDS, first, found
+    return Clock.ENDS, first, clocks
 
 
 _TOLD: Final = 3

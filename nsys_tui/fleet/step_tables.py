@@ -80,70 +80,70 @@ def fleet_pace(fleet: Fleet) -> FleetPace | None:
 def steps_table(fleet: Fleet, ask: Ask) -> Table:
     """Every step: its times over the ranks, the slowest rank, and who had most to compute."""
     fleet = fleet.run
-    found = fleet_steps(fleet)
-    if found is None:
+    steps = fleet_steps(fleet)
+    if steps is None:
         return made("steps", "Steps", [], ["no steps found: name their ranges with --iteration"])
-    slow, busiest = found.slowest, found.most("compute")
-    median = np.nanmedian(found.time, axis=0)
-    longest = np.nanmax(found.time, axis=0)
-    most = np.take_along_axis(found.figure("compute"), busiest[np.newaxis], axis=0)[0]
+    slow, busiest = steps.slowest, steps.most("compute")
+    median = np.nanmedian(steps.time, axis=0)
+    longest = np.nanmax(steps.time, axis=0)
+    most = np.take_along_axis(steps.figure("compute"), busiest[np.newaxis], axis=0)[0]
     columns: Columns = [
-        (Column("Step"), list(found.labels)),
-        (count_column("Ranks"), (~np.isnan(found.time)).sum(axis=0)),
-        (time_column("Min"), np.nanmin(found.time, axis=0)),
+        (Column("Step"), list(steps.labels)),
+        (count_column("Ranks"), (~np.isnan(steps.time)).sum(axis=0)),
+        (time_column("Min"), np.nanmin(steps.time, axis=0)),
         (time_column("Median"), median),
         (time_column("Max"), longest),
-        (Column("Slowest rank", Unit.NONE), _ranks(found, slow)),
+        (Column("Slowest rank", Unit.NONE), _ranks(steps, slow)),
         (share_column("Over median"), 100 * (longest / np.maximum(median, 1) - 1)),
         (time_column("Most compute"), most),
-        (Column("Compute rank", Unit.NONE), _ranks(found, busiest)),
-        (time_column("Start skew"), found.skew),
+        (Column("Compute rank", Unit.NONE), _ranks(steps, busiest)),
+        (time_column("Start skew"), steps.skew),
     ]
-    warm_up = "; the first is warm-up" if found.has_warm_up else ""
-    notes = [f"steps: {'; '.join(found.rules)}{warm_up}", *fleet.unknown]
-    if found.never_closed:
-        notes.append(f"never closed, so in no statistics: {', '.join(found.never_closed)}")
-    if not found.by_label:
+    warm_up = "; the first is warm-up" if steps.has_warm_up else ""
+    notes = [f"steps: {'; '.join(steps.rules)}{warm_up}", *fleet.unknown]
+    if steps.never_closed:
+        notes.append(f"never closed, so in no statistics: {', '.join(steps.never_closed)}")
+    if not steps.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
     return cut(made("steps", "Steps", columns, notes), ask.top)
 
 
-def _ranks(found: FleetSteps, rows: Indices) -> list[int | None]:
+def _ranks(steps: FleetSteps, rows: Indices) -> list[int | None]:
     """The ranks of some rows; None for -1."""
-    return [found.ranks[row] if row >= 0 else None for row in rows.tolist()]
+    return [steps.ranks[row] if row >= 0 else None for row in rows.tolist()]
 
 
 def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """Times of each rank's steps that count, and how often it was the slowest."""
     fleet = fleet.run
-    found = fleet_steps(fleet)
-    if found is None:
+    steps = fleet_steps(fleet)
+    if steps is None:
         return made("step-ranks", "Steps by rank", [], ["no steps found"])
-    wins = found.times_slowest
+    wins = steps.times_slowest
     times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
     columns: Columns = [
-        (Column("Rank", Unit.NONE), list(found.ranks)),
+        (Column("Rank", Unit.NONE), list(steps.ranks)),
         (count_column("Steps"), [len(own) for own in times]),
         (time_column("Mean"), [float(own.mean()) for own in times]),
         (time_column("Median"), [float(np.median(own)) for own in times]),
         (time_column("StdDev"), [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in times]),
         (time_column("Max"), [int(own.max()) for own in times]),
         (count_column("Slowest"), wins),
-        (time_column("Median compute"), found.median("compute")),
-        (time_column("Median comm"), found.median("comm")),
-        (time_column("Median exposed"), found.median("exposed_comm")),
+        (time_column("Median compute"), steps.median("compute")),
+        (time_column("Median comm"), steps.median("comm")),
+        (time_column("Median exposed"), steps.median("exposed_comm")),
     ]
     return cut(made("step-ranks", "Steps by rank", columns, fleet.unknown), ask.top)
 
 
 def pace_table(fleet: Fleet, ask: Ask) -> Table:
     """Every instance of the kernel or range that was asked for, on every rank."""
-    found = fleet_pace(fleet)
-    if found is None:
+    pace = fleet_pace(fleet)
+    if pace is None:
         asked = fleet.options.pace
         why = f"no rank has {asked!r}" if asked else "name a kernel or range with --pace"
         return made("pace", "Pace", [], [why])
-    ranks = found.ranks
+    ranks = pace.ranks
     columns: Columns = [
         (Column("Rank", Unit.NONE), np.concatenate([np.full(len(r.start), r.rank) for r in ranks])),
         (count_column("Instance"), np.concatenate([np.arange(len(r.start)) for r in ranks])),
@@ -153,16 +153,16 @@ def pace_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("Behind"), np.concatenate([r.behind for r in ranks])),
     ]
     notes = ["Behind: after the first rank's start of the same instance, matched by order"]
-    title = f"Pace of {found.kind} {found.name}"
+    title = f"Pace of {pace.kind} {pace.name}"
     return cut(made("pace", title, columns, notes), ask.top)
 
 
 def pace_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """The pace of each rank in one row, and how it drifts."""
-    found = fleet_pace(fleet)
-    if found is None:
+    pace = fleet_pace(fleet)
+    if pace is None:
         return made("pace-ranks", "Pace by rank", [], ["nothing to compare: see the section pace"])
-    ranks = found.ranks
+    ranks = pace.ranks
     columns: Columns = [
         (Column("Rank", Unit.NONE), [r.rank for r in ranks]),
         (count_column("Instances"), [len(r.start) for r in ranks]),
@@ -173,4 +173,4 @@ def pace_ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("Behind max"), [int(r.behind.max()) for r in ranks]),
         (time_column("Drift per instance"), [r.drift for r in ranks]),
     ]
-    return cut(made("pace-ranks", f"Pace of {found.name} by rank", columns), ask.top)
+    return cut(made("pace-ranks", f"Pace of {pace.name} by rank", columns), ask.top)

@@ -58,19 +58,19 @@ class FleetSteps:
     def skew(self) -> Float64:
         """Last start - first start of each step over ranks with aligned clocks, ns; else NaN."""
         known = ~np.isnan(self.start).all(axis=0)
-        found = np.full(len(self), np.nan)
+        skew = np.full(len(self), np.nan)
         own = self.start[:, known]
         if own.size:
-            found[known] = np.nanmax(own, axis=0) - np.nanmin(own, axis=0)
-        return found
+            skew[known] = np.nanmax(own, axis=0) - np.nanmin(own, axis=0)
+        return skew
 
     def median(self, name: str) -> Float64:
         """Median of one of ``STEP_FIGURES`` over the steps of each rank that count on it."""
         kept = np.where(self.counted, self.figure(name), np.nan)
         known = ~np.isnan(kept).all(axis=1)
-        found = np.full(len(kept), np.nan)
-        found[known] = np.nanmedian(kept[known], axis=1)
-        return found
+        median = np.full(len(kept), np.nan)
+        median[known] = np.nanmedian(kept[known], axis=1)
+        return median
 
     def figure(self, name: str) -> Float64:
         """One of ``STEP_FIGURES``, shape (ranks, steps)."""

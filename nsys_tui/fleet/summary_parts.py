@@ -109,14 +109,14 @@ def collectives(report: Report, process: int, scope: Scope, covered: list[Covera
 
 def _alone(report: Report, rows: Indices, covered: list[Coverage]) -> int:
     """Time in some kernels while their GPU computes nothing, ns."""
-    ops, found = report.operations, 0
+    ops, alone = report.operations, 0
     for coverage in covered:
         own = rows[ops.device[rows] == coverage.place]
         if len(own):
             busy = coverage.sets["compute"]
             times = intervals.union(ops.start[own], ops.end[own])
-            found += intervals.total(*intervals.subtract(times, (busy.starts, busy.ends)))
-    return found
+            alone += intervals.total(*intervals.subtract(times, (busy.starts, busy.ends)))
+    return alone
 
 
 def _communicators(report: Report, rows: Indices) -> list[str]:
@@ -145,13 +145,15 @@ def _named_communicators(report: Report, rows: Indices) -> list[str]:
     ids = [_communicator(text) for text in report.payloads.texts]
     launch = report.calls[rows]
     api = report.api
-    found = np.full(len(rows), -1, np.int64)
+    communicator = np.full(len(rows), -1, np.int64)
     for thread in np.unique(ranges.thread[calls]).tolist():
         mine = np.flatnonzero(ranges.thread[calls] == thread)
         by = (launch >= 0) & (api.threads[api.thread[launch]] == ranges.threads[thread])
         place = np.searchsorted(ranges.start[calls[mine]], api.start[launch], side="right") - 1
-        found = np.where(by & (place >= 0), payload[mine[np.maximum(place, 0)]], found)
-    return [ids[code] if code >= 0 else "" for code in found.tolist()]
+        communicator = np.where(
+            by & (place >= 0), payload[mine[np.maximum(place, 0)]], communicator
+        )
+    return [ids[code] if code >= 0 else "" for code in communicator.tolist()]
 
 
 def _communicator(text: str) -> str:

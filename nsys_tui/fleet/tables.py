@@ -144,13 +144,13 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
     rows = fleet.rows
     splits = [_split(fleet.members[place], device) for place, device in rows]
     base = np.array([fleet.members[place].lasted for place, _ in rows], np.float64)
-    found = []
+    rows_of = []
     for header, key in _SHARES if rows else ():
         own = np.array([s[key] for s in splits], np.float64)
         share = np.divide(100 * own, base, out=np.zeros(len(own)), where=base > 0)
         low, high = int(np.argmin(share)), int(np.argmax(share))
         whole = percent(float(own.sum()), float(base.sum()))
-        found.append(
+        rows_of.append(
             (header, int(own.sum()), whole, share[low], fleet.label(rows[low]),
              share[high], fleet.label(rows[high]))
         )  # fmt: skip
@@ -165,7 +165,7 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
     )
     ranks = len({place for place, _ in rows})
     title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}" if rows else "No GPU work"
-    columns: Columns = [(c, [row[n] for row in found]) for n, c in enumerate(headers)]
+    columns: Columns = [(c, [row[n] for row in rows_of]) for n, c in enumerate(headers)]
     return made("total", title, columns, fleet.unknown)
 
 

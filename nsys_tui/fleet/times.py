@@ -98,13 +98,13 @@ def rebinned(values: Int64, own: Grid, wide: Grid, *, moved: int = 0, peak: bool
     Returns:
         int64 [..., wide.count]; what falls outside is left out.
     """
-    found = np.zeros((*values.shape[:-1], wide.count), np.int64)
+    merged = np.zeros((*values.shape[:-1], wide.count), np.int64)
     by = (moved + (own.width >> 1)) >> own.shift
     target = ((np.arange(own.count) + own.first + by) >> (wide.shift - own.shift)) - wide.first
     inside = np.flatnonzero((target >= 0) & (target < wide.count))
     if not len(inside) or not values.size:
-        return found
+        return merged
     heads = np.flatnonzero(np.append(True, np.diff(target[inside]) > 0))
     gather = np.maximum.reduceat if peak else np.add.reduceat
-    found[..., target[inside][heads]] = gather(values[..., inside], heads, axis=-1)
-    return found
+    merged[..., target[inside][heads]] = gather(values[..., inside], heads, axis=-1)
+    return merged

@@ -35,8 +35,8 @@ class Advice:
 
 def advise(result: LogResult) -> tuple[Advice, ...]:
     """What is missing or misleading in the logs, warnings first."""
-    found = [one for part in _PARTS for one in part(result)]
-    return tuple(sorted(found, key=lambda one: one.severity != "warning"))
+    findings = [one for part in _PARTS for one in part(result)]
+    return tuple(sorted(findings, key=lambda one: one.severity != "warning"))
 
 
 def _warning(text: str) -> Advice:

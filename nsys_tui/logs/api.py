@@ -181,12 +181,12 @@ def join_api(parts: Sequence[ApiLines], processes: Sequence[int]) -> ApiLog:
 
 def _decode(process: int, name: bytes, printed: bytes) -> ApiCall:
     function, arguments = name.strip().decode("utf-8", "replace"), printed.strip()
-    found = _COLLECTIVE.fullmatch(arguments)
-    if found is None:
+    match = _COLLECTIVE.fullmatch(arguments)
+    if match is None:
         text = arguments.removesuffix(b")").decode("utf-8", "replace")
         return ApiCall(process, function, -1, -1, -1, -1, "", "", text)
-    count, datatype, reduction, root = (int(word) for word in found.groups()[:4])
-    pointer, stream = (_pointer(word.decode()) for word in found.groups()[4:])
+    count, datatype, reduction, root = (int(word) for word in match.groups()[:4])
+    pointer, stream = (_pointer(word.decode()) for word in match.groups()[4:])
     return ApiCall(process, function, count, datatype, reduction, root, pointer, stream, "")
 
 

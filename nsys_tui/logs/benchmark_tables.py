@@ -210,13 +210,13 @@ class BenchmarkTables:
         if match := _NCCL_SIZE.search(text):
             self._size, self._place = int(match[1]), 0
             text = text[match.end() :]
-        size, found = self._size, match is not None
+        size, any_piece = self._size, match is not None
         while size is not None and self._place < 2 and (times := _NCCL_TIMES.match(text)):
             series = self._current[self._place]
             series.points.append(_nccl_point(series, size, times.groups("")))
             self._place += 1
-            text, found = text[times.end() :], True
-        return found
+            text, any_piece = text[times.end() :], True
+        return any_piece
 
     def _osu_row(self, text: str) -> bool:
         match, points = _OSU_ROW.match(text), self._current[0].points

@@ -253,12 +253,12 @@ class CallLog:
 
         Its ``number`` says how many they are.
         """
-        found = [np.empty((0, 3), np.int64)]
+        parts = [np.empty((0, 3), np.int64)]
         for block in self.blocks:
             codes, pairs = factorise_rows([block.column("kind"), block.column("count")])
             _, first, number = np.unique(codes, return_index=True, return_counts=True)
-            found.append(np.column_stack((pairs, number))[np.argsort(first)])
-        every = np.concatenate(found)
+            parts.append(np.column_stack((pairs, number))[np.argsort(first)])
+        every = np.concatenate(parts)
         if not len(every):
             return self.calls(no_rows())
         codes, pairs = factorise_rows([every[:, 0], every[:, 1]])

@@ -80,17 +80,17 @@ def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts)
     starts += len(ANCHOR) * np.arange(len(parts))
     line = np.searchsorted(line_starts, starts, side="right") - 1
 
-    found = _split(first, parts)
-    tails = [_tail(text) for text in found.tail_texts]
+    bodies = _split(first, parts)
+    tails = [_tail(text) for text in bodies.tail_texts]
     global_rank = np.full(len(parts), UNKNOWN, dtype=np.int32)
-    global_rank[list(found.ranks)] = list(found.ranks.values())
+    global_rank[list(bodies.ranks)] = list(bodies.ranks.values())
     fits = np.array([one.match is not None for one in tails] + [False], dtype=np.bool_)
-    at = np.array(found.tail, dtype=np.intp)
-    op_count, whole = _hex(found.op_counts)
+    at = np.array(bodies.tail, dtype=np.intp)
+    op_count, whole = _hex(bodies.op_counts)
     whole &= fits[at]
     at = at[whole]
-    used, head = np.unique(np.array(found.head, dtype=np.intp)[whole], return_inverse=True)
-    known = list(found.head_texts)
+    used, head = np.unique(np.array(bodies.head, dtype=np.intp)[whole], return_inverse=True)
+    known = list(bodies.head_texts)
     parsed = [heads(known[code]) for code in used.tolist()]
     shared = np.zeros(len(line), dtype=np.bool_)
     shared[1:] = line[1:] == line[:-1]
@@ -99,7 +99,7 @@ def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts)
     columns = {
         "line": line[whole],
         "op_count": op_count[whole],
-        "in_place": np.array(found.in_place, dtype=np.bool_)[whole],
+        "in_place": np.array(bodies.in_place, dtype=np.bool_)[whole],
         **_take(_head_table(parsed, texts), head),
         **_take(_tail_table(tails, texts), at),
         "global_rank": global_rank[whole],

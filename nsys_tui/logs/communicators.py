@@ -147,9 +147,9 @@ class CommunicatorTable:
         for draft in self.drafts:
             by_size[draft.process, draft.number("nranks")].append(draft)
         for timing in timings:
-            found = by_size.get((timing.place.process, timing.nranks), [])
-            if len(found) == 1:
-                found[0].facts.setdefault("rank", str(timing.rank))
+            candidates = by_size.get((timing.place.process, timing.nranks), [])
+            if len(candidates) == 1:
+                candidates[0].facts.setdefault("rank", str(timing.rank))
         for process, rank in ranks.items():
             mine = [draft for draft in self.drafts if draft.process == process]
             size = max((draft.number("nranks") for draft in mine), default=-1)

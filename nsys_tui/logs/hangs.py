@@ -56,9 +56,9 @@ def find_hangs(result: LogResult) -> HangReport:
         if len(members) + len(silent) < 2 or not checked.comparable(group, members):
             unchecked += group.nranks > 1
             continue
-        found = checked.mismatches(index, members, MOST_MISMATCHES - len(mismatches))
-        mismatches += found[0]
-        more += found[1]
+        faults = checked.mismatches(index, members, MOST_MISMATCHES - len(mismatches))
+        mismatches += faults[0]
+        more += faults[1]
         if drift := checked.drift(index, group, members, silent):
             drifts.append(drift)
     progress = tuple(checked.progress(member) for member in sorted(checked.reach_of))
@@ -143,7 +143,7 @@ class _Checked:
         wanted[members] = True
         communicator = self._log.by_kind.communicator
         mine = self._kept & wanted[communicator]
-        found: list[Rows] = [no_rows() | {"key": np.empty(0, np.int64)}]
+        parts: list[Rows] = [no_rows() | {"key": np.empty(0, np.int64)}]
         for block, reached in zip(self._log.blocks, self._reach_in, strict=True):
             spans = (reached[m].keys(by_order) for m in reached.keys() & set(members))
             if not any(low < end and begin <= high for low, high in spans):
@@ -154,10 +154,10 @@ class _Checked:
             if by_order:
                 who = communicator[rows["kind"]]
                 key = rows["key"] = _places(who, {m: one.before for m, one in reached.items()})
-            found.append(take(rows, (begin <= key) & (key < end)))
-            if most and sum(len(one["key"]) for one in found) >= most:
+            parts.append(take(rows, (begin <= key) & (key < end)))
+            if most and sum(len(one["key"]) for one in parts) >= most:
                 break
-        rows = joined(found)
+        rows = joined(parts)
         key = rows.pop("key").astype(np.int64)
         return self._log.calls(rows), key
 
@@ -180,7 +180,7 @@ class _Checked:
     ) -> Mismatch | None:
         every = ((m, np.flatnonzero(calls.communicator == m)) for m in members)
         rows_of = {m: rows for m, rows in every if len(rows)}
-        found = [_member(calls, m, rows) for m, rows in rows_of.items()]
+        named = [_member(calls, m, rows) for m, rows in rows_of.items()]
         what = _difference(calls, [*rows_of.values()])
         reached = [self.reach_of[m] for m in rows_of]
         if what == "number of calls" and any(one.ends(by_order)[1] == value for one in reached):
@@ -191,7 +191,7 @@ class _Checked:
         rows = np.concatenate([*rows_of.values()])
         ops = dict.fromkeys(calls.ops[op] for op in calls.op[rows].tolist())
         op_count = int(calls.op_count[rows[0]])
-        return Mismatch(index, op_count, by_order, tuple(ops), tuple(found), what)
+        return Mismatch(index, op_count, by_order, tuple(ops), tuple(named), what)
 
     def _lost_one(self, member: int) -> bool:
         """Whether its next call may be lost: half of it ends a file, or a torn line follows."""
@@ -271,8 +271,8 @@ def _unlike(calls: Calls, keys: Int64) -> list[int]:
     distinct = key[starts]
     first = np.flatnonzero(np.diff(distinct, prepend=distinct[0] - 1))
     unlike = np.maximum.reduceat(digest, first) != np.minimum.reduceat(digest, first)
-    found: list[int] = distinct[first][unlike].tolist()
-    return found
+    odd: list[int] = distinct[first][unlike].tolist()
+    return odd
 
 
 def _peer_launches(log: CallLog) -> dict[int, int]:
@@ -280,15 +280,15 @@ def _peer_launches(log: CallLog) -> dict[int, int]:
     pairwise = point_to_point(log.by_kind)
     if not pairwise.any():
         return {}
-    found: dict[int, int] = {}
+    launches: dict[int, int] = {}
     reached: dict[int, int] = {}
     for calls in log.parts(pairwise):
         for one, rows in rows_by(calls.communicator):
             counts = calls.op_count[rows].astype(np.int64)
             begun = np.diff(counts, prepend=reached.get(one, int(counts[0]) - 1)) != 0
-            found[one] = found.get(one, 0) + int(begun.sum())
+            launches[one] = launches.get(one, 0) + int(begun.sum())
             reached[one] = int(counts[-1])
-    return found
+    return launches
 
 
 def describe_all(calls: Calls, rows: Indices) -> list[tuple[str, int]]:

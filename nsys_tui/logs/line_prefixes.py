@@ -70,11 +70,11 @@ class Processes:
     def index(self, host: bytes, pid: bytes) -> int:
         """Index of a process, new or known."""
         key = (host, pid)
-        found = self._index.get(key)
-        if found is None:
-            found = self._index[key] = len(self.seen)
+        number = self._index.get(key)
+        if number is None:
+            number = self._index[key] = len(self.seen)
             self.seen.append(Process(host.decode("utf-8", "replace"), int(pid)))
-        return found
+        return number
 
     def unify(self) -> list[int]:
         """Drops processes that do not exist, and says which one each really is.
@@ -122,10 +122,10 @@ class Heads:
         return head
 
     def _parse(self, text: bytes) -> Head:
-        found = list(HEADER.finditer(text))
-        if not found:
+        heads = list(HEADER.finditer(text))
+        if not heads:
             return Head(NO_PROCESS, -1, -1, "", 0, -1, NO_TIME, text, b"")
-        first, last = found[0], found[-1]
+        first, last = heads[0], heads[-1]
         index = self._processes.index(last["host"], last["pid"])
         process = self._processes.seen[index]
         before = text[: first.start()]
@@ -138,7 +138,7 @@ class Heads:
             int(last["tid"]),
             int(last["dev"]) if last["dev"] else -1,
             last["level"].decode(),
-            len(found),
+            len(heads),
             first.start(),
             _micros_ns(last["micros"]) if last["micros"] else parse_stamp(before),
             text[last.end() :],
@@ -301,13 +301,13 @@ class _Shape:
 
 def _shapes(data: bytes, starts: Int64, ends: Int64) -> dict[_Shape, None]:
     """Shapes of stamps in some of the lines, first seen first."""
-    found: dict[_Shape, None] = {}
+    shapes: dict[_Shape, None] = {}
     step = max(1, len(starts) // _SAMPLES)
     for begin, end in zip(starts[::step].tolist(), ends[::step].tolist(), strict=True):
         front = data[begin : min(end, begin + _LONGEST_FRONT)]
         if (header := HEADER.search(front)) and (shape := _shape(front, header)):
-            found[shape] = None
-    return found
+            shapes[shape] = None
+    return shapes
 
 
 def _shape(front: bytes, header: re.Match[bytes]) -> _Shape | None:

@@ -117,13 +117,15 @@ class Messages:
 
     def tuning(self) -> Counter[Tuning]:
         """Choices of the tuner."""
-        found: Counter[Tuning] = Counter()
+        counts: Counter[Tuning] = Counter()
         for message, count in self.tuned.items():
             if match := _TUNED.match(message.strip().decode("utf-8", "replace")):
                 algorithm, protocol = match[3] or match[5], match[4] or ""
                 channels = match[6] or ""
-                found[Tuning(match[1] or "", int(match[2]), algorithm, protocol, channels)] += count
-        return found
+                counts[Tuning(match[1] or "", int(match[2]), algorithm, protocol, channels)] += (
+                    count
+                )
+        return counts
 
     def add(self, head: Head, place: Place, text: str, cut: bool) -> None:
         """Takes in one message.

@@ -61,16 +61,16 @@ class MpiLog:
 
         A whole line has one call at its start; anything else was overwritten by another rank.
         """
-        found = 0
+        lines = 0
         for match in _LINE.finditer(text):
             pairs = _VALUE.findall(match[2])
             if pairs or not match[2].strip():
-                found += 1
+                lines += 1
                 size = sum(int(value) for key, value in pairs if key.endswith(b"bytes"))
                 self.sizes.setdefault(f"MPI_{match[1].decode()}", Counter())[size] += 1
                 self.ranks |= {int(value) for key, value in pairs if key == b"world_rank"}
         names = len(_ANY.findall(text))
-        torn = names > 0 and (found != 1 or names != 1)
+        torn = names > 0 and (lines != 1 or names != 1)
         self.torn_lines += torn
         return torn
 

@@ -108,10 +108,10 @@ class OtherLines:
             return False
         if self.mpip.add(_bare(text)) or self.mlperf.add(text, line):
             return True
-        found = self._trainers.add(text, line, glued=glued)
-        found |= self._bars.add(text, line)
-        found |= self.watchdogs.add(text, line) or self.plugins.add(text)
-        return found | self.servers.add(text, line) | self.servers.add_result(_bare(text), line)
+        known = self._trainers.add(text, line, glued=glued)
+        known |= self._bars.add(text, line)
+        known |= self.watchdogs.add(text, line) or self.plugins.add(text)
+        return known | self.servers.add(text, line) | self.servers.add_result(_bare(text), line)
 
     def end(self) -> None:
         """Puts together what only the whole file tells."""

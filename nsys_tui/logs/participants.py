@@ -106,8 +106,8 @@ def purposes(
     if not len(calls):
         return [""] * len(groups)
     group = np.array([one.group for one in communicators])[calls.communicator]
-    found = {number: _purpose(calls, rows, groups[number]) for number, rows in rows_by(group)}
-    return [found.get(number, "") for number in range(len(groups))]
+    by_group = {number: _purpose(calls, rows, groups[number]) for number, rows in rows_by(group)}
+    return [by_group.get(number, "") for number in range(len(groups))]
 
 
 def _purpose(calls: Calls, rows: Integers, group: Group) -> str:

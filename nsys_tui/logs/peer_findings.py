@@ -36,10 +36,10 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
         if not _comparable(result, group, members) or not late.isdisjoint(members):
             unchecked += 1
             continue
-        found = _Found(result, index, members)
-        mismatches += found.mismatches
-        drifts += found.drifts
-        partly += not found.played
+        faults = _Found(result, index, members)
+        mismatches += faults.mismatches
+        drifts += faults.drifts
+        partly += not faults.played
     return HangReport((), tuple(mismatches), 0, tuple(drifts), 0, unchecked, partly)
 
 

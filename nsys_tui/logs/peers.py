@@ -55,14 +55,14 @@ class Peers:
         """What does not fit."""
         sends, receives = self._ends()
         other = np.full(len(self.calls), UNKNOWN, np.int32)
-        found = []
+        pairs = []
         for pair in sorted(sends.keys() & receives.keys()):
             if not all(rank in self.rows_of for rank in pair):
                 continue  # The other end is in no log.
             sent, received = self._matched(sends[pair], receives[pair])
             other[sent], other[received] = received, sent
-            found += self._unlike(sent, received)
-        return found + (self._play(other) if self.played else self._one_sided(other))
+            pairs += self._unlike(sent, received)
+        return pairs + (self._play(other) if self.played else self._one_sided(other))
 
     def _matched(self, sent: Int32, received: Int32) -> tuple[Int32, Int32]:
         """The n-th send and the n-th receive, without the one that the other end leaves out."""
@@ -231,8 +231,8 @@ class _Play:
 
     def lone(self, launch: int) -> list[int]:
         """Its calls whose other end nobody makes."""
-        found: list[int] = self.calls_of(launch)[self.missing[self._span(launch)]].tolist()
-        return found
+        missing: list[int] = self.calls_of(launch)[self.missing[self._span(launch)]].tolist()
+        return missing
 
     def meets_later(self, launch: int, rank: int) -> bool:
         """Whether its own rank has a later launch that needs one of another rank."""
@@ -305,18 +305,18 @@ def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) ->
         waiting: rows at which the other ranks stand.
     """
     left = dict(alone)
-    found = []
+    groups = []
     while left:
         row = next(iter(left))
         passed = left.pop(row)
         partner = next((one for one in (*left, *waiting) if _miss(calls, row, one)), None)
         if partner is None:
-            found.append(Odd("one-sided", (row,), waiting, passed))
+            groups.append(Odd("one-sided", (row,), waiting, passed))
         else:
             left.pop(partner, None)
             rest = tuple(one for one in waiting if one != partner)
-            found.append(Odd("peer", (row, partner), rest))
-    return found
+            groups.append(Odd("peer", (row, partner), rest))
+    return groups
 
 
 def _miss(calls: Calls, one: int, other: int) -> bool:

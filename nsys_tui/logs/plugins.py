@@ -53,13 +53,13 @@ class PluginLines:
             return False
         begin = text.find(b"{")
         try:
-            found = json.loads(text[begin:].decode("utf-8", "replace").strip().rstrip(","))
-            return self._inspected(found) or self._traced(found)
+            record = json.loads(text[begin:].decode("utf-8", "replace").strip().rstrip(","))
+            return self._inspected(record) or self._traced(record)
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return False
 
-    def _inspected(self, found: dict[str, Any]) -> bool:
-        perf, header = found.get("coll_perf"), found.get("header") or {}
+    def _inspected(self, record: dict[str, Any]) -> bool:
+        perf, header = record.get("coll_perf"), record.get("header") or {}
         if perf is None:
             return False
         self.measured.append(

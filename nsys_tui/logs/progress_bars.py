@@ -66,26 +66,26 @@ class Bars:
         has_bar, has_loss = b"it/s" in text or b"s/it" in text, b"{'loss'" in text
         if not (has_bar or has_loss):
             return False
-        found = False
+        known = False
         for part in text.decode("utf-8", "replace").split("\r"):
             if has_loss and (match := _DICT.search(part)):
                 values = number(match[1]), number(match[2])
                 self._dicts.append(_Dict(line, *values, self._last))
-                found = True
+                known = True
             if has_bar:
-                found |= self._add_bars(part, line)
-        return found
+                known |= self._add_bars(part, line)
+        return known
 
     def _add_bars(self, part: str, line: int) -> bool:
-        found, begin = False, 0
+        known, begin = False, 0
         for match in _STATE.finditer(part):
             front, begin = part[begin : match.start()], match.end()
             epoch = _EPOCH.search(front)
             if epoch is None and not _is_plain(front):
                 continue
             self._add_state(int(epoch[1]) if epoch else UNKNOWN, match, line)
-            found = True
-        return found
+            known = True
+        return known
 
     def _add_state(self, epoch: int, match: re.Match[str], line: int) -> None:
         rate = number(match["rate"])
@@ -108,12 +108,12 @@ class Bars:
 
     def steps(self, totals: list[RunTotal]) -> list[StepLine]:
         """The step lines that the bars are, by line."""
-        found = self._of_bar("huggingface", UNKNOWN, 0, self._plain())
+        steps = self._of_bar("huggingface", UNKNOWN, 0, self._plain())
         for (epoch, every), states in self._states.items():
             if epoch != UNKNOWN:
-                found += self._of_bar("lightning", epoch, epoch * every, states)
-        found += self._of_dicts(totals)
-        return sorted(found, key=lambda one: one.line)
+                steps += self._of_bar("lightning", epoch, epoch * every, states)
+        steps += self._of_dicts(totals)
+        return sorted(steps, key=lambda one: one.line)
 
     def _of_bar(
         self, name: str, epoch: int, before: int, states: dict[int, _State]
@@ -123,7 +123,7 @@ class Bars:
         ordered = [states[done] for done in sorted(states)]
         start, since = _start(ordered)
         last = ordered[-1].done
-        found = []
+        steps = []
         for state in ordered:
             if state.done < 1:
                 continue
@@ -133,7 +133,7 @@ class Bars:
             ends = span >= LONG_ENOUGH_S or state.done == last or warm
             timed = over > 0 and span > 0 and ends
             ns = round(Fraction(span * 10**9, over)) if timed and start >= 0 else None
-            found.append(
+            steps.append(
                 StepLine(
                     name,
                     self.file,
@@ -147,7 +147,7 @@ class Bars:
             )
             if timed or start < 0:
                 start, since = state.done, state.since
-        return found
+        return steps
 
     def _of_dicts(self, totals: list[RunTotal]) -> list[StepLine]:
         """Losses with the step that the bar beside them shows, or that their epoch makes it."""

@@ -203,8 +203,8 @@ def read_dumps(path: str, data: bytes) -> list[Dump]:
             rank = next((int(label[1]) for label in labels if label), -1)
             lines.setdefault(rank, []).append(line[front:].removeprefix(rest))
     texts = {rank: b"\n".join(mine).decode("utf-8", "replace") for rank, mine in lines.items()}
-    found = (_dump(path, rank, text) for rank, text in texts.items())
-    return [one for one in found if one is not None]
+    dumps = (_dump(path, rank, text) for rank, text in texts.items())
+    return [one for one in dumps if one is not None]
 
 
 def _front(line: bytes) -> int:
@@ -215,15 +215,18 @@ def _front(line: bytes) -> int:
 
 def _dump(path: str, label: int, text: str) -> Dump | None:
     """The dump that a text is; None if it is none. Samples that were cut short are read too."""
-    found = _json(text)
-    if found is None or not isinstance(found.get("entries"), list):
+    document = _json(text)
+    if document is None or not isinstance(document.get("entries"), list):
         return None
-    told = found.get("rank")
+    told = document.get("rank")
     named = _RANK.search(Path(path).name)
     rank = told if isinstance(told, int) else int(named[1]) if named and label < 0 else label
     try:
         return Dump(
-            path, str(found.get("version", "")), _statuses(rank, found), _entries(rank, found)
+            path,
+            str(document.get("version", "")),
+            _statuses(rank, document),
+            _entries(rank, document),
         )
     except (TypeError, ValueError, AttributeError):
         return None
@@ -233,15 +236,15 @@ def _json(text: str) -> dict[str, Any] | None:
     mended = _TRAILING.sub(r"\1", _ELLIPSIS.sub("", _TUPLE.sub(r"[\1]", text)))
     for one in (text, mended):
         try:
-            found = json.loads(one)
+            document = json.loads(one)
         except (ValueError, RecursionError):
             continue
-        return found if isinstance(found, dict) else None
+        return document if isinstance(document, dict) else None
     return None
 
 
-def _statuses(rank: int, found: dict[str, Any]) -> tuple[Status, ...]:
-    config = found.get("pg_config") or {}
+def _statuses(rank: int, document: dict[str, Any]) -> tuple[Status, ...]:
+    config = document.get("pg_config") or {}
     return tuple(
         Status(
             rank,
@@ -252,12 +255,12 @@ def _statuses(rank: int, found: dict[str, Any]) -> tuple[Status, ...]:
             int(status.get("last_started_collective", -1)),
             int(status.get("last_completed_collective", -1)),
         )
-        for group, status in (found.get("pg_status") or {}).items()
+        for group, status in (document.get("pg_status") or {}).items()
     )
 
 
-def _entries(rank: int, found: dict[str, Any]) -> tuple[Entry, ...]:
-    return tuple(_entry(rank, one) for one in found["entries"] if isinstance(one, dict))
+def _entries(rank: int, document: dict[str, Any]) -> tuple[Entry, ...]:
+    return tuple(_entry(rank, one) for one in document["entries"] if isinstance(one, dict))
 
 
 def _entry(rank: int, one: dict[str, Any]) -> Entry:
@@ -279,7 +282,7 @@ def _entry(rank: int, one: dict[str, Any]) -> Entry:
 
 def dump_verdicts(dumps: Sequence[Dump]) -> list[str]:
     """Who is behind, and where ranks called different collectives, in sentences."""
-    found = []
+    verdicts = []
     groups: dict[str, list[Status]] = {}
     for dump in dumps:
         for status in dump.statuses:
@@ -287,18 +290,18 @@ def dump_verdicts(dumps: Sequence[Dump]) -> list[str]:
     for group, statuses in groups.items():
         most = max(one.enqueued for one in statuses)
         behind = [one for one in statuses if one.enqueued < most]
-        found += [
+        verdicts += [
             f"group {group}: rank {one.rank} is behind: it enqueued {one.enqueued}, others {most}"
             for one in behind
         ]
         waiting = [one for one in statuses if one.completed < one.enqueued]
         if waiting and not behind:
             first = min(one.completed for one in waiting) + 1
-            found.append(
+            verdicts.append(
                 f"group {group}: {len(waiting)} of the ranks dumped did not complete {first};"
                 " all of them enqueued it: a rank without a dump may be behind"
             )
-    return found + _unlike(dumps)
+    return verdicts + _unlike(dumps)
 
 
 def _unlike(dumps: Sequence[Dump]) -> list[str]:

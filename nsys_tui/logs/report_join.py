@@ -77,7 +77,7 @@ def _stuck(result: LogResult, calls: Calls, kept: Bool) -> Bool:
     whole, _ = reaches(result.every_call, kept)
     processes = [one.process for one in result.communicators]
     moving = {processes[one] for one, reach in whole.items() if reach.low != reach.high}
-    found = np.zeros(len(processes) + 1, np.bool_)
+    stuck = np.zeros(len(processes) + 1, np.bool_)
     for one, reach in whole.items():
-        found[one] = reach.number > 1 and processes[one] not in moving
-    return found[calls.communicator]
+        stuck[one] = reach.number > 1 and processes[one] not in moving
+    return stuck[calls.communicator]

@@ -94,13 +94,13 @@ def _columns(
     columns: Sequence[Column], rows: Iterable[Any], result: LogResult
 ) -> tuple[list[Any], ...]:
     """Columns of rows that are made one after another; equal values once."""
-    found: tuple[list[Any], ...] = tuple([] for _ in columns)
+    columns_of: tuple[list[Any], ...] = tuple([] for _ in columns)
     known: dict[Any, Any] = {}
     for row in rows:
-        for one, values in zip(columns, found, strict=True):
+        for one, values in zip(columns, columns_of, strict=True):
             value = _shown(one, row, result)
             values.append(known.setdefault(value, value) if type(value) in (int, str) else value)
-    return found
+    return columns_of
 
 
 def _shown(one: Column, row: Any, result: LogResult) -> Any:

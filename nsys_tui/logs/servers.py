@@ -164,16 +164,16 @@ class Throughput:
 
 def throughput(lines: Sequence[ServerLine]) -> list[Throughput]:
     """Figures by engine, and by run where it had several."""
-    found = []
+    rows = []
     by_engine: dict[tuple[str, str], list[ServerLine]] = {}
     for one in lines:
         by_engine.setdefault((one.format, one.engine), []).append(one)
     for mine in by_engine.values():
         runs = _runs(mine)
-        found.append(_figures(mine, 0))
+        rows.append(_figures(mine, 0))
         if len(runs) > 1:
-            found += [_figures(run, i) for i, run in enumerate(runs, 1)]
-    return found
+            rows += [_figures(run, i) for i, run in enumerate(runs, 1)]
+    return rows
 
 
 def _runs(lines: Sequence[ServerLine]) -> list[list[ServerLine]]:

@@ -185,18 +185,18 @@ def average_of(result: LogResult) -> Average | None:
 def all_averages(result: LogResult) -> list[Average]:
     """One for each trainer found."""
     formats = dict.fromkeys(step.format for step in result.step_lines)
-    found = [_average(result, name) for name in formats]
-    return [one for one in found if one]
+    averages = [_average(result, name) for name in formats]
+    return [one for one in averages if one]
 
 
 def epoch_averages(result: LogResult) -> list[Average]:
     """One for each epoch of each trainer that prints more than one."""
-    found = []
+    averages = []
     for name in dict.fromkeys(step.format for step in result.step_lines):
         epochs = sorted({step.epoch for step in result.step_lines if step.format == name} - {-1})
         if len(epochs) > 1:
-            found += [_average(result, name, epoch) for epoch in epochs]
-    return [one for one in found if one]
+            averages += [_average(result, name, epoch) for epoch in epochs]
+    return [one for one in averages if one]
 
 
 def _average(result: LogResult, name: str, epoch: int = UNKNOWN) -> Average | None:

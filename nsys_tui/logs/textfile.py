@@ -125,17 +125,17 @@ def _undocked(blocks: Iterable[bytes]) -> Iterator[bytes]:
         if not block.startswith(DOCKER):
             yield block
             continue
-        found: list[str] = []
+        lines: list[str] = []
         for line in block.splitlines():
             try:
                 record = json.loads(line)
                 text, time = str(record["log"]), str(record.get("time", ""))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                found.append(line.decode("utf-8", "replace") + "\n")
+                lines.append(line.decode("utf-8", "replace") + "\n")
                 continue
-            found.append(f"{time} {text}" if begins and time else text)
+            lines.append(f"{time} {text}" if begins and time else text)
             begins = text.endswith("\n")
-        yield "".join(found).encode("utf-8", "replace")
+        yield "".join(lines).encode("utf-8", "replace")
 
 
 DOCKER: Final = b'{"log":'
@@ -207,13 +207,13 @@ def unzstded(path: Path, size: int, cut_short: Callable[[], None]) -> Iterator[b
         stdin=subprocess.DEVNULL,
     )
     assert process.stdout is not None
-    found = False
+    any_frame = False
     try:
         while piece := process.stdout.read(size):
-            found = True
+            any_frame = True
             yield piece
         if process.wait():
-            if not found:
+            if not any_frame:
                 raise OSError("damaged zstd data")
             cut_short()
     finally:

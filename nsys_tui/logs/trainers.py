@@ -95,10 +95,10 @@ class TrainerLines:
             line: its number.
             glued: whether a COLL line follows in it.
         """
-        found = False
+        known = False
         for part in text.split(b"\r"):
-            found |= self._add_part(part, line, glued)
-        return found
+            known |= self._add_part(part, line, glued)
+        return known
 
     def _add_part(self, part: bytes, line: int, glued: bool) -> bool:
         text = ""

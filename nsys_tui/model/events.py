@@ -78,8 +78,8 @@ class EventSet:
         """
         length = self.end[rows] - self.start[rows]
         np.maximum(length, 0, out=length)
-        found: Int64 = length
-        return found
+        length_ns: Int64 = length
+        return length_ns
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""
@@ -377,8 +377,8 @@ class LaunchAttributes:
 
     def of(self, rows: Any, columns: int | slice) -> Int32:
         """Some columns of ``table`` for some operations."""
-        found: Int32 = self.table[:, columns][self.code[rows]]
-        return found
+        attributes: Int32 = self.table[:, columns][self.code[rows]]
+        return attributes
 
     def alike(self, rows: Any, columns: Iterable[Integers]) -> tuple[Integers, Int64]:
         """Codes of some operations by columns made of ``table``, and the distinct values."""
@@ -388,14 +388,14 @@ class LaunchAttributes:
     @property
     def blocks(self) -> Int64:
         """Blocks of the grid of each configuration."""
-        found: Int64 = self.table[:, GRID].prod(axis=1, dtype=np.int64)
-        return found
+        count: Int64 = self.table[:, GRID].prod(axis=1, dtype=np.int64)
+        return count
 
     @property
     def threads(self) -> Int64:
         """Threads of a block of each configuration."""
-        found: Int64 = self.table[:, BLOCK].prod(axis=1, dtype=np.int64)
-        return found
+        count: Int64 = self.table[:, BLOCK].prod(axis=1, dtype=np.int64)
+        return count
 
     @property
     def shared(self) -> Int64:

@@ -76,7 +76,7 @@ def _by_columns(said: dict[str, str], columns: Mapping[str, Detail]) -> dict[str
 
 def _numbered(told: dict[str, str]) -> dict[str, str]:
     """Numbers what nothing else tells apart, in the order of the full names."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     taken = set[str]()
     for full in sorted(told):
         name, number = told[full], 1
@@ -84,8 +84,8 @@ def _numbered(told: dict[str, str]) -> dict[str, str]:
             number += 1
             name = f"{told[full]} ~{number}"
         taken.add(name)
-        found[full] = name
-    return found
+        names[full] = name
+    return names
 
 
 @lru_cache(maxsize=32768)
@@ -100,8 +100,8 @@ def short_name(demangled: str, recorded: str = "") -> Named:
         return Named(recorded or demangled)
     parts = parts_of(demangled)
     for rule in RULES:
-        found = rule.pattern.search(parts.own)
-        named = None if found is None else rule.name(parts, found)
+        match = rule.pattern.search(parts.own)
+        named = None if match is None else rule.name(parts, match)
         if named is not None:
             return named
     return Named(recorded or last_component(parts.own))

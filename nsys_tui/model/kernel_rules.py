@@ -177,8 +177,8 @@ _TYPE_WORDS: Final = frozenset(word for name in TYPES for word in re.findall(r"\
 
 
 def _type_after(text: str, place: int) -> str:
-    found = _TYPED.search(text, max(place - 1, 0))
-    return "" if found is None else TYPES[found[1]]
+    match = _TYPED.search(text, max(place - 1, 0))
+    return "" if match is None else TYPES[match[1]]
 
 
 def _instances(text: str) -> str:
@@ -198,12 +198,12 @@ _VARIANTS: Final = {"vectorized_": "vec", "unrolled_": "unrolled", "index_": "in
 def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
     """``elementwise add f32``: the operation that a template of PyTorch applies, and on what."""
 
-    def named(parts: Parts, found: re.Match[str]) -> Named | None:
+    def named(parts: Parts, match: re.Match[str]) -> Named | None:
         carrier = _carrier(parts)
         word, end = _operation(carrier)
         if not word:
             return None
-        kind = found.groupdict().get("kind") or "strided"
+        kind = match.groupdict().get("kind") or "strided"
         sizes = [size for a in parts.arguments if (size := argument(a)).isdigit()]
         variant = _VARIANTS.get(kind, kind)
         own = "self" if "OnSelf" in word else ""
@@ -215,20 +215,20 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
     return named
 
 
-def _carried(parts: Parts, found: re.Match[str]) -> Named | None:
+def _carried(parts: Parts, match: re.Match[str]) -> Named | None:
     """``PdV``: the function whose lambda, or the functor that, a kernel carries."""
     carrier = _carrier(parts)
     word, _ = _operation(carrier)
     if not word:
         return None
-    label = f"{found['label']} " if found.groupdict().get("label") else ""
+    label = f"{match['label']} " if match.groupdict().get("label") else ""
     plain = _ENDS.sub("", word) or word
     return Named(label + plain, (_instances(carrier), _plain_operation(parts.base)))
 
 
-def _lambda(parts: Parts, found: re.Match[str]) -> Named | None:
+def _lambda(parts: Parts, match: re.Match[str]) -> Named | None:
     """The same for kernels of any code, where a lambda stands in their template arguments."""
-    return _carried(parts, found) if any(map(_LAMBDA.search, parts.arguments)) else None
+    return _carried(parts, match) if any(map(_LAMBDA.search, parts.arguments)) else None
 
 
 _TRANSPOSED: Final = re.compile(r"_([ntNT]{2})[ntNT]?(?:_|\Z)")
@@ -247,10 +247,10 @@ _DTYPES: Final = (
 _DTYPE: Final = tuple((name, re.compile(pattern)) for name, pattern in _DTYPES)
 
 
-def _gemm(parts: Parts, found: re.Match[str]) -> Named | None:
+def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
     """``gemm bf16 128x256x64 TN``: type, tile and layout as cuBLAS and CUTLASS write them."""
     text = next((a for a in parts.arguments if "gemm" in a or "conv" in a), parts.base)
-    if "cutlass" in found.group() and "cutlass_" not in text:
+    if "cutlass" in match.group() and "cutlass_" not in text:
         return _cutlass(parts)
     text = last_component(text)
     tile = _TILE.search(text)
@@ -280,25 +280,25 @@ def _cutlass(parts: Parts) -> Named | None:
 
     The third side of the tile of an attention kernel is the size of a head.
     """
-    tuples = [(_SIZE.findall(found.group()), found.end()) for found in _CUTE.finditer(parts.whole)]
+    tuples = [(_SIZE.findall(match.group()), match.end()) for match in _CUTE.finditer(parts.whole)]
     attention = _ATTENTION.search(parts.whole)
     what = re.search(r"(?i)gemm|conv", parts.whole)
     if not tuples or not (attention or what):
         return None
     size, end = max(tuples, key=lambda one: [len(number) for number in one[0]])
-    found = _LISTED_TYPE.search(parts.whole, end)
-    dtype, tile = TYPES[found[1]] if found else "", "x".join(size)
+    match = _LISTED_TYPE.search(parts.whole, end)
+    dtype, tile = TYPES[match[1]] if match else "", "x".join(size)
     if attention:
         words = ("flash", (attention[1] or "").lower(), f"hd{size[-1]}")
         return Named(" ".join(filter(None, words)), (dtype, tile))
     return Named(" ".join(filter(None, (what[0].lower() if what else "", dtype, tile))))
 
 
-def _flash(parts: Parts, found: re.Match[str]) -> Named | None:
+def _flash(parts: Parts, match: re.Match[str]) -> Named | None:
     """``flash fwd hd128``: direction and size of a head."""
     head = next(iter(re.findall(r"traits\w*<(?:\(int\))?(\d+)", parts.whole)), "")
-    kind = re.sub(r"_?(kernel|loop|seqk|parallel)", "", found["kind"] or "").strip("_")
-    words = ("flash", found["way"], kind, f"hd{head}" if head else "")
+    kind = re.sub(r"_?(kernel|loop|seqk|parallel)", "", match["kind"] or "").strip("_")
+    words = ("flash", match["way"], kind, f"hd{head}" if head else "")
     flags = tuple(re.findall(r"\(bool\)(\d)|\b(true|false)\b", parts.whole))
     return Named(" ".join(filter(None, words)), tuple(a or b for a, b in flags))
 
@@ -322,9 +322,9 @@ _ALGORITHMS: Final = frozenset(
 )
 
 
-def _nccl(parts: Parts, found: re.Match[str]) -> Named | None:
+def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
     """``AllReduce sum bf16 ring LL``: collective, reduction, type, algorithm, protocol."""
-    collective, *rest = parts.base[found.end() - found.start() :].split("_")
+    collective, *rest = parts.base[match.end() - match.start() :].split("_")
     lower = {word.lower(): word for word in rest}
     reduction = [word for word in lower if word in _REDUCTIONS]
     algorithm = [word for word in lower if word in _ALGORITHMS]
@@ -335,17 +335,17 @@ def _nccl(parts: Parts, found: re.Match[str]) -> Named | None:
     return Named(" ".join((collective, *reduction, *types, *algorithm, *protocol)))
 
 
-def _triton(_: Parts, found: re.Match[str]) -> Named | None:
+def _triton(_: Parts, match: re.Match[str]) -> Named | None:
     """``triton add mul``: what was fused; the running number only where two are alike."""
-    kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(found["kind"], "")
-    words = ("triton", kind, found["what"].strip("_").replace("_", " "))
-    return Named(" ".join(filter(None, words)), (found["kind"], f"#{found['number']}"))
+    kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(match["kind"], "")
+    words = ("triton", kind, match["what"].strip("_").replace("_", " "))
+    return Named(" ".join(filter(None, words)), (match["kind"], f"#{match['number']}"))
 
 
-def _library(parts: Parts, found: re.Match[str]) -> Named | None:
+def _library(parts: Parts, match: re.Match[str]) -> Named | None:
     """``cub DeviceReduce f32``: an algorithm of a library on a type."""
-    plain = _ENDS.sub("", found["what"])
-    words = (found["label"], plain, _type_after("<" + ",".join(parts.arguments) + ">", 1))
+    plain = _ENDS.sub("", match["what"])
+    words = (match["label"], plain, _type_after("<" + ",".join(parts.arguments) + ">", 1))
     return Named(" ".join(filter(None, words)))
 
 

@@ -121,8 +121,8 @@ class Lane:
         np.minimum(spots, len(starts) - 1, out=spots)
         done = self.busy_sums[block] + (ends[spots] - starts[spots]).sum(axis=1, where=rest)
         ahead = np.maximum(ends[np.maximum(begun - 1, 0)] - edges, 0)
-        found: Int64 = np.diff(done - np.where(begun > 0, ahead, 0))
-        return found
+        busy: Int64 = np.diff(done - np.where(begun > 0, ahead, 0))
+        return busy
 
     def count(self, edges: Int64) -> Int64:
         """Number of events that start in each cell: int64 [W] for W + 1 edges."""
@@ -215,8 +215,8 @@ class Crowd:
         begun = np.searchsorted(self.starts, edges)
         over = np.searchsorted(self.ends, edges)
         done = (begun - over) * edges - self.start_sums[begun] + self.end_sums[over]
-        found: Int64 = np.diff(done)
-        return found
+        busy: Int64 = np.diff(done)
+        return busy
 
 
 def _sums(times: Int64) -> Int64:

@@ -74,8 +74,8 @@ class EventPart(Generic[Events]):
             return self
         if self._name not in report._parts:
             report.load(self._name)
-        found: Events = report._parts[self._name]
-        return found
+        part: Events = report._parts[self._name]
+        return part
 
 
 class Report:
@@ -203,8 +203,8 @@ class Report:
     def stored(self, name: str) -> Arrays | None:
         """``derived`` where the arrays were made before, else None."""
         key = f"derived {name}"
-        if key not in self._parts and (found := self._source.stored(name)) is not None:
-            self._parts[key] = found
+        if key not in self._parts and (kept := self._source.stored(name)) is not None:
+            self._parts[key] = kept
         arrays: Arrays | None = self._parts.get(key)
         return arrays
 
@@ -220,7 +220,7 @@ class Report:
         if not ranges.open.any():
             return ranges
         bounds = [ranges.bounds(), *(self._bounds(part) for part in PARTS if part != "ranges")]
-        ends = [found[1] for found in bounds if found]
+        ends = [bound[1] for bound in bounds if bound]
         if self.metadata.session_duration_ns:
             ends.append(self.metadata.session_duration_ns)
         end = ranges.end.copy()
@@ -266,7 +266,7 @@ class Report:
         return self._extent(tuple(part for part in PARTS if self.loaded(part)))
 
     def _extent(self, parts: tuple[str, ...]) -> tuple[int, int]:
-        bounds = [found for part in parts if (found := self._bounds(part))]
+        bounds = [bound for part in parts if (bound := self._bounds(part))]
         if self.metadata.session_duration_ns:
             bounds.append((0, self.metadata.session_duration_ns))
         if not bounds:

@@ -97,10 +97,10 @@ class Trie:
 
     def least(self, own: Int64) -> Int64:
         """Smallest value of each node's subtree, its own included."""
-        found = own.copy()
+        least = own.copy()
         for nodes, above in self._ancestors():
-            np.minimum.at(found, above, found[nodes])
-        return found
+            np.minimum.at(least, above, least[nodes])
+        return least
 
     def below(self, chosen: Integers | Bool | int) -> Bool:
         """Nodes that are chosen (a mask, or numbers of nodes) or have a chosen one above them."""
@@ -172,8 +172,8 @@ class TrieBuilder:
         self._parent += [key >> _LABEL_BITS for key in new]
         self._label += [key & _LABEL_MASK for key in new]
         nodes = np.fromiter(map(self._nodes.__getitem__, keys), np.int64, len(keys))
-        found: Int64 = nodes[inverse]
-        return found
+        child: Int64 = nodes[inverse]
+        return child
 
     def graft(self, parent: Integers, labels: Integers) -> Int64:
         """Adds the nodes of another tree, parents before their children.

@@ -219,8 +219,8 @@ def _checked(db: Database, table: str, piece: Piece) -> RawColumns:
             None if name in piece.nulls and piece.nulls[name][row] else int(piece.values[name][row])
             for name in names
         ]
-        found = db.query(sql, (int(piece.rowid[row]),))
-        if len(found) != 1 or [_integer(value) for value in found[0][1:]] != mine:
+        values = db.query(sql, (int(piece.rowid[row]),))
+        if len(values) != 1 or [_integer(value) for value in values[0][1:]] != mine:
             raise PagesDamagedError(_DIFFERENT)
     nulls = {name: null for name, null in piece.nulls.items() if null.any()}
     return RawColumns(piece.values, nulls, piece.rowid, "pages")

@@ -99,13 +99,13 @@ def _reports_in(folder: Path) -> str:
     """The hint for a folder: its first reports, or that there is none."""
     suffixes = (".sqlite", *_REPORT_SUFFIXES)
     try:
-        found = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
     except OSError as error:
         return f"what is in it cannot be seen: {error.strerror}"
-    if not found:
+    if not names:
         return "there is no report in it: name a .sqlite or .nsys-rep file"
-    more = ", …" if len(found) > _NAMED else ""
-    return f"name a report file in it: {', '.join(found[:_NAMED])}{more}"
+    more = ", …" if len(names) > _NAMED else ""
+    return f"name a report file in it: {', '.join(names[:_NAMED])}{more}"
 
 
 def open_descriptor(path: Path) -> int:
@@ -174,9 +174,9 @@ def read_into(descriptor: int, target: memoryview, offset: int) -> bool:
     """Fills ``target`` from ``offset``, likewise; False where the file ends before that."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [target], offset) == len(target)
-    found = read_at(descriptor, len(target), offset)
-    target[: len(found)] = found
-    return len(found) == len(target)
+    size = read_at(descriptor, len(target), offset)
+    target[: len(size)] = size
+    return len(size) == len(target)
 
 
 def read_header(path: Path, descriptor: int) -> Header:

@@ -47,13 +47,13 @@ def all_nsys(explicit: str | None = None) -> list[Path]:
         given = Path(explicit).expanduser()
         inside = ("", "nsys", "bin/nsys", "target-linux-x64/nsys", "nsys.exe")
         candidates = [given / place for place in inside]
-        found = [path.absolute() for path in candidates if _is_executable(path)][:1]
-        return found or _on_path(explicit)[:1]
+        paths = [path.absolute() for path in candidates if _is_executable(path)][:1]
+        return paths or _on_path(explicit)[:1]
     there: dict[Path, Path] = {}
     for path in (*_on_path("nsys"), *_installed()):
         there.setdefault(path.resolve(), path)
-    found = list(there.values())
-    return found if len(found) < 2 else sorted(found, key=nsys_version, reverse=True)
+    paths = list(there.values())
+    return paths if len(paths) < 2 else sorted(paths, key=nsys_version, reverse=True)
 
 
 @cache
@@ -77,19 +77,19 @@ def _is_executable(path: Path) -> bool:
 def _on_path(name: str) -> list[Path]:
     """Every executable of that name in the folders of PATH, in their order."""
     if os.path.dirname(name):
-        found = [shutil.which(name)]
+        paths = [shutil.which(name)]
     else:
         folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        found = [shutil.which(name, path=folder) for folder in folders if folder]
-    return [Path(path).absolute() for path in found if path]
+        paths = [shutil.which(name, path=folder) for folder in folders if folder]
+    return [Path(path).absolute() for path in paths if path]
 
 
 def _installed() -> list[Path]:
     """Lists what matches ``INSTALL_FOLDERS``."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for pattern in INSTALL_FOLDERS:
         anchor = Path(pattern).anchor
         if anchor:
             matches = Path(anchor).glob(str(Path(pattern).relative_to(anchor)))
-            found += filter(_is_executable, sorted(matches))
-    return found
+            paths += filter(_is_executable, sorted(matches))
+    return paths

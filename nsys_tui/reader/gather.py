@@ -58,12 +58,12 @@ class Codebook:
         return codes
 
     def _wide(self, values: Int64) -> Int32:
-        found = self._look_up(values)
-        if found is None:
+        codes = self._look_up(values)
+        if codes is None:
             self.learn(np.setdiff1d(values, self._known))
-            found = self._look_up(values)
-        assert found is not None
-        return self._code[found]
+            codes = self._look_up(values)
+        assert codes is not None
+        return self._code[codes]
 
     def _look_up(self, values: Int64) -> Indices | None:
         if not len(self._known):

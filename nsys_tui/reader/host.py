@@ -303,5 +303,5 @@ def _first_match(wanted: Int64, keys: Int64, rows: Int32) -> Int32:
         return table[place]
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    found = order[place]
-    return np.where((keys[found] == wanted) & (wanted >= 0), rows[found], -1).astype(np.int32)
+    row = order[place]
+    return np.where((keys[row] == wanted) & (wanted >= 0), rows[row], -1).astype(np.int32)

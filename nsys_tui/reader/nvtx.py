@@ -81,12 +81,12 @@ def _layouts(db: Database) -> Layouts:
     for domain, schema, name, kind, offset in entries:
         if kind in _FORMATS and isinstance(name, str):
             fields[domain, schema].add(_Field(name, offset or 0, _FORMATS[kind]))
-    found: Layouts = defaultdict(lambda: defaultdict(list))
+    layouts: Layouts = defaultdict(lambda: defaultdict(list))
     for domain, schema, size in db.select(_SCHEMAS, ("domainId", "schemaId", "payloadSize")):
         mine = frozenset(fields[domain, schema])
         for name in {one.name for one in mine} & set(_SOUGHT):
-            found[domain, size][name].append(mine)
-    return found
+            layouts[domain, size][name].append(mine)
+    return layouts
 
 
 def _values(text: str, layout: dict[str, list[frozenset[_Field]]], blob: bytes) -> dict[str, int]:

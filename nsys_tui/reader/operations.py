@@ -99,9 +99,9 @@ def _build(
         part["kind"] = np.full(len(part["start"]), kind, np.uint8)
         part["name"] += np.int32(len(names))
         parts.append(part)
-        found = own.names(strings)
-        names += found
-        categories.append(_category(kind, found, patterns))
+        code = own.names(strings)
+        names += code
+        categories.append(_category(kind, code, patterns))
     arrays = merge(parts or [_converter(OpKind.MEMCPY, places, _copy_names())(NOTHING)])
     arrays.setdefault("kind", np.empty(0, np.uint8))
     _fill_missing(arrays)
@@ -265,13 +265,13 @@ _NAMERS: Final[dict[OpKind, Callable[[], _Namer]]] = {
 def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> UInt8:
     """Category of each name code."""
     if kind is OpKind.KERNEL:
-        found = [
+        flags = [
             Category.COMM
             if is_communication((name.short, name.demangled), patterns)
             else Category.COMPUTE
             for name in names
         ]
-        return np.array(found, np.uint8)
+        return np.array(flags, np.uint8)
     return np.full(len(names), _CATEGORIES[kind], np.uint8)
 
 

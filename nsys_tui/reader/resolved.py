@@ -105,7 +105,7 @@ def affinity(kind: str) -> str:
 
 
 def resolve(
-    found: Mapping[str, Mapping[str, str]],
+    tables: Mapping[str, Mapping[str, str]],
     export: Export,
     has_rows: Callable[[str], bool],
     one_process: Callable[[], bool],
@@ -113,13 +113,13 @@ def resolve(
     """Finds the tables and columns of the schema in a file.
 
     Args:
-        found: the file's tables, each with the declared type of each column.
+        tables: the file's tables, each with the declared type of each column.
         export: what the exporter says about itself.
         has_rows: tells whether a table of the file has a row; what is empty loses nothing.
         one_process: tells whether all CUDA calls are of one process.
     """
-    known = {name: table for name in found if (table := declared(name)) is not None}
-    return _Resolving(found, export, has_rows, one_process, known).run()
+    known = {name: table for name in tables if (table := declared(name)) is not None}
+    return _Resolving(tables, export, has_rows, one_process, known).run()
 
 
 class _Resolving:
@@ -127,15 +127,15 @@ class _Resolving:
 
     def __init__(
         self,
-        found: Mapping[str, Mapping[str, str]],
+        tables: Mapping[str, Mapping[str, str]],
         export: Export,
         has_rows: Callable[[str], bool],
         one_process: Callable[[], bool],
         known: Mapping[str, Table],
     ) -> None:
-        self._found, self._export, self._known = found, export, known
+        self._found, self._export, self._known = tables, export, known
         self._has_rows, self._one_process = has_rows, one_process
-        self._version = version(export.product) or _generation(found, known)
+        self._version = version(export.product) or _generation(tables, known)
         self._notes: list[Note] = []
         self._lost: set[Capability] = set()
         self._doubts: dict[Capability, str] = {}
@@ -277,13 +277,13 @@ class _Resolving:
         return [column for column in self._found[name] if column not in names]
 
 
-def _generation(found: Mapping[str, Mapping[str, str]], known: Mapping[str, Table]) -> Version:
+def _generation(tables: Mapping[str, Mapping[str, str]], known: Mapping[str, Table]) -> Version:
     """The oldest version that has all the columns that are there; empty for any."""
     since = (
         column.since
         for name, table in known.items()
         for column in table.columns.values()
-        if column.since and column.name in found[name]
+        if column.since and column.name in tables[name]
     )
     return max(since, default=())
 

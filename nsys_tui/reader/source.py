@@ -157,20 +157,20 @@ class FileSource:
             part = build()
             _log_part("built", name, began)
             return part
-        found = sidecar.load(name)
-        _log_part("not in the cache" if found is None else "from the cache", name, began)
-        if found is None:
+        kept = sidecar.load(name)
+        _log_part("not in the cache" if kept is None else "from the cache", name, began)
+        if kept is None:
             part = build()
             self._db.check_unchanged()
             arrays, meta = dump(part)
             del part  # storing lets go of one column after the other
             notes = [[note.text, note.table, note.column] for note in self.notes]
-            found = sidecar.store(name, arrays, meta | {_NOTES: notes})
-            if found is None:
+            kept = sidecar.store(name, arrays, meta | {_NOTES: notes})
+            if kept is None:
                 self._sidecar = None  # every further part would have to be read twice
-                found = dump(build())
+                kept = dump(build())
             _log_part("built and stored", name, began)
-        arrays, meta = found
+        arrays, meta = kept
         self.notes.add(*(Note(*parts) for parts in meta.pop(_NOTES, ())))
         return restore(cls, arrays, meta, self._devices)
 
@@ -236,14 +236,14 @@ class FileSource:
         if arrays is None:
             arrays = make()
             if self._sidecar is not None:
-                found = self._sidecar.store(name, arrays, {})
-                return make() if found is None else found[0]
+                kept = self._sidecar.store(name, arrays, {})
+                return make() if kept is None else kept[0]
         return arrays
 
     def stored(self, name: str) -> Arrays | None:
         """The same, if it is in the sidecar."""
-        found = None if self._sidecar is None else self._sidecar.load(name)
-        return None if found is None else found[0]
+        arrays = None if self._sidecar is None else self._sidecar.load(name)
+        return None if arrays is None else arrays[0]
 
     def launch_attributes(self, ops: Operations) -> LaunchAttributes:
         """Launch configuration, aligned with the operations through their rowids."""
@@ -299,14 +299,14 @@ class FileSource:
         names = self._db.tables.get(table, ())
         key = self._db.rowid_name(table) if names else None
         listed = ", ".join(map(quoted, names))
-        found = (
+        values = (
             self._db.query(f"SELECT {listed} FROM {quoted(table)} WHERE {key} = ?", (int(rowid),))
             if key
             else []
         )
-        if not found:
+        if not values:
             raise NoDataError(f"{self.path.name}: no row {rowid} in {table}")
-        columns = dict(zip(names, found[0], strict=True))
+        columns = dict(zip(names, values[0], strict=True))
         actual = self._db.schema.columns[table]
         fields = {f: columns[actual[c.name]] for f, c in self._fields(table).items()}
         return RawRow(columns, fields)

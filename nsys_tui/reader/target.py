@@ -123,7 +123,7 @@ def _command(capture: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
 def _diagnostics(db: Database) -> tuple[Diagnostic, ...]:
     rows = db.select("DIAGNOSTIC_EVENT", ("timestamp", "severity", "source", "text", "globalPid"))
-    found = [
+    messages = [
         Diagnostic(
             _number(time) or 0,
             _SEVERITY.get(severity, f"severity {severity}"),
@@ -133,15 +133,15 @@ def _diagnostics(db: Database) -> tuple[Diagnostic, ...]:
         )
         for time, severity, source, text, process in rows
     ]
-    return tuple(sorted(found, key=lambda diagnostic: diagnostic.time))
+    return tuple(sorted(messages, key=lambda diagnostic: diagnostic.time))
 
 
 def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
     """GPUs of the host with the CUDA ordinal that TARGET_INFO_GPU gives them, if any."""
-    found: dict[int, tuple[GpuInfo, int | None]] = {}
+    gpus: dict[int, tuple[GpuInfo, int | None]] = {}
     rows = db.select("TARGET_INFO_GPU", (*_GPU_COLUMNS, *_GPU_NUMBERS.values()))
     for number, name, bus, major, minor, ordinal, *figures in rows:
-        if _number(number) is None or number in found:
+        if _number(number) is None or number in gpus:
             continue
         info = GpuInfo(
             number,
@@ -150,8 +150,8 @@ def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
             None if _number(major) is None or _number(minor) is None else (major, minor),
             **dict(zip(_GPU_NUMBERS, map(_number, figures), strict=True)),
         )
-        found[number] = (info, _number(ordinal))
-    return list(found.values())
+        gpus[number] = (info, _number(ordinal))
+    return list(gpus.values())
 
 
 class Devices:

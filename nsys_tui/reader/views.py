@@ -63,8 +63,8 @@ TEMPORARY: Final = {
 
 
 def _string(number: str) -> str:
-    found = f"(SELECT value FROM {{{{strings}}}} WHERE id = {{{number}}})"
-    return f"coalesce({found}, '[string ' || {{{number}}} || ']', '[unnamed]')"
+    value = f"(SELECT value FROM {{{{strings}}}} WHERE id = {{{number}}})"
+    return f"coalesce({value}, '[string ' || {{{number}}} || ']', '[unnamed]')"
 
 
 def _words(column: str, words: tuple[str, ...]) -> str:

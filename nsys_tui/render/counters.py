@@ -41,15 +41,15 @@ def resample(
     part = slice(int(edges[0]), int(edges[-1]))
     numbers = np.asarray(values[part], np.float64)
     counts = np.diff(edges)
-    found = np.full(window.width, np.nan)
+    sampled = np.full(window.width, np.nan)
     filled = np.flatnonzero(counts)
     if len(filled):
-        found[filled] = np.add.reduceat(numbers, edges[filled] - part.start) / counts[filled]
+        sampled[filled] = np.add.reduceat(numbers, edges[filled] - part.start) / counts[filled]
     if hold and len(times):
         last = edges[1:] - 1
         empty = (counts == 0) & (last >= 0)
-        found[empty] = np.asarray(values[last[empty]], np.float64)
-    return found
+        sampled[empty] = np.asarray(values[last[empty]], np.float64)
+    return sampled
 
 
 def draw_counter(

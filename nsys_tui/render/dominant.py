@@ -63,14 +63,14 @@ class Layers:
 
     def busy(self, lane: Lane, edges: Int64) -> Int64:
         """Busy nanoseconds by code and cell: int64 [codes, W]."""
-        found = np.zeros((len(self.codes), len(edges) - 1), np.int64)
+        busy = np.zeros((len(self.codes), len(edges) - 1), np.int64)
         for place, layer in enumerate(self.sets):
             if layer is not None:
-                found[place] = np.diff(intervals.busy_before(*layer, edges))
+                busy[place] = np.diff(intervals.busy_before(*layer, edges))
         for place, layer in enumerate(self.sets):
             if layer is None:
-                found[place] = lane.busy(edges) - found.sum(axis=0)
-        return found
+                busy[place] = lane.busy(edges) - busy.sum(axis=0)
+        return busy
 
 
 def codes_of(

@@ -58,9 +58,9 @@ def notable(
     """
     ranks = _means(np.asarray(values, np.float64).T, width).T
     table = _means(ranks, height)
-    found = np.full(table.shape, -1, np.intp)
+    rows = np.full(table.shape, -1, np.intp)
     if len(ranks) <= height or not table.size:
-        return table, found
+        return table, rows
     edges = groups(len(ranks), height)
     owner = np.repeat(np.arange(height), np.diff(edges))
     apart = np.nan_to_num(np.abs(ranks - table[owner]), nan=-1.0)

@@ -47,11 +47,11 @@ def own_inks(theme: Theme, argb: Int64, fallback: int) -> tuple[Theme, UInt8]:
     inks = np.full(len(argb), fallback, np.uint8)
     if theme.kind != "rgb":
         return theme, inks
-    found, inverse, counts = np.unique(argb, return_inverse=True, return_counts=True)
-    table = np.full(len(found), fallback, np.uint8)
+    colours, inverse, counts = np.unique(argb, return_inverse=True, return_counts=True)
+    table = np.full(len(colours), fallback, np.uint8)
     chosen: list[str] = []
     for place in np.argsort(-counts, kind="stable").tolist():
-        colour = own_colour(int(found[place]), theme.colour("background"))
+        colour = own_colour(int(colours[place]), theme.colour("background"))
         if colour is not None and len(chosen) < OWN_INKS:
             table[place] = Ink.OWN + 2 * len(chosen)
             chosen.append(colour)
@@ -246,10 +246,10 @@ def builtin_folder(package: Path) -> Path:
 
 def theme_files(user_folder: Path | None = None) -> dict[str, Path]:
     """Theme files by name (the file's stem); one of the user's hides a built-in of that name."""
-    found = sorted(builtin_folder(Path(__file__).parent.parent).glob("*.toml"))
+    paths = sorted(builtin_folder(Path(__file__).parent.parent).glob("*.toml"))
     if user_folder is not None and user_folder.is_dir():
-        found += sorted(user_folder.glob("*.toml"))
-    return {path.stem: path for path in found}
+        paths += sorted(user_folder.glob("*.toml"))
+    return {path.stem: path for path in paths}
 
 
 def theme_names(user_folder: Path) -> list[str]:

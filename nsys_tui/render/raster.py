@@ -64,9 +64,9 @@ def _mark(row: Row, cells: tuple[int, int], blocks: Blocks, glyph: str) -> None:
     if first >= last:
         return
     if last - first == 1:
-        found = row.styles[first] & np.uint32(int(Emphasis.UNDERLINE) << 16)
+        underline = row.styles[first] & np.uint32(int(Emphasis.UNDERLINE) << 16)
         row.put(first, glyph, KEY)
-        row.styles[first] |= found
+        row.styles[first] |= underline
     elif blocks.owner[first] >= 0:
         row.put(first, glyph)
     row.emphasise(first, last, Emphasis.REVERSE | Emphasis.BOLD)

@@ -66,23 +66,23 @@ def columns_of(values: Sequence[float] | Numbers, height: int, top: float, glyph
 
 
 def draw_histogram(
-    found: Histogram, height: int, glyphs: Glyphs, text: Callable[[float], str]
+    counted: Histogram, height: int, glyphs: Glyphs, text: Callable[[float], str]
 ) -> Cells:
     """A histogram with its axes, as wide as it has bins plus ``MARGIN``.
 
     Args:
-        found: the counts.
+        counted: the counts.
         height: rows of bars; two more for the axis and its labels.
         glyphs: ramp of the bars.
         text: writes a bin's edge in few characters.
     """
-    top = int(found.counts.max(initial=0))
-    bars = columns_of(found.counts, height, top, glyphs)
+    top = int(counted.counts.max(initial=0))
+    bars = columns_of(counted.counts, height, top, glyphs)
     rows = _framed(bars, {height - 1: "0", 0: _short(top)})
-    rows.append(Row.blank(MARGIN + len(found.counts), style(Ink.AXIS)))
-    rows[-1].put(MARGIN - 1, "+" + "-" * len(found.counts))
-    labels = Row.blank(MARGIN + len(found.counts), style(Ink.AXIS))
-    _spread(labels, [text(float(edge)) for edge in found.edges])
+    rows.append(Row.blank(MARGIN + len(counted.counts), style(Ink.AXIS)))
+    rows[-1].put(MARGIN - 1, "+" + "-" * len(counted.counts))
+    labels = Row.blank(MARGIN + len(counted.counts), style(Ink.AXIS))
+    _spread(labels, [text(float(edge)) for edge in counted.edges])
     return [*rows, labels]
 
 

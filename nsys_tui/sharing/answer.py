@@ -119,14 +119,14 @@ def _steps(report: Report, scope: Scope, paths: Paths) -> IterationAnswer | None
 
 def _stacks(report: Report, source: StackSource, scope: Scope, paths: Paths) -> Stacks | None:
     try:
-        found = (
+        folded = (
             gpu_stacks(report, scope, names="short", paths=paths)
             if source is StackSource.GPU
             else host_stacks(report, source, scope)
         )
     except NoDataError:
         return None
-    return found if int(found.tree.weight[0]) > 0 else None
+    return folded if int(folded.tree.weight[0]) > 0 else None
 
 
 def _tables(report: Report, scope: Scope, case: Case) -> tuple[dict[str, Table], dict[str, str]]:
@@ -174,8 +174,8 @@ def _gpus(report: Report) -> dict[str, str]:
 
 def _settings(report: Report) -> dict[str, str]:
     """Options of nsys as it stored them; the command stands above already."""
-    found: dict[str, list[str]] = {}
+    by_value: dict[str, list[str]] = {}
     for name, value in report.metadata.capture_settings:
         if not (name.startswith(_COMMAND[0]) and any(end in name for end in _COMMAND[1:])):
-            found.setdefault(name, []).append(value)
-    return {f"nsys: {name}": ", ".join(values) for name, values in found.items()}
+            by_value.setdefault(name, []).append(value)
+    return {f"nsys: {name}": ", ".join(values) for name, values in by_value.items()}

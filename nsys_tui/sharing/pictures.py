@@ -101,9 +101,9 @@ def _rows(report: Report, span: tuple[int, int], place: int | None) -> Iterator[
                 known = ops.streams[stream]
                 who = fit(f"{ops.devices[known.device].label} {known.label}", _LABEL)
                 yield from _lanes(ops, rows[ops.stream[rows] == stream], who, 1, ops.category)
-        found = row_numbers(events, Scope(span).threads(events))
+        seen = row_numbers(events, Scope(span).threads(events))
         for tid, name in names.items():
-            own = found[events.threads[events.thread[found]] == tid] if len(found) else found
+            own = seen[events.threads[events.thread[seen]] == tid] if len(seen) else seen
             category = Category.NVTX if label == "NVTX" else Category.API
             who = both_ends(f"{label} {name}", _LABEL)
             yield from _lanes(events, own, who, levels, int(category))
@@ -242,8 +242,8 @@ def _events(
 
 def step_chart(steps: IterationAnswer) -> str:
     """A bar for each step, the median as a line, outliers told apart."""
-    found = steps.table.found
-    length, count = found.duration, len(found)
+    iterations = steps.table.iterations
+    length, count = iterations.duration, len(iterations)
     edges = np.unique(np.linspace(0, count, min(count, BARS) + 1).astype(np.int64))
     tallest = np.maximum.reduceat(length, edges[:-1])
     top, high = max(int(tallest.max()), 1), 180
@@ -259,16 +259,16 @@ def step_chart(steps: IterationAnswer) -> str:
         row = first + int(np.argmax(length[first:last]))
         tall = high * ns / top
         kind = "bar out" if row in steps.outliers else "bar warm" if not row else "bar"
-        name = text_of(found.labels[row])
+        name = text_of(iterations.labels[row])
         rest = f" (longest of {last - first})" if last - first > 1 else ""
         box = _rect(kind, 70 + number * wide, 10 + high - tall, max(wide - 1, 0.6), tall)
         parts.append(f"<g><title>{name}: {format_duration(ns)}{rest}</title>{box}</g>")
     y = 10 + high - high * median / top
     parts.append(f'<path class="median" d="M70 {y:.1f}H{WIDTH}"/>')
     parts.append(
-        f'<text class="axis" x="70" y="{high + 30}">{text_of(found.labels[0], 40)}</text>'
+        f'<text class="axis" x="70" y="{high + 30}">{text_of(iterations.labels[0], 40)}</text>'
         f'<text class="axis" x="{WIDTH}" y="{high + 30}" text-anchor="end">'
-        f"{text_of(found.labels[count - 1], 40)}</text></svg>"
+        f"{text_of(iterations.labels[count - 1], 40)}</text></svg>"
     )
     return "".join(parts)
 

@@ -278,9 +278,9 @@ class Console:
         lacks = {view.name: self._lacks(view) for view in views}
         others = {table for table, _ in read} & {name.lower() for name in self._raw}
         behind = {view.table.lower() for view in views} | {STRINGS.lower()}
-        found = [why for why in lacks.values() if why]
-        if found and len(found) == len(views) and not others - behind:
-            raise NoDataError(f"{self._report.name}: {found[0]}")
+        reasons = [why for why in lacks.values() if why]
+        if reasons and len(reasons) == len(views) and not others - behind:
+            raise NoDataError(f"{self._report.name}: {reasons[0]}")
         return *(f"{name} is empty: {why}" for name, why in lacks.items() if why), *strange
 
     def _lacks(self, view: View) -> str:

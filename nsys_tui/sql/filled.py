@@ -63,14 +63,14 @@ def _collectives(report: Report) -> Table:
     from nsys_tui.analysis.nccl.rank_matching import Traced
     from nsys_tui.fleet.mapping import told_rank
 
-    found = collectives([Traced(report, -1, told_rank(report, report.path))], None)
-    if not len(found):
-        why = "; ".join(found.notes) or "no NCCL kernel in the report"
+    calls = collectives([Traced(report, -1, told_rank(report, report.path))], None)
+    if not len(calls):
+        why = "; ".join(calls.notes) or "no NCCL kernel in the report"
         raise NoDataError(
             f"no collective could be joined with a kernel: {why}",
             hint="record with nsys profile --trace=nvtx,cuda",
         )
-    return table_of("collectives", "", _inner("collectives"), range(len(found)), found)
+    return table_of("collectives", "", _inner("collectives"), range(len(calls)), calls)
 
 
 def _record_rows(make: Callable[[Report], Table]) -> Callable[[Report], Iterable[Sequence[Any]]]:
@@ -103,10 +103,10 @@ def _launches(report: Report) -> Iterator[Sequence[Any]]:
     kinds = np.array([kind.name.lower() for kind in OpKind], object)
     for start in range(0, len(ops), _BATCH):
         rows = slice(start, start + _BATCH)
-        found = launches(report, rows)
-        of_calls = np.full((3, len(found.called)), None)
-        ids = api.rowid[report.calls[rows][found.called]]
-        of_calls[:, found.called] = ids, found.latency[found.called], found.queue[found.called]
+        each = launches(report, rows)
+        of_calls = np.full((3, len(each.called)), None)
+        ids = api.rowid[report.calls[rows][each.called]]
+        of_calls[:, each.called] = ids, each.latency[each.called], each.queue[each.called]
         yield from zip(
             kinds[ops.kind[rows]], ops.rowid[rows].tolist(), *of_calls.tolist(), strict=True
         )

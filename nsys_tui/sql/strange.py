@@ -35,8 +35,8 @@ def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str
             if known.columns[name].type in _USUAL
         }
         with suppress(UnreadableReportError):  # the query itself tells of damage that it meets
-            for column, found in _found(db, table, kinds):
-                note_strange(notes, table, column, found, ": taken as they are")
+            for column, kinds_of in _found(db, table, kinds):
+                note_strange(notes, table, column, kinds_of, ": taken as they are")
     return notes.texts
 
 
@@ -51,8 +51,8 @@ def _found(
     sums = ", ".join(f"sum({test})" for test in tests.values())
     counts = db.query(f"SELECT {sums} FROM {rows}")[0]
     for column in (name for name, count in zip(tests, counts, strict=True) if count):
-        found = db.query(
+        counted = db.query(
             f"SELECT min({quoted(column)}), count(*) FROM {rows} WHERE {tests[column]}"
             f" GROUP BY typeof({quoted(column)})"
         )
-        yield column, {KINDS[type(value)]: count for value, count in found}
+        yield column, {KINDS[type(value)]: count for value, count in counted}

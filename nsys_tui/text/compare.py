@@ -21,7 +21,7 @@ SECTIONS: Final = ("summary", *GROUPS, "findings")
 
 
 def as_text(
-    found: Comparison,
+    comparison: Comparison,
     sections: Sequence[str] = SECTIONS,
     top: int = TOP,
     room: int | None = None,
@@ -31,25 +31,25 @@ def as_text(
     All but the findings, for which ``findings_as_text`` is.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         sections: which of ``SECTIONS`` are printed.
         top: rows of each table, 0 for all.
         room: cells of a line; None for any.
     """
-    head = [*_sides(found), *_unfair_lines(found), "", headline(found)]
-    told = change_sentences(found) if "summary" in sections else []
+    head = [*_sides(comparison), *_unfair_lines(comparison), "", headline(comparison)]
+    told = change_sentences(comparison) if "summary" in sections else []
     head += [f"  {visible(text)}" for text in told]
     head.append("")
     parts = [indented(line, room, "") for line in head]
-    for table in tables(found, set(sections) - {"findings"}, top):
+    for table in tables(comparison, set(sections) - {"findings"}, top):
         parts += [*_lines(table, room), ""]
-    parts += [indented(f"note: {visible(note)}", room, "") for note in found.notes]
+    parts += [indented(f"note: {visible(note)}", room, "") for note in comparison.notes]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def findings_as_text(found: Comparison, room: int | None = None) -> str:
+def findings_as_text(comparison: Comparison, room: int | None = None) -> str:
     """The findings in aligned columns, which come last: to find them takes longest."""
-    return "\n".join(["", *_lines(_findings_table(found), room), ""])
+    return "\n".join(["", *_lines(_findings_table(comparison), room), ""])
 
 
 def _lines(table: Table, room: int | None) -> list[str]:
@@ -58,16 +58,16 @@ def _lines(table: Table, room: int | None) -> list[str]:
     return [visible(table.title), *(body if len(table) else []), *notes]
 
 
-def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:
+def as_markdown(comparison: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:
     """The comparison for a pull request: verdict and summary open, the rest folded away."""
-    parts = [f"### {headline(found)}", ""]
-    table = table_of("changes", "Changes", _CHANGES, change_sentences(found))
+    parts = [f"### {headline(comparison)}", ""]
+    table = table_of("changes", "Changes", _CHANGES, change_sentences(comparison))
     parts += [render(table, "markdown")] if len(table) else []
-    parts.append(render(_sides_table(found), "markdown"))
-    if found.differences:
+    parts.append(render(_sides_table(comparison), "markdown"))
+    if comparison.differences:
         parts += ["**Not the same on both sides:**", ""]
-        parts.append(render(_differences_table(found), "markdown"))
-    for table in tables(found, sections, top):
+        parts.append(render(_differences_table(comparison), "markdown"))
+    for table in tables(comparison, sections, top):
         if not len(table) and table.name not in ("summary", "findings"):
             continue
         body = [render(table, "markdown")] if len(table) else []
@@ -76,19 +76,19 @@ def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int 
             parts += body
         else:
             parts += [f"<details><summary>{table.title}</summary>\n", *body, "</details>\n"]
-    parts += [f"_{visible(note)}_\n" for note in found.notes]
+    parts += [f"_{visible(note)}_\n" for note in comparison.notes]
     return "\n".join(parts)
 
 
-def _sides(found: Comparison) -> list[str]:
-    sides = (("A", found.a), ("B", found.b))
+def _sides(comparison: Comparison) -> list[str]:
+    sides = (("A", comparison.a), ("B", comparison.b))
     return [f"{letter}: {visible(s.label)}  ({visible(side_text(s))})" for letter, s in sides]
 
 
-def change_sentences(found: Comparison) -> list[str]:
+def change_sentences(comparison: Comparison) -> list[str]:
     """The largest changes that are told, a sentence each."""
-    per = "per step" if found.by_step else "in all"
-    return [f"{row.name} {_became(row)}, {delta_text(row)} {per}" for row in found.largest]
+    per = "per step" if comparison.by_step else "in all"
+    return [f"{row.name} {_became(row)}, {delta_text(row)} {per}" for row in comparison.largest]
 
 
 def _became(row: Row) -> str:
@@ -108,23 +108,23 @@ def side_text(side: Side) -> str:
     return f"{gpus}; {format_duration(side.base_ns)} as a whole"
 
 
-def _unfair_lines(found: Comparison) -> list[str]:
+def _unfair_lines(comparison: Comparison) -> list[str]:
     lines = []
-    for difference in found.differences:
+    for difference in comparison.differences:
         sign = "! unfair" if difference.unfair else "  differs"
         text = f"{difference.what}: {difference.a} | {difference.b}"
         lines.append(f"{sign}: {visible(text)}")
     return lines
 
 
-def headline(found: Comparison) -> str:
+def headline(comparison: Comparison) -> str:
     """The verdict and its reason."""
-    threshold = f"threshold {100 * found.threshold:g}%"
-    return visible(f"{found.verdict}: {found.judgement.reason} ({threshold})")
+    threshold = f"threshold {100 * comparison.threshold:g}%"
+    return visible(f"{comparison.verdict}: {comparison.judgement.reason} ({threshold})")
 
 
-def _sides_table(found: Comparison) -> Table:
-    sides = [("A", found.a), ("B", found.b)]
+def _sides_table(comparison: Comparison) -> Table:
+    sides = [("A", comparison.a), ("B", comparison.b)]
     return table_of("sides", "Sides", _SIDES, sides)
 
 
@@ -146,26 +146,28 @@ _FINDINGS: Final = (
 )
 
 
-def _differences_table(found: Comparison) -> Table:
+def _differences_table(comparison: Comparison) -> Table:
     title = "Not the same on both sides"
-    return table_of("differences", title, _DIFFERENCES, found.differences)
+    return table_of("differences", title, _DIFFERENCES, comparison.differences)
 
 
-def tables(found: Comparison, sections: Iterable[str] = SECTIONS, top: int = TOP) -> list[Table]:
+def tables(
+    comparison: Comparison, sections: Iterable[str] = SECTIONS, top: int = TOP
+) -> list[Table]:
     """The sections as tables of text, in their order."""
     makers = {"summary": _summary_table, "findings": _findings_table}
     every = set(GROUPS).issubset(sections)
     return [
-        makers[section](found) if section in makers else _group_table(found, section, top)
+        makers[section](comparison) if section in makers else _group_table(comparison, section, top)
         for section in SECTIONS
-        if section in sections and (section in makers or found.has(section) or not every)
+        if section in sections and (section in makers or comparison.has(section) or not every)
     ]
 
 
-def all_tables(found: Comparison, sections: Sequence[str], top: int = TOP) -> list[Table]:
+def all_tables(comparison: Comparison, sections: Sequence[str], top: int = TOP) -> list[Table]:
     """The sides, how they differ, and the sections."""
-    differing = [_differences_table(found)] if found.differences else []
-    return [_sides_table(found), *differing, *tables(found, sections, top)]
+    differing = [_differences_table(comparison)] if comparison.differences else []
+    return [_sides_table(comparison), *differing, *tables(comparison, sections, top)]
 
 
 _FIGURES: Final[dict[str, Callable[[Row], str]]] = {
@@ -197,21 +199,21 @@ def _rows_table(
     return Table(name, title, tuple(columns), tuple(data), tuple(filter(None, notes)))
 
 
-def _summary_table(found: Comparison) -> Table:
-    rows = [row for row in found.summary if row.a_total or row.b_total or row.key == "wall"]
-    per_gpu = " per GPU" * ("busy" in found.a.metrics or "busy" in found.b.metrics)
-    title = f"Time{per_gpu} of {'a step, means' if found.by_step else 'the whole'}"
+def _summary_table(comparison: Comparison) -> Table:
+    rows = [row for row in comparison.summary if row.a_total or row.b_total or row.key == "wall"]
+    per_gpu = " per GPU" * ("busy" in comparison.a.metrics or "busy" in comparison.b.metrics)
+    title = f"Time{per_gpu} of {'a step, means' if comparison.by_step else 'the whole'}"
     return _rows_table("summary", title, ("Figure", "A", "B", "Delta", "Change", "Verdict"), rows)
 
 
-def _group_table(found: Comparison, group: str, top: int) -> Table:
-    rows = found.groups[group]
+def _group_table(comparison: Comparison, group: str, top: int) -> Table:
+    rows = comparison.groups[group]
     shown = rows[:top] if top else rows
     hidden = len(rows) - len(shown)
     changed = sum(row.verdict in ("better", "worse") for row in rows[len(shown) :])
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
-    per = ", mean per step" if found.by_step else ""
-    means = "" if found.by_step else "A and B: in all; change: of the mean instance"
+    per = ", mean per step" if comparison.by_step else ""
+    means = "" if comparison.by_step else "A and B: in all; change: of the mean instance"
     headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
     headers += ["Bytes A", "Bytes B"] if group == "copies" else []
     return _rows_table(
@@ -221,15 +223,15 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
         shown,
         more if hidden else "",
         means if rows else "",
-        "" if rows else found.why_empty(group),
+        "" if rows else comparison.why_empty(group),
     )
 
 
-def _findings_table(found: Comparison) -> Table:
-    listed = [change for change in found.findings or () if change.status != "in both"]
-    both = len(found.findings or ()) - len(listed)
+def _findings_table(comparison: Comparison) -> Table:
+    listed = [change for change in comparison.findings or () if change.status != "in both"]
+    both = len(comparison.findings or ()) - len(listed)
     note = f"{both} finding{'s' * (both != 1)} on both sides"
-    if found.findings is None:
+    if comparison.findings is None:
         note = "not compared: --findings runs the expert rules on both sides"
     return table_of("findings", "Findings", _FINDINGS, listed, notes=(note,))
 
@@ -281,18 +283,18 @@ def gates_as_markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n" + render(table_of("gates", "Gates", _COLUMNS, outcomes), "markdown")
 
 
-def gates_as_junit(found: Comparison, outcomes: Sequence[Outcome], doubt_fails: bool) -> str:
+def gates_as_junit(comparison: Comparison, outcomes: Sequence[Outcome], doubt_fails: bool) -> str:
     """JUnit XML: a test case for each gate, or for the verdict where there is none.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         outcomes: what became of the gates.
         doubt_fails: whether what is inconclusive is a failure; else it is skipped.
     """
     import xml.etree.ElementTree as ET
 
     cases = [(each.gate.text, str(each.verdict), each.reason) for each in outcomes]
-    cases = cases or [("verdict", str(found.verdict), found.judgement.reason)]
+    cases = cases or [("verdict", str(comparison.verdict), comparison.judgement.reason)]
     tags = [_tag(verdict, doubt_fails) for _, verdict, _ in cases]
     suite = ET.Element(
         "testsuite",

@@ -71,12 +71,12 @@ def _names(head: str) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _by_word() -> dict[str, list[Definition]]:
-    found: dict[str, list[Definition]] = {}
+    by_word: dict[str, list[Definition]] = {}
     for one in definitions():
         for word in one.words:
-            found.setdefault(word, []).append(one)
-    plurals = {f"{word}s": ones for word, ones in found.items()}
-    return plurals | found
+            by_word.setdefault(word, []).append(one)
+    plurals = {f"{word}s": ones for word, ones in by_word.items()}
+    return plurals | by_word
 
 
 def define(word: str) -> list[Definition]:
@@ -98,14 +98,14 @@ def define(word: str) -> list[Definition]:
 def _parts(words: list[str]) -> list[Definition]:
     """Definitions of the longest known words that make up the whole, one after the other."""
     for length in range(len(words), 0, -1):
-        found = _by_word().get(" ".join(words[:length]), [])
-        rest = _parts(words[length:]) if found else []
-        if found and (rest or length == len(words)):
-            return [*found, *rest]
+        meanings = _by_word().get(" ".join(words[:length]), [])
+        rest = _parts(words[length:]) if meanings else []
+        if meanings and (rest or length == len(words)):
+            return [*meanings, *rest]
     return []
 
 
 def on_screen(screen: str, headers: Iterable[str]) -> list[Definition]:
     """What a screen's help explains: its columns first, then the other words on it."""
-    found = [one for header in headers for one in define(header)]
-    return [*dict.fromkeys((*found, *(one for one in definitions() if screen in one.screens)))]
+    meanings = [one for header in headers for one in define(header)]
+    return [*dict.fromkeys((*meanings, *(one for one in definitions() if screen in one.screens)))]

@@ -95,15 +95,15 @@ def record_of(columns: Iterable[Column], row: Any, shared: Any = None) -> dict[s
     """One row as a JSON object; a mapping is read by key."""
     if row is None:
         return None
-    found = {}
+    record = {}
     for column in columns:
         if not column.key:
             continue
         known = column.read is None and isinstance(row, Mapping)
         value = row.get(column.key) if known else column.of(row, shared)
         if value is not None or not column.optional:
-            found[column.key] = encoded(column, value, shared)
-    return found
+            record[column.key] = encoded(column, value, shared)
+    return record
 
 
 def table_rows(table: Table) -> Iterator[dict[str, Any]]:

@@ -42,15 +42,15 @@ def line_width(widths: Sequence[int]) -> int:
 
 def squeezed(widths: Sequence[int], is_text: Sequence[bool], room: int) -> list[int] | None:
     """Widths with text narrowed, the widest first, so that a row fits; None where it cannot."""
-    found = list(widths)
+    left = list(widths)
     least = [min(w, max(_FLOOR, w // 2)) if t else w for w, t in zip(widths, is_text, strict=True)]
     if line_width(least) > room:
         return None
-    while (over := line_width(found) - room) > 0:
-        spare = [width - floor for width, floor in zip(found, least, strict=True)]
-        widest = max((n for n, cells in enumerate(spare) if cells), key=found.__getitem__)
-        found[widest] -= min(over, spare[widest])
-    return found
+    while (over := line_width(left) - room) > 0:
+        spare = [width - floor for width, floor in zip(left, least, strict=True)]
+        widest = max((n for n, cells in enumerate(spare) if cells), key=left.__getitem__)
+        left[widest] -= min(over, spare[widest])
+    return left
 
 
 def flowed(widths: Sequence[int], room: int) -> list[list[int]]:

@@ -136,10 +136,10 @@ def time_unit(name: str) -> str:
     """
     if name in _TIMES or name == "s":
         return "sec" if name == "s" else name
-    found = {unit for word, unit in _TIME_WORDS.items() if name and word.startswith(name)}
-    if len(found) == 1:
-        return found.pop()
-    said = "may be several time units" if found else "unknown time unit"
+    units = {unit for word, unit in _TIME_WORDS.items() if name and word.startswith(name)}
+    if len(units) == 1:
+        return units.pop()
+    said = "may be several time units" if units else "unknown time unit"
     raise UsageError(f"{said}: {name!r}", hint=f"one of {', '.join(_TIME_WORDS)}")
 
 

@@ -160,8 +160,8 @@ def filtered(whole: Lineup, wanted: Filter, style: str, version: int) -> Filtere
         hidden += len(lane) - len(shorter)
         by_lane[lane] = shorter
         kept.append(replace(track, lane=shorter))
-    found = tuple(_summarised(track, by_lane) for track in kept)
-    return Filtered(Lineup(found).prepare(), wanted, version, hidden, layers_of(found))
+    tracks = tuple(_summarised(track, by_lane) for track in kept)
+    return Filtered(Lineup(tracks).prepare(), wanted, version, hidden, layers_of(tracks))
 
 
 def _summarised(track: Track, by_lane: Mapping[Lane, Lane]) -> Track:

@@ -132,12 +132,12 @@ def _stages(model: TimelineModel, steps: Iterations | None) -> list[tuple[str, W
         spans = [(INNER[0], (selection.span.start, selection.span.end))]
         spans += [(INNER[1], range_around(model)), ("the step", step_at(model, steps))]
     spans.append(("the GPU work", model.trace.span))
-    found: list[tuple[str, Window | None]] = []
+    stages: list[tuple[str, Window | None]] = []
     for said, span in spans:
         window = None if span is None else with_margin(*span, columns)
-        if window is not None and all(window != other for _, other in found):
-            found.append((said, window))
-    return [*found, ("the whole trace", model.everything)]
+        if window is not None and all(window != other for _, other in stages):
+            stages.append((said, window))
+    return [*stages, ("the whole trace", model.everything)]
 
 
 def step_at(model: TimelineModel, steps: Iterations | None) -> tuple[int, int] | None:

@@ -154,8 +154,8 @@ class Painter:
         row = Row(drawn.chars.copy(), drawn.styles.copy())
         if frame.column is not None and track.shape is not Shape.HEADING:
             draw_cursor(row, frame.column, glyphs)
-        found = [o.matches for o in overlays if o.matches is not None]
-        matches = f" {sum(map(len, found)):,}" if scene.searching and found else ""
+        marks = [o.matches for o in overlays if o.matches is not None]
+        matches = f" {sum(map(len, marks)):,}" if scene.searching and marks else ""
         if matches and not frame.tally:
             row.put(row.width - len(matches), matches, KEY)
         peak = tally.removeprefix("peak ") if track.counter and not frame.tally else ""
@@ -329,8 +329,8 @@ def position_of(track: Track, row: int) -> int | None:
         return None
     start = int(events.start[row])
     first, last = np.searchsorted(lane.starts, (start, start + 1)).tolist()
-    found = np.flatnonzero(lane.index[first:last] == row)
-    return first + int(found[0]) if len(found) else None
+    positions = np.flatnonzero(lane.index[first:last] == row)
+    return first + int(positions[0]) if len(positions) else None
 
 
 def short_value(value: float, unit: str) -> str:

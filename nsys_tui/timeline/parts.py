@@ -97,9 +97,9 @@ def explained_gaps(report: Report) -> dict[int, Explained]:
         return {}
     gaps = stalls(report, merge_runs=False).gaps
     known = gaps.take((gaps.cause != Cause.UNKNOWN) & (gaps.cause != Cause.NOTHING))
-    found = {}
+    by_place = {}
     for place in np.unique(known.place).tolist():
         rows = np.flatnonzero(known.place == place)
         rows = rows[np.argsort(known.end[rows], kind="stable")]
-        found[place] = Explained(known.end[rows], known.cause[rows].astype(np.uint8))
-    return found
+        by_place[place] = Explained(known.end[rows], known.cause[rows].astype(np.uint8))
+    return by_place

@@ -68,10 +68,10 @@ def has_path(model: TimelineModel) -> bool:
 
 
 def _track(path: StepPath) -> Track:
-    found = path.segments
-    starts, ends = (np.array([one[n] for one in found], np.int64) for n in (0, 1))
-    codes = [_CATEGORIES.get(one.what, Category.SYNC) for one in found]
-    rows = np.arange(len(found), dtype=np.int32)
+    segments = path.segments
+    starts, ends = (np.array([one[n] for one in segments], np.int64) for n in (0, 1))
+    codes = [_CATEGORIES.get(one.what, Category.SYNC) for one in segments]
+    rows = np.arange(len(segments), dtype=np.int32)
     return Track(
         key=PATH,
         label="path",
@@ -80,7 +80,7 @@ def _track(path: StepPath) -> Track:
         part=PATH,
         order=(Section.NVTX, -1),
         lane=Lane.build(starts, ends, rows, np.array(codes, np.uint8)),
-        texts=tuple(one.name or str(one.what) for one in found),
+        texts=tuple(one.name or str(one.what) for one in segments),
     )
 
 
@@ -89,11 +89,11 @@ def _marked(
 ) -> dict[str, Integers]:
     """Positions of the path's work in each lane that has any."""
     ops = None if model.report is None else model.report.operations
-    found: dict[str, Integers] = {}
+    by_name: dict[str, Integers] = {}
     for track in tracks:
         if track.events is ops and track.lane is not None:
             part = track.lane.visible(path.start_ns, path.end_ns)
             inside = np.flatnonzero(np.isin(track.lane.index[part], rows))
             if len(inside):
-                found[track.key] = inside + part.start
-    return found
+                by_name[track.key] = inside + part.start
+    return by_name

@@ -60,7 +60,7 @@ def _related(model: TimelineModel) -> list[Picked]:
     picked, report, window = model.picked, model.report, model.window
     if picked is None or report is None or model.beside_of(picked.events) is not None:
         return []
-    return [Picked(*found) for found in related(report, *picked, (window.start, window.end))]
+    return [Picked(*linked) for linked in related(report, *picked, (window.start, window.end))]
 
 
 def _folded(model: TimelineModel) -> str:

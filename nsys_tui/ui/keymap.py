@@ -64,8 +64,8 @@ class ScreenSpec:
 
     def load(self) -> type:
         """Imports the screen class."""
-        found: type = getattr(importlib.import_module(self.module), self.target.partition(":")[2])
-        return found
+        target: type = getattr(importlib.import_module(self.module), self.target.partition(":")[2])
+        return target
 
     def create(self) -> Any:
         """A new screen of this kind."""
@@ -73,8 +73,8 @@ class ScreenSpec:
 
     def actions(self) -> tuple[Action, ...]:
         """The screen's own actions; imports its module."""
-        found: tuple[Action, ...] = getattr(importlib.import_module(self.module), "ACTIONS", ())
-        return found
+        known: tuple[Action, ...] = getattr(importlib.import_module(self.module), "ACTIONS", ())
+        return known
 
 
 SCREENS: Final[tuple[ScreenSpec, ...]] = (
@@ -228,13 +228,13 @@ def clashes(
     A screen may give a global key a meaning of its own only when it says so by defining the same
     action id; everything else is a clash.
     """
-    found = [*_clashes("everywhere", GLOBAL, keymap)]
+    conflicts = [*_clashes("everywhere", GLOBAL, keymap)]
     for name, actions in screens.items():
         own = tuple(actions)
         ids = {action.id for action in own}
         together = (*own, *(action for action in GLOBAL if action.id not in ids))
-        found += _clashes(name, together, keymap)
-    return sorted(set(found))
+        conflicts += _clashes(name, together, keymap)
+    return sorted(set(conflicts))
 
 
 def _clashes(

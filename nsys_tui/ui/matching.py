@@ -48,8 +48,8 @@ def matching(entries: Sequence[Entry], typed: str) -> list[Entry]:
         for entry in entries
         if (rank := _rank(entry.text.lower(), entry.detail.lower(), words)) is not None
     ]
-    found = [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
-    return [*found, *_fuzzy(entries, typed, {id(entry) for entry in found})]
+    ordered = [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
+    return [*ordered, *_fuzzy(entries, typed, {id(entry) for entry in ordered})]
 
 
 def _fuzzy(entries: Sequence[Entry], typed: str, known: set[int]) -> list[Entry]:

@@ -101,13 +101,13 @@ def array_bytes(value: object, counted: set[int]) -> int:
     """
     total, left = 0, [value]
     while left:
-        found = left.pop()
-        if id(found) in counted:
+        item = left.pop()
+        if id(item) in counted:
             continue
-        counted.add(id(found))
-        if isinstance(found, np.ndarray):
-            total += found.nbytes if found.flags.owndata else 0
-        left += _within(found)
+        counted.add(id(item))
+        if isinstance(item, np.ndarray):
+            total += item.nbytes if item.flags.owndata else 0
+        left += _within(item)
     return total
 
 

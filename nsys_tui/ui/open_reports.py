@@ -70,8 +70,8 @@ def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:
 
 def take_up(session: Session) -> str:
     """Has a report, just opened, be looked at as it was last; returns the screen, if known."""
-    found = resume.seen(session.report_id)
-    if found is None:
+    seen = resume.seen(session.report_id)
+    if seen is None:
         return ""
-    session.state, session.screen = found.on(session.state), found.screen
-    return found.screen
+    session.state, session.screen = seen.on(session.state), seen.screen
+    return seen.screen

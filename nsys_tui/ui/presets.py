@@ -54,10 +54,10 @@ def textual_keymap(keymap: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 def chords(keymap: Mapping[str, tuple[str, ...]]) -> dict[tuple[str, str], str]:
     """Action id by the two keys of its chord."""
-    found: dict[tuple[str, str], str] = {}
+    by_key: dict[tuple[str, str], str] = {}
     for action, keys in keymap.items():
         for key in keys:
             first, blank, second = key.partition(" ")
             if blank:
-                found[normal_key(first), normal_key(second)] = action
-    return found
+                by_key[normal_key(first), normal_key(second)] = action
+    return by_key

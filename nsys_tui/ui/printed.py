@@ -31,7 +31,7 @@ def printed_screen(app: Host, size: tuple[int, int], window: Edges) -> list[str]
         size: columns and lines.
         window: what to show, ns; None for the trace's own edge.
     """
-    found: list[str] = []
+    pages: list[str] = []
 
     async def look(pilot: Pilot[Any]) -> None:
         await _at_rest(pilot, app)
@@ -41,11 +41,11 @@ def printed_screen(app: Host, size: tuple[int, int], window: Edges) -> list[str]
             shown = Window(lo if start is None else start, hi if end is None else end)
             app.set_state(replace(app.state, window=shown))
             await _at_rest(pilot, app)
-        found.extend(screen_rows(app))
+        pages.extend(screen_rows(app))
         app.exit()
 
     app.run(headless=True, size=size, mouse=False, auto_pilot=look)
-    return found
+    return pages
 
 
 def screen_rows(app: Any) -> list[str]:

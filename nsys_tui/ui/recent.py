@@ -83,8 +83,8 @@ def nearby(folder: Path) -> list[Path]:
     """Reports in a folder, newest first; those of one moment by their names."""
     try:
         files = folder.absolute().iterdir()
-        found = [path for path in files if path.suffix in SUFFIXES and path.is_file()]
-        return sorted(found, key=lambda path: (-path.stat().st_mtime, path))
+        reports = [path for path in files if path.suffix in SUFFIXES and path.is_file()]
+        return sorted(reports, key=lambda path: (-path.stat().st_mtime, path))
     except OSError:
         return []
 
@@ -96,8 +96,8 @@ def logs_in(folder: Path, suffixes: tuple[str, ...] = (*LOGS, ".txt")) -> list[P
         return Path(path.stem if path.suffix in PACKED else path.name).suffix
 
     try:
-        found = [p for p in folder.iterdir() if plain(p) in suffixes and p.is_file()]
-        return sorted(found, key=lambda p: -p.stat().st_mtime)[:MOST_LOGS]
+        logs = [p for p in folder.iterdir() if plain(p) in suffixes and p.is_file()]
+        return sorted(logs, key=lambda p: -p.stat().st_mtime)[:MOST_LOGS]
     except OSError:
         return []
 

@@ -65,11 +65,11 @@ def keep(report_id: str, screen: str, state: ViewState, folder: Path | None = No
 def seen(report_id: str, folder: Path | None = None) -> Seen | None:
     """How a report was looked at; None where that is not known, or the file makes no sense."""
     try:
-        found = restored(Seen, json.loads(_file(report_id, folder).read_text(encoding="utf-8")))
+        last = restored(Seen, json.loads(_file(report_id, folder).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    known = found.screen in {spec.name for spec in SCREENS}
-    return found if known and (found.window is None or found.window.width > 0) else None
+    known = last.screen in {spec.name for spec in SCREENS}
+    return last if known and (last.window is None or last.window.width > 0) else None
 
 
 def _file(report_id: str, folder: Path | None) -> Path:

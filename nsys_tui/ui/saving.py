@@ -170,9 +170,9 @@ def save_page(app: Host) -> None:
         from nsys_tui.sharing.answer import shared
         from nsys_tui.sharing.page import page
 
-        found = shared(report, scope, progress)
+        parts = shared(report, scope, progress)
         progress("writing the page", 0, 0)
-        file.write(page([found]).encode("utf-8", "backslashreplace"))
+        file.write(page([parts]).encode("utf-8", "backslashreplace"))
 
     what = "the window" if scope.window is not None else "the report"
     name = f"{Path(session.name).stem}.html"

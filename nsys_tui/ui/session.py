@@ -118,8 +118,8 @@ class Session:
     @property
     def known_few_steps(self) -> FewSteps | None:
         """The same where it was found before."""
-        found: FewSteps | None = self.results.known(FEW)
-        return found
+        few: FewSteps | None = self.results.known(FEW)
+        return few
 
     def memo(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
         """A value computed once and shared by the screens; call it from a worker (``Memo.get``)."""

@@ -135,7 +135,7 @@ def test_each_moment_of_a_step_is_in_the_part_that_the_definitions_say(
             part = part_at(t, work, events)
             expected[part] = expected.get(part, 0) + TICK
         assert parts_of(found, step) == expected
-        assert sum(expected.values()) == found.found.duration[step]
+        assert sum(expected.values()) == found.iterations.duration[step]
 
 
 def table(path: Path) -> IterationTable:
@@ -215,4 +215,4 @@ def test_a_long_step_says_which_part_makes_it_long(
     assert found.parts.waits_known
     assert [found.why(step) for step in range(1, 9)] == [""] * 4 + [why] + [""] * 3
     report = open_report(tmp_path / "r.sqlite", use_cache=False)
-    assert longer_because(report, found.found, 5, Scope()) == (why or "+50.00 us compute")
+    assert longer_because(report, found.iterations, 5, Scope()) == (why or "+50.00 us compute")

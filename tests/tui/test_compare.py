@@ -155,7 +155,7 @@ async def test_run_noise_and_further_runs_decide_the_verdict(runs: dict[str, Pat
         assert "A: before.sqlite and 1 more   B: after.sqlite" in body
         found = screen(pilot).result
         assert found is not None
-        assert (found.found.a.run_count, found.found.b.run_count) == (2, 1)
+        assert (found.comparison.a.run_count, found.comparison.b.run_count) == (2, 1)
         await press(pilot, "b")
         assert "A: after.sqlite   B: before.sqlite and 1 more" in text(pilot)
 
@@ -226,7 +226,7 @@ async def test_n_goes_to_new_and_solved_findings(runs: dict[str, Path], tmp_path
     async with running(runs["before"], lean) as pilot:
         await press(pilot, "7", *"ggggg")
         assert "> Findings" in text(pilot)
-        found = screen(pilot).result.found.findings  # type: ignore[union-attr]
+        found = screen(pilot).result.comparison.findings  # type: ignore[union-attr]
         changed = [n for n, change in enumerate(found or ()) if change.status != "in both"]
         assert changed
         screen(pilot).table.put_cursor(len(found or ()) - 1)
@@ -349,12 +349,12 @@ async def test_the_window_and_filter_of_each_report_count_and_are_said(
         assert rows(pilot)[3].startswith("| only A: everything  B: 0.00210-0.01690 s")
         result = screen(pilot).result
         assert result is not None
-        assert result.found.row("wall") == wall
+        assert result.comparison.row("wall") == wall
         # The window holds fewer steps than the whole, but enough of them.
-        assert 5 <= len(result.found.b.steps) < len(result.found.a.steps)
+        assert 5 <= len(result.comparison.b.steps) < len(result.comparison.a.steps)
         await press(pilot, "0")
         assert second.state.window is None
-        assert screen(pilot).result.found.summary == everything.found.summary  # type: ignore[union-attr]
+        assert screen(pilot).result.comparison.summary == everything.comparison.summary  # type: ignore[union-attr]
         assert "only A" not in text(pilot)
         first.state = replace(first.state, filter=Filter(devices=frozenset((0,))))
         app.sync()
@@ -427,7 +427,7 @@ async def test_a_report_and_its_own_baseline_are_the_same(runs: dict[str, Path])
 async def test_enter_on_a_finding_shows_where_each_side_has_it(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
         await press(pilot, "7", *"ggggg")
-        found = screen(pilot).result.found.findings  # type: ignore[union-attr]
+        found = screen(pilot).result.comparison.findings  # type: ignore[union-attr]
         assert found is not None
         both = next(n for n, change in enumerate(found) if change.status == "in both")
         screen(pilot).table.put_cursor(both)

@@ -153,9 +153,9 @@ async def test_logs_join_every_open_report_of_the_run(tmp_path: Path) -> None:
         await settled(pilot)
         joined = screen(pilot).result
         assert joined is not None
-        assert joined.found.seen.tolist() == [2, 2, 2]
-        assert joined.found.skew.tolist() == [400] * 3
-        assert joined.found.bytes.tolist() == [1024, 2048, 4096]
+        assert joined.calls.seen.tolist() == [2, 2, 2]
+        assert joined.calls.skew.tolist() == [400] * 3
+        assert joined.calls.bytes.tolist() == [1024, 2048, 4096]
         await press(pilot, "k")
         assert screen(pilot).section == "which kernel"
         notes = " ".join(text(pilot).split())
@@ -179,8 +179,8 @@ async def test_logs_of_another_run_leave_the_report_its_own_sizes(
         await settled(pilot)
         joined = screen(pilot).result
         assert joined is not None
-        assert joined.found.sized_by == "NVTX payloads"
-        assert any("the logs fit no open report" in note for note in joined.found.notes)
+        assert joined.calls.sized_by == "NVTX payloads"
+        assert any("the logs fit no open report" in note for note in joined.calls.notes)
         shown = text(pilot)
         assert "other.log" in shown
         assert "the lines carry no time" in shown

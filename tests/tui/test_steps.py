@@ -50,7 +50,7 @@ def steps_in_sql(path: Path, first: int) -> list[tuple[str, int, int]]:
 
 def expected_of(screen: Any, path: Path) -> list[tuple[str, int, int]]:
     """The same for the thread that the screen took."""
-    return steps_in_sql(path, int(screen.answer.table.found.start[0]))
+    return steps_in_sql(path, int(screen.answer.table.iterations.start[0]))
 
 
 async def ready(pilot: Pilot[int], *keys: str) -> Any:

@@ -27,10 +27,10 @@ SECTIONS: Final = ("summary", *GROUPS)
 """Sections with rows of figures."""
 
 
-def rows_table(found: Comparison, sections: Sequence[str] = SECTIONS) -> Table:
+def rows_table(comparison: Comparison, sections: Sequence[str] = SECTIONS) -> Table:
     """All rows as plain numbers: times in ns, shares and changes as parts of 1."""
-    rows = [("summary", row) for row in found.summary if "summary" in sections]
-    rows += [(key, row) for key in GROUPS if key in sections for row in found.groups[key]]
+    rows = [("summary", row) for row in comparison.summary if "summary" in sections]
+    rows += [(key, row) for key in GROUPS if key in sections for row in comparison.groups[key]]
     return table_of("compare", "Comparison", _PLAIN, rows)
 
 
@@ -145,14 +145,14 @@ _GATE: Final = (
 def _judged(key: str, name: str, **options: Any) -> Column:
     """A figure of the change that the verdict is about."""
 
-    def read(found: Comparison, _: Any) -> Any:
-        return found.judgement.change and getattr(found.judgement.change, name)
+    def read(comparison: Comparison, _: Any) -> Any:
+        return comparison.judgement.change and getattr(comparison.judgement.change, name)
 
     return data(key, read, Unit.NONE, **options)
 
 
 def _group(key: str) -> Column:
-    return records(key, _ROW, lambda found, _: found.groups[key])
+    return records(key, _ROW, lambda comparison, _: comparison.groups[key])
 
 
 DOCUMENT: Final = Document(

@@ -65,7 +65,7 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
     data = report.metadata
     used = [report.devices[place] for place in scope.device_rows(report)]
     names = sorted(device.info.name if device.info else device.name for device in used)
-    found = {
+    recorded = {
         "GPUs": "GPU work not known" if report.gpu_doubt else counted_names(names),
         "GPUs used": str(len(used)) if used else "",
         "GPU clock": _clocks(used),
@@ -76,13 +76,13 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
         "host": data.host,
         "command": " ".join(data.command),
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in recorded.items() if text}
 
 
 def _clocks(devices: Sequence[Device]) -> str:
     """Highest clock rates of GPUs, as recorded."""
-    found = {device.info.clock_hz for device in devices if device.info and device.info.clock_hz}
-    return ", ".join(f"{clock / 1e6:g} MHz" for clock in sorted(found))
+    rates = {device.info.clock_hz for device in devices if device.info and device.info.clock_hz}
+    return ", ".join(f"{clock / 1e6:g} MHz" for clock in sorted(rates))
 
 
 def options(report: Report) -> dict[str, str]:
@@ -92,32 +92,32 @@ def options(report: Report) -> dict[str, str]:
         plain = _PROCESS.sub("", name)
         if _OPTION.match(plain):
             values.setdefault(plain, set()).add(value)
-    return {name: ", ".join(sorted(found)) for name, found in sorted(values.items())}
+    return {name: ", ".join(sorted(given)) for name, given in sorted(values.items())}
 
 
 def differences(a: Side, b: Side) -> tuple[Difference, ...]:
     """What differs between the captures of two sides, the unfair first."""
     if a.identity and a.identity == b.identity:
         return ()
-    found = [
+    sentences = [
         Difference(name, a.facts[name], b.facts[name], name in _COSTLY)
         for name in a.facts
         if name in b.facts and a.facts[name] != b.facts[name]
     ]
     if a.by_step and b.by_step and a.steps.name != b.steps.name:
-        found.append(Difference("steps", _steps(a), _steps(b), unfair=True))
-    found += [
+        sentences.append(Difference("steps", _steps(a), _steps(b), unfair=True))
+    sentences += [
         Difference(f"trace of {kind}", _yes(kind in a.kinds), _yes(kind in b.kinds), unfair=True)
         for kind in _TRACED
         if (kind in a.kinds) != (kind in b.kinds)
     ]
     # Versions of nsys know different options: one that a side lacks was not chosen otherwise.
-    found += [
+    sentences += [
         Difference(f"option {name}", value, b.options[name], unfair=True)
         for name, value in a.options.items()
         if b.options.get(name, value) != value
     ]
-    return tuple(sorted(found, key=lambda difference: not difference.unfair))
+    return tuple(sorted(sentences, key=lambda difference: not difference.unfair))
 
 
 def explained(a: Side, b: Side, change: Change) -> str:

@@ -59,9 +59,9 @@ class FindingChange:
     @property
     def known(self) -> Found:
         """The finding as the later side has it, else as the earlier one."""
-        found = self.b or self.a
-        assert found is not None
-        return found
+        finding = self.b or self.a
+        assert finding is not None
+        return finding
 
 
 def paired(
@@ -83,16 +83,16 @@ def paired(
 
 def _by_theme(findings: tuple[Found, ...]) -> dict[tuple[str, str], Found]:
     """The gravest finding of each rule and cause."""
-    return {_theme(found): found for found in reversed(findings)}
+    return {_theme(finding): finding for finding in reversed(findings)}
 
 
-def _theme(found: Found) -> tuple[str, str]:
-    match = _THEME.search(found.title)
-    return found.rule, match.group(1) if match else ""
+def _theme(finding: Found) -> tuple[str, str]:
+    match = _THEME.search(finding.title)
+    return finding.rule, match.group(1) if match else ""
 
 
 def _order(change: FindingChange) -> tuple[int, int, str]:
-    saved = max(found.saved_ns for found in (change.a, change.b) if found is not None)
+    saved = max(finding.saved_ns for finding in (change.a, change.b) if finding is not None)
     return STATUSES.index(change.status), -saved, change.rule
 
 
@@ -170,7 +170,7 @@ def as_whole(plan: Plan) -> Plan:
     """The plan with too few steps to be measured by them; how many there are stays known."""
     kept = plan.steps
     few = replace(kept, start=kept.start[: FEWEST - 1], end=kept.end[: FEWEST - 1])
-    return replace(plan, steps=few, found=len(kept))
+    return replace(plan, steps=few, steps_found=len(kept))
 
 
 def measure_both(
@@ -236,20 +236,20 @@ def compare(
 
 
 def with_findings(
-    found: Comparison, a: Sequence[Finding] | None, b: Sequence[Finding] | None
+    comparison: Comparison, a: Sequence[Finding] | None, b: Sequence[Finding] | None
 ) -> Comparison:
     """The same with the findings of the expert rules, which take longer than all the rest.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         a: findings of A; None for those that it has, as a baseline does.
         b: findings of B.
     """
     first, second = (
         side if own is None else replace(side, findings=tuple(map(Found.of, own)))
-        for side, own in ((found.a, a), (found.b, b))
+        for side, own in ((comparison.a, a), (comparison.b, b))
     )
-    return replace(found, a=first, b=second, findings=_findings(first, second))
+    return replace(comparison, a=first, b=second, findings=_findings(first, second))
 
 
 def _findings(a: Side, b: Side) -> tuple[FindingChange, ...] | None:

@@ -65,16 +65,16 @@ def parse_gate(text: str) -> Gate:
     return Gate(text, kind, pattern, 0.0, float(duration))
 
 
-def outcomes(found: Comparison, gates: Sequence[Gate]) -> tuple[Outcome, ...]:
+def outcomes(comparison: Comparison, gates: Sequence[Gate]) -> tuple[Outcome, ...]:
     """What becomes of gates."""
-    return tuple(_outcome(found, gate) for gate in gates)
+    return tuple(_outcome(comparison, gate) for gate in gates)
 
 
-def _outcome(found: Comparison, gate: Gate) -> Outcome:
-    if not gate.kind or found.verdict is Verdict.UNKNOWN:
-        return Outcome(gate, found.verdict, found.judgement.reason)
-    rules = Rules(gate.threshold, found.noise, absolute=gate.absolute)
-    judge = RowJudge(found.a, found.b, rules)
+def _outcome(comparison: Comparison, gate: Gate) -> Outcome:
+    if not gate.kind or comparison.verdict is Verdict.UNKNOWN:
+        return Outcome(gate, comparison.verdict, comparison.judgement.reason)
+    rules = Rules(gate.threshold, comparison.noise, absolute=gate.absolute)
+    judge = RowJudge(comparison.a, comparison.b, rules)
     if gate.kind in _FIGURES:
         rows = [row for row in judge.summary() if row.key == _FIGURES[gate.kind]]
     else:

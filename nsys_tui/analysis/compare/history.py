@@ -48,8 +48,8 @@ def shifts(sides: Sequence[Side]) -> list[Shift]:
 
 
 def _per_step(sides: Sequence[Side], name: str) -> list[float]:
-    found = [side.names("kernels")[name].per_step for side in sides]
-    return [sample.mean for sample in found if sample is not None and sample.mean > 0]
+    samples = [side.names("kernels")[name].per_step for side in sides]
+    return [sample.mean for sample in samples if sample is not None and sample.mean > 0]
 
 
 def _shifted(series: dict[str, list[float]]) -> list[Shift]:
@@ -68,8 +68,8 @@ def _shifted(series: dict[str, list[float]]) -> list[Shift]:
     order = np.sort(chances)
     passed = np.flatnonzero(order <= LEVEL * np.arange(1, len(order) + 1) / len(order))
     limit = order[passed[-1]] if len(passed) else -1.0
-    found = [_shift(names[place], values[place]) for place in np.flatnonzero(chances <= limit)]
-    return [shift for shift in found if abs(shift.size) >= THRESHOLD]
+    jumps = [_shift(names[place], values[place]) for place in np.flatnonzero(chances <= limit)]
+    return [shift for shift in jumps if abs(shift.size) >= THRESHOLD]
 
 
 def _step_gains(values: Float64) -> Float64:
@@ -99,10 +99,10 @@ def _shift(name: str, values: Float64) -> Shift:
     return Shift(name, kind, at, float(np.expm1(size)))
 
 
-def sentences(found: Sequence[Shift], labels: Sequence[str]) -> list[str]:
+def sentences(jumps: Sequence[Shift], labels: Sequence[str]) -> list[str]:
     """What is said of shifts: the time of a step, and the kernels that changed with it."""
     told = []
-    for shift in found:
+    for shift in jumps:
         what = "mean wall per step" if shift.name == "wall" else shift.name
         size = f"{100 * shift.size:+.1f}%"
         place = f"run {shift.at + 1} of {len(labels)} ({labels[shift.at]})"
@@ -115,6 +115,6 @@ def sentences(found: Sequence[Shift], labels: Sequence[str]) -> list[str]:
     return told
 
 
-def since_jump(found: Sequence[Shift]) -> int:
+def since_jump(jumps: Sequence[Shift]) -> int:
     """The first run after the last jump of the time of a step; 0 without one."""
-    return max((s.at for s in found if s.name == "wall" and s.kind == "jump"), default=0)
+    return max((s.at for s in jumps if s.name == "wall" and s.kind == "jump"), default=0)

@@ -106,14 +106,16 @@ def judged(
     if not force and (reason := different_work(a, b)):
         return Judgement(Verdict.UNKNOWN, "none", None, f"{reason}; {FORCE}")
     by_step = a.by_step and b.by_step and wall is not None
-    found = _by_steps(a, b, rows, rules.threshold) if by_step else _by_instances(a, b, rules, wall)
-    if found.change is None:
-        return found
-    if found.verdict.told and not force and (reason := explained(a, b, found.change)):
+    judgement = (
+        _by_steps(a, b, rows, rules.threshold) if by_step else _by_instances(a, b, rules, wall)
+    )
+    if judgement.change is None:
+        return judgement
+    if judgement.verdict.told and not force and (reason := explained(a, b, judgement.change)):
         return Judgement(
-            Verdict.UNKNOWN, "none", found.change, f"{reason}; {found.reason}; {FORCE}"
+            Verdict.UNKNOWN, "none", judgement.change, f"{reason}; {judgement.reason}; {FORCE}"
         )
-    return _with_doubt(a, b, found, rules)
+    return _with_doubt(a, b, judgement, rules)
 
 
 def nothing_in_common(a: Side, b: Side) -> str:
@@ -127,11 +129,11 @@ def nothing_in_common(a: Side, b: Side) -> str:
     return "the sides have neither GPU work nor NVTX ranges nor calls in common"
 
 
-def _with_doubt(a: Side, b: Side, found: Judgement, rules: Rules) -> Judgement:
+def _with_doubt(a: Side, b: Side, judgement: Judgement, rules: Rules) -> Judgement:
     """The judgement with what its interval rests on, and what would settle it."""
-    change = found.change
+    change = judgement.change
     if change is None or change.ratio == 0 == change.spread:
-        return found
+        return judgement
     runs, counts = max(a.run_count, b.run_count), f"{a.run_count} against {b.run_count} runs"
     if of_the_same_run(a, b):
         text = "within one run"
@@ -141,9 +143,9 @@ def _with_doubt(a: Side, b: Side, found: Judgement, rules: Rules) -> Judgement:
         text = f"{counts}: run noise {_share(change.spread)} assumed"
     else:
         text = f"within this pair: run noise {_share(rules.noise)} assumed"
-    settle = _settled_by(a, b, change) if found.verdict is Verdict.INCONCLUSIVE else ""
+    settle = _settled_by(a, b, change) if judgement.verdict is Verdict.INCONCLUSIVE else ""
     more = f"; {settle} would settle it" if settle else ""
-    return replace(found, reason=f"{found.reason}; {text}{more}", settle=settle)
+    return replace(judgement, reason=f"{judgement.reason}; {text}{more}", settle=settle)
 
 
 def _settled_by(a: Side, b: Side, change: Change) -> str:

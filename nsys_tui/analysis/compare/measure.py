@@ -50,7 +50,7 @@ class Plan:
     steps: Steps
     """Steady steps; those of ``Steps.none()`` make everything be measured as a whole."""
     style: str = NameStyle.NORMALISED
-    found: int | None = None
+    steps_found: int | None = None
     """Steady steps in the report, where ``steps`` does not hold all of them."""
     seed: int = SEED
     """Of the bootstrap of the steps' tail."""
@@ -110,52 +110,52 @@ def plan(
     """
     if not by_step:
         return Plan(report, scope, Steps.none(), style, seed=seed)
-    found = _complete(report, find_iterations(report, pattern, scope))
-    if gpu_step_ns(report, found) is not None:
+    iterations = _complete(report, find_iterations(report, pattern, scope))
+    if gpu_step_ns(report, iterations) is not None:
         return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
-    steps = Steps.of(found, _other_processes(report, scope, found))
-    return Plan(report, scope, steps, style, seed=seed, rows=found.rows[1:])
+    steps = Steps.of(iterations, _other_processes(report, scope, iterations))
+    return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[1:])
 
 
-def _complete(report: Report, found: Iterations) -> Iterations:
+def _complete(report: Report, iterations: Iterations) -> Iterations:
     """Iterations without a last one that was still open when the capture ended."""
-    if not len(found.rows) or not report.ranges.open[found.rows[-1]]:
-        return found
+    if not len(iterations.rows) or not report.ranges.open[iterations.rows[-1]]:
+        return iterations
     return replace(
-        found,
-        start=found.start[:-1],
-        own_end=found.start[1:],
-        labels=found.labels[:-1],
-        rows=found.rows[:-1],
+        iterations,
+        start=iterations.start[:-1],
+        own_end=iterations.start[1:],
+        labels=iterations.labels[:-1],
+        rows=iterations.rows[:-1],
     )
 
 
-def _other_processes(report: Report, scope: Scope, found: Iterations) -> dict[int, Bounds]:
+def _other_processes(report: Report, scope: Scope, iterations: Iterations) -> dict[int, Bounds]:
     """The same steps in other processes, where each has as many of the same name."""
-    if not len(found.rows):
+    if not len(iterations.rows):
         return {}
     ranges = report.ranges
-    named = np.array([normalise_nvtx(name) == found.name for name in ranges.names], bool)
+    named = np.array([normalise_nvtx(name) == iterations.name for name in ranges.names], bool)
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[named[ranges.name[rows]] & ranges.nests[rows] & ~ranges.open[rows]]
     owner = ranges.thread_process[ranges.thread[rows]]
     others = {}
-    for process in np.unique(owner[owner != found.process]).tolist():
+    for process in np.unique(owner[owner != iterations.process]).tolist():
         start, end = (times[rows[owner == process]] for times in (ranges.start, ranges.end))
-        if len(start) == len(found) and (start[1:] >= end[:-1]).all():
+        if len(start) == len(iterations) and (start[1:] >= end[:-1]).all():
             others[process] = start[1:], np.append(start[2:], end[-1:])
     return others
 
 
-def iteration_scope(found: Iterations, number: int, scope: Scope) -> Scope:
+def iteration_scope(iterations: Iterations, number: int, scope: Scope) -> Scope:
     """The scope cut to one iteration, counted from 0.
 
     Raises:
         IndexError: there is no such iteration.
     """
-    if not 0 <= number < len(found):
+    if not 0 <= number < len(iterations):
         raise IndexError(number)
-    return replace(scope, window=(int(found.start[number]), int(found.end[number])))
+    return replace(scope, window=(int(iterations.start[number]), int(iterations.end[number])))
 
 
 def identity_of(report: str, scope: Scope, pattern: str | None, style: str) -> str:
@@ -212,7 +212,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         device_count=len(part.device_rows(report)),
         base_ns=base[1] - base[0],
         steps=plan.steps,
-        steps_found=len(plan.steps) if plan.found is None else plan.found,
+        steps_found=len(plan.steps) if plan.steps_found is None else plan.steps_found,
         metrics=metrics,
         groups=groups,
         lacks=lacks,
@@ -257,10 +257,10 @@ def _metrics(
         values["busy"] = busy // count
         values |= {name: sums[name] // count for name in _BREAKDOWN if sums[name].any()}
         values["idle"] = wall - values["busy"]
-    found = {name: Sample.of(each) for name, each in values.items()}
+    by_metric = {name: Sample.of(each) for name, each in values.items()}
     if plan.by_step:
-        found |= tails(wall, plan.seed)
-    return found, {"ranks": _by_rank(plan, ranks) if len(ranks) > 1 else {}}
+        by_metric |= tails(wall, plan.seed)
+    return by_metric, {"ranks": _by_rank(plan, ranks) if len(ranks) > 1 else {}}
 
 
 def _rank(report: Report, coverage: Coverage) -> str:
@@ -273,10 +273,10 @@ def _rank(report: Report, coverage: Coverage) -> str:
 
 def _by_rank(plan: Plan, times: dict[str, Int64]) -> dict[str, Named]:
     """Time of compute kernels, which no rank spends on waiting for others."""
-    found = zip(times, samples(np.stack([*times.values()]), plan.steps.block), strict=True)
+    samples_of = zip(times, samples(np.stack([*times.values()]), plan.steps.block), strict=True)
     return {
         name: Named(each, each.total, each if plan.by_step else None, 1.0 if plan.by_step else None)
-        for name, each in found
+        for name, each in samples_of
     }
 
 
@@ -309,8 +309,8 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
         return {}
     wanted = np.zeros(len(OpKind), bool)
     wanted[list(kinds)] = True
-    found = plan.searched.operations(ops)
-    rows = masked(found, wanted[ops.kind[found]] & ops.counted[found])
+    chosen = plan.searched.operations(ops)
+    rows = masked(chosen, wanted[ops.kind[chosen]] & ops.counted[chosen])
     group, distinct = regroup(ops.name[rows], ops.texts(across(plan.style)))
     sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
     if not plan.by_step:
@@ -345,8 +345,8 @@ def _os_calls(plan: Plan) -> dict[str, Named]:
 
 
 def _rows(plan: Plan, events: ThreadEvents, kept: Bool) -> Rows:
-    found = plan.searched.threads(events)
-    return masked(found, kept[found])
+    chosen = plan.searched.threads(events)
+    return masked(chosen, kept[chosen])
 
 
 def _on_threads(

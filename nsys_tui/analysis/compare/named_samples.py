@@ -42,14 +42,14 @@ def by_name(
     if sizes is not None:
         moved = sums(groups.codes, sizes, len(names))
     per_step = {} if step is None else _per_step(groups, step, steps, block)
-    found = {}
+    samples_by_name = {}
     for code, name in enumerate(names):
         if instances[code].count or totals[code]:
             of_steps, calls = per_step.get(code, (None, None))
-            found[name] = Named(
+            samples_by_name[name] = Named(
                 instances[code], int(totals[code]), of_steps, calls, int(moved[code])
             )
-    return found
+    return samples_by_name
 
 
 def in_steps(
@@ -96,5 +96,5 @@ def _per_step(
     size = len(kept) * steps
     time = sums(cells, ns, size).reshape(len(kept), steps)
     calls = np.median(np.bincount(cells, minlength=size).reshape(len(kept), steps), axis=1)
-    found = zip(samples(time, block), calls.tolist(), strict=True)
-    return dict(zip(kept.tolist(), found, strict=True))
+    pairs = zip(samples(time, block), calls.tolist(), strict=True)
+    return dict(zip(kept.tolist(), pairs, strict=True))

@@ -69,7 +69,7 @@ def origin_of(report: Report) -> Origin:
     buses = {device.info.bus for device in report.devices if device.info and device.info.bus}
     return Origin(
         jobs,
-        {source: found for source, found in ranks.items() if found},
+        {source: sources for source, sources in ranks.items() if sources},
         world,
         tuple(sorted(names)),
         tuple(sorted(digest(f"{data.host} {bus}") for bus in buses)) if data.host else (),

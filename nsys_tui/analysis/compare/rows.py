@@ -128,8 +128,8 @@ class RowJudge:
         mine, theirs = self.a.names(key), self.b.names(key)
         names = sorted({*mine, *theirs})
         common = [name for name in names if name in mine and name in theirs]
-        found = [self._change(mine[name], theirs[name]) for name in common]
-        changes = dict(zip(common, discovered(found), strict=True))
+        judged = [self._change(mine[name], theirs[name]) for name in common]
+        changes = dict(zip(common, discovered(judged), strict=True))
         rows = [self._named(n, mine.get(n), theirs.get(n), changes.get(n)) for n in names]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
 

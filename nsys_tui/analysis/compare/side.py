@@ -118,18 +118,20 @@ class Steps:
         """
         if not self.others:
             return self.place(times)
-        found = np.empty(len(times), np.intp)
+        iteration = np.empty(len(times), np.intp)
         numbers = {process: number for number, process in enumerate(self.others, 1)}
         known = np.array([numbers.get(process, 0) for process in processes.tolist()], np.int32)
         each = ((self.start, self.end), *self.others.values())
         for bounds, mine in zip(each, rows_of_codes(known[codes], len(each)), strict=True):
-            found[mine] = _place(*bounds, times[mine])
-        return found
+            iteration[mine] = _place(*bounds, times[mine])
+        return iteration
 
     @classmethod
-    def of(cls, found: Iterations, others: Mapping[int, Bounds]) -> Steps:
+    def of(cls, iterations: Iterations, others: Mapping[int, Bounds]) -> Steps:
         """Leaves out the warm-up."""
-        return cls(found.rule, found.name, found.start[1:], found.end[1:], others)
+        return cls(
+            iterations.rule, iterations.name, iterations.start[1:], iterations.end[1:], others
+        )
 
     @classmethod
     def none(cls) -> Steps:
@@ -143,9 +145,9 @@ def _place(start: Int64, end: Int64, times: Int64) -> Indices:
         edges = np.searchsorted(times, np.append(start, end[-1]))
         counts = np.diff(np.concatenate(([0], edges, [len(times)])))
         return np.repeat(np.append(np.arange(-1, len(start)), -1), counts)
-    found = np.searchsorted(start, times, side="right") - 1
-    found[times >= end[-1]] = -1
-    return found
+    position = np.searchsorted(start, times, side="right") - 1
+    position[times >= end[-1]] = -1
+    return position
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,11 +272,11 @@ def runs_of(sides: Sequence[Side]) -> list[Side]:
             told.append(f"{run[0].label} and {side.label}: {why}")
         else:
             runs.append([side])
-    found = [run[0] if len(run) == 1 else _one_run(run) for run in runs]
+    one_each = [run[0] if len(run) == 1 else _one_run(run) for run in runs]
     if told:
         note = f"recorded at the same time, but runs of their own: {told[0]}"
-        found[0] = replace(found[0], notes=(*found[0].notes, note))
-    return found
+        one_each[0] = replace(one_each[0], notes=(*one_each[0].notes, note))
+    return one_each
 
 
 def of_the_same_run(side: Side, other: Side) -> bool:
@@ -305,19 +307,19 @@ def _apart(side: Side, other: Side) -> str:
 
 
 def _one_run(ranks: Sequence[Side]) -> Side:
-    found = _together(ranks, f"{ranks[0].label} and {len(ranks) - 1} more")
+    run = _together(ranks, f"{ranks[0].label} and {len(ranks) - 1} more")
     note = (
         f"{ranks[0].label} and {ranks[1].label} were recorded at the same time: {len(ranks)}"
         " reports count as the ranks of one run"
     )
     return replace(
-        found,
+        run,
         run_count=1,
-        notes=(*found.notes, note),
-        metrics={key: of_one_run(sample) for key, sample in found.metrics.items()},
+        notes=(*run.notes, note),
+        metrics={key: of_one_run(sample) for key, sample in run.metrics.items()},
         groups={
             key: {name: _known_once(named) for name, named in names.items()}
-            for key, names in found.groups.items()
+            for key, names in run.groups.items()
         },
     )
 
@@ -363,11 +365,11 @@ def _together(sides: Sequence[Side], label: str) -> Side:
 
 def _facts(several: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Facts by name; where runs differ, all values."""
-    found: dict[str, dict[str, None]] = {}
+    distinct: dict[str, dict[str, None]] = {}
     for facts in several:
         for name, text in facts.items():
-            found.setdefault(name, {})[text] = None
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
+            distinct.setdefault(name, {})[text] = None
+    return {name: ", ".join(sorted(values)) for name, values in distinct.items()}
 
 
 def _group(several: Sequence[Mapping[str, Named]]) -> dict[str, Named]:

@@ -229,14 +229,14 @@ def judge_runs(
     in_logs = rules.absolute is None and all(run.value > 0 for run in (*a, *b))
     noise = rules.noise if in_logs else rules.noise * max(before, after)
     first, second = (_scaled(side, in_logs) for side in (a, b))
-    found = _difference(first, second, noise)
+    difference = _difference(first, second, noise)
     if in_logs:
         limits = math.log(max(1 - rules.threshold, 1e-9)), math.log1p(rules.threshold)
     else:
         limit = rules.threshold * before if rules.absolute is None else rules.absolute
         limits = -limit, limit
-    reach = quantile(1 - LEVEL / 2, found.freedom) * found.error
-    low, high = found.value - reach, found.value + reach
+    reach = quantile(1 - LEVEL / 2, difference.freedom) * difference.error
+    low, high = difference.value - reach, difference.value + reach
     verdict = _verdict(low, high, limits, rules.more_is_better)
     interval = None
     if in_logs:
@@ -250,15 +250,15 @@ def judge_runs(
         relative(before, after),
         interval,
         verdict,
-        chance=found.chance(limits),
-        spread=found.spread,
+        chance=difference.chance(limits),
+        spread=difference.spread,
     )
     if verdict is not Verdict.INCONCLUSIVE:
         return change
     return replace(
         change,
-        needed=found.runs_needed(limits, max(len(a), len(b))),
-        steps_needed=found.steps_needed(limits, min(a_count, b_count)),
+        needed=difference.runs_needed(limits, max(len(a), len(b))),
+        steps_needed=difference.steps_needed(limits, min(a_count, b_count)),
     )
 
 

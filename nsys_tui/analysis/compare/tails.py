@@ -37,7 +37,7 @@ def tails(times: Int64, seed: int = SEED) -> dict[str, Sample]:
         "p99": lambda rows: np.percentile(rows, 99, axis=-1),
         "slow": _slow_share,
     }
-    found = {}
+    by_metric = {}
     for key in known:
         value = float(makers[key](times))
         error = float(np.std(makers[key](drawn), ddof=1))
@@ -45,8 +45,8 @@ def tails(times: Int64, seed: int = SEED) -> dict[str, Sample]:
             error = max(error, _least_error(value, count, block))
         estimate = Estimate(value, error, max(count / block - 1, 1.0))
         whole = round(value)
-        found[key] = Sample(count, whole * count, whole, whole, value, (estimate,))
-    return found
+        by_metric[key] = Sample(count, whole * count, whole, whole, value, (estimate,))
+    return by_metric
 
 
 def _slow_share(rows: Int64) -> Any:

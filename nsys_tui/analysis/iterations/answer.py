@@ -79,31 +79,32 @@ class IterationAnswer:
     @cached_property
     def outliers(self) -> frozenset[int]:
         """Numbers of the iterations that stand out."""
-        return frozenset(self.table.found.outliers.tolist())
+        return frozenset(self.table.iterations.outliers.tolist())
 
     @property
     def typical(self) -> int:
         """The steady step whose time is nearest to the median; the first of several."""
-        return self.table.found.typical
+        return self.table.iterations.typical
 
     def phases(self) -> Table:
         """Statistics of whole iterations and of their phases."""
-        found, parts = self.table.found, self.by_phase
+        iterations, parts = self.table.iterations, self.by_phase
         shown = [*parts[:-1][:LISTED], parts[-1]]
-        hidden, open_count = len(parts) - len(shown), int(found.never_closed.sum())
+        hidden, open_count = len(parts) - len(shown), int(iterations.never_closed.sum())
         gpu_step = self.table.gpu_step_ns
         notes = {
             "the host runs ahead: these are times of launching; the GPU takes ≈"
             f" {units.format_duration(round(gpu_step or 0))} a step": gpu_step,
             "mean to max without the first one: it is warm-up": len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
-            "found by a repeating pattern of kernels: no NVTX range tells phases": found.rule
+            "found by a repeating pattern of kernels: no NVTX range tells phases": iterations.rule
             is Rule.PATTERN,
             f"{hidden} more phases (--format json)": hidden,
         }
         return table_of(
             "iteration_phases",
-            f"{units.format_count(len(self.table))} iterations: {found.name} ({found.rule})",
+            f"{units.format_count(len(self.table))} iterations:"
+            f" {iterations.name} ({iterations.rule})",
             _PHASE,
             [("whole iteration", self.whole), *shown],
             self,
@@ -148,10 +149,10 @@ class IterationAnswer:
             exact: a column for every phase.
             parts: columns for where the time went too; by default with ``exact``.
         """
-        found = self.table.parts
+        step_parts = self.table.parts
         split: list[Column] = []
-        if (exact if parts is None else parts) and found.gpus:
-            split = [*self._part_columns(), _IDLE, *map(_idle, found.idle_causes), _LEAD]
+        if (exact if parts is None else parts) and step_parts.gpus:
+            split = [*self._part_columns(), _IDLE, *map(_idle, step_parts.idle_causes), _LEAD]
         count = min(limit or len(self.table), len(self.table))
         named = [name for name, _ in self.by_phase]
         chosen = named if exact or len(named) <= PHASES + 1 else [*named[:PHASES], named[-1]]
@@ -191,8 +192,8 @@ def _phase(name: str) -> Column:
 
 
 def _remark(row: int, answer: IterationAnswer) -> str:
-    found = answer.table.found
-    if found.never_closed[row]:
+    iterations = answer.table.iterations
+    if iterations.never_closed[row]:
         return "never closed"
     if not row:
         return "warm-up"
@@ -201,12 +202,12 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     why = answer.table.why(row)
     if why == WAITS:
         return why
-    return f"outlier (z = {found.z[row]:.1f}){': ' if why else ''}{why}"
+    return f"outlier (z = {iterations.z[row]:.1f}){': ' if why else ''}{why}"
 
 
 def _of_median(row: int, answer: IterationAnswer) -> float | None:
     median = answer.whole.median
-    return 100 * int(answer.table.found.duration[row]) / median if median else None
+    return 100 * int(answer.table.iterations.duration[row]) / median if median else None
 
 
 def _mean(header: str, time: Callable[[StepParts, int], int]) -> Column:
@@ -269,15 +270,15 @@ _PHASE: Final = (
     column("name", "Phase", lambda row, _: row[0]),
 )
 _EACH: Final = (
-    column("label", "Iteration", lambda row, a: a.table.found.labels[row]),
-    column("start_ns", "Start", lambda row, a: a.table.found.start[row]),
-    data("end_ns", lambda row, a: a.table.found.end[row]),
-    column("time_ns", "Time", lambda row, a: a.table.found.duration[row]),
+    column("label", "Iteration", lambda row, a: a.table.iterations.labels[row]),
+    column("start_ns", "Start", lambda row, a: a.table.iterations.start[row]),
+    data("end_ns", lambda row, a: a.table.iterations.end[row]),
+    column("time_ns", "Time", lambda row, a: a.table.iterations.duration[row]),
     Column("Of median", Unit.PERCENT, 1, "of_median_share", _of_median),
     data("warm_up", lambda row, _: row == 0, Unit.FLAG),
-    data("closed", lambda row, a: not a.table.found.never_closed[row], Unit.FLAG),
+    data("closed", lambda row, a: not a.table.iterations.never_closed[row], Unit.FLAG),
     data("outlier", lambda row, a: row in a.outliers, Unit.FLAG),
-    data("deviations", lambda row, a: round(float(a.table.found.z[row]), 3), Unit.NONE),
+    data("deviations", lambda row, a: round(float(a.table.iterations.z[row]), 3), Unit.NONE),
     data("gpu_busy_ns", lambda row, a: a.table.busy[row]),
     Column("GPU busy", Unit.PERCENT, 1, read=lambda row, a: 100 * float(a.shares[row])),
     data(
@@ -319,9 +320,9 @@ DOCUMENT: Final = Document(
     "iterations",
     (
         column("report"),
-        data("rule", lambda a, _: a.table.found.rule),
-        data("name", lambda a, _: a.table.found.name),
-        number("pid", lambda a, _: _pid(a.table.found.process)),
+        data("rule", lambda a, _: a.table.iterations.rule),
+        data("name", lambda a, _: a.table.iterations.name),
+        number("pid", lambda a, _: _pid(a.table.iterations.process)),
         number("gpus", lambda a, _: a.table.gpus),
         number("count", lambda a, _: len(a.table)),
         data("waiting_known", lambda a, _: a.table.parts.waits_known, Unit.FLAG),

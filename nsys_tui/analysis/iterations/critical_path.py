@@ -229,13 +229,13 @@ class _Walk:
         ops, start = self.report.operations, int(self.report.operations.start[row])
         previous = self._previous(row)
         told = ((previous, Edge.ORDER), (self._waited_for(row, previous), Edge.ASSUMED))
-        found = [(one, int(ops.end[one]), edge) for one, edge in told if one >= 0]
+        candidates = [(one, int(ops.end[one]), edge) for one, edge in told if one >= 0]
         call = int(self.report.calls[row])
         if call >= 0:
             launched = min(int(self.report.api.start[call]) + self._latency, start)
-            found.append((-1, launched, Edge.RECORDED))
-        latest = max(found, key=lambda one: one[1], default=(-1, self.start, Edge.ASSUMED))
-        if not found or start - latest[1] > SLACK:
+            candidates.append((-1, launched, Edge.RECORDED))
+        latest = max(candidates, key=lambda one: one[1], default=(-1, self.start, Edge.ASSUMED))
+        if not candidates or start - latest[1] > SLACK:
             near = self._ended_before(row, start - SLACK, start)
             return (near, int(ops.end[near]), Edge.ASSUMED) if near >= 0 else latest
         return latest
@@ -405,16 +405,16 @@ class _Walk:
 
     def _outermost(self, thread: int) -> _Host:
         api, osrt, window = self.report.api, self.report.osrt, (self.start, self.end)
-        found = []
+        outermost = []
         for events, real in ((api, api.real), (osrt, osrt.nesting <= 0)):
             rows = np.arange(len(events))[touching(events, window)]
             of_thread = events.threads[events.thread[rows]] == thread if len(rows) else rows > 0
             rows = rows[of_thread & real[rows]]
-            found.append(rows)
-        starts = np.concatenate((api.start[found[0]], osrt.start[found[1]]))
-        ends = np.concatenate((api.end[found[0]], osrt.end[found[1]]))
-        calls = np.concatenate((found[0], np.full(len(found[1]), -1)))
-        os_calls = np.concatenate((np.full(len(found[0]), -1), found[1]))
+            outermost.append(rows)
+        starts = np.concatenate((api.start[outermost[0]], osrt.start[outermost[1]]))
+        ends = np.concatenate((api.end[outermost[0]], osrt.end[outermost[1]]))
+        calls = np.concatenate((outermost[0], np.full(len(outermost[1]), -1)))
+        os_calls = np.concatenate((np.full(len(outermost[0]), -1), outermost[1]))
         order = np.lexsort((-ends, starts))
         starts, ends, calls, os_calls = (part[order] for part in (starts, ends, calls, os_calls))
         reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]))

@@ -213,31 +213,33 @@ def required_iterations(
     raise NoDataError(f"{report.name}: {why}", hint=hint)
 
 
-def gpu_step_ns(report: Report, found: Iterations) -> float | None:
+def gpu_step_ns(report: Report, iterations: Iterations) -> float | None:
     """About how long the GPUs take for a step, where the host launches far ahead of them.
 
     Then steps take as long as their launches, and tell nothing of the GPUs: those work on after the
     last step for a quarter of the time of all. None where steps tell the truth.
     """
     ops, api = report.operations, report.api
-    if found.rule in (Rule.NONE, Rule.PATTERN) or len(found) < FEWEST or not len(ops):
+    if iterations.rule in (Rule.NONE, Rule.PATTERN) or len(iterations) < FEWEST or not len(ops):
         return None
-    until = int(found.end[-1])
+    until = int(iterations.end[-1])
     rows = np.arange(np.searchsorted(ops.start, until), len(ops))
-    rows = rows[ops.processes[ops.process[rows]] == found.process]
+    rows = rows[ops.processes[ops.process[rows]] == iterations.process]
     calls = report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
     late = ops.end[rows[api.start[calls] < until]].max(initial=until)
-    if late - until <= _AHEAD * (until - found.start[0]):
+    if late - until <= _AHEAD * (until - iterations.start[0]):
         return None
-    return float(late - found.start[1]) / len(found)
+    return float(late - iterations.start[1]) / len(iterations)
 
 
 def _by_name(
     report: Report, scope: Scope, pattern: re.Pattern[str], rule: Rule, fewest: int
 ) -> Iterations | None:
-    found = _candidates(report.ranges, scope)
-    return found.best(found.named(pattern) & found.apart & (found.count >= fewest), rule)
+    candidates = _candidates(report.ranges, scope)
+    return candidates.best(
+        candidates.named(pattern) & candidates.apart & (candidates.count >= fewest), rule
+    )
 
 
 def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
@@ -245,11 +247,11 @@ def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
     if span is None:
         return None
     needed = COVERED * (span[1] - span[0])
-    found = _candidates(report.ranges, scope)
-    fit = (found.count >= FEWEST) & found.apart & (found.covered >= needed)
-    if named := found.best(fit & found.named(JOINED_STEP_NAME), Rule.NAME):
+    candidates = _candidates(report.ranges, scope)
+    fit = (candidates.count >= FEWEST) & candidates.apart & (candidates.covered >= needed)
+    if named := candidates.best(fit & candidates.named(JOINED_STEP_NAME), Rule.NAME):
         return named
-    top = found.outermost(found.count >= FEWEST)
+    top = candidates.outermost(candidates.count >= FEWEST)
     kept = (top.count >= FEWEST) & top.apart
     part = top.named(PART_NAME)
     turns = part & top.turns
@@ -292,8 +294,8 @@ class _Candidates:
     def _number(self) -> Int64:
         """The last number in the name of each range, -1 for none."""
         names = self._ranges.names
-        found = [int((_NUMBER.findall(name) or ("-1",))[-1]) for name in names]
-        return np.array(found, np.int64)[self._ranges.name[self._rows]]
+        numbers = [int((_NUMBER.findall(name) or ("-1",))[-1]) for name in names]
+        return np.array(numbers, np.int64)[self._ranges.name[self._rows]]
 
     @cached_property
     def _turn(self) -> Int64:
@@ -325,8 +327,8 @@ class _Candidates:
         of_name, name = factorise(ranges.name[self._rows[self._first]])
         by_label = np.array([bool(pattern.search(text)) for text in self._labels], bool)
         by_name = np.array([bool(pattern.search(ranges.names[code])) for code in name], bool)
-        found: Bool = by_label[label] | by_name[of_name]
-        return found
+        by_either: Bool = by_label[label] | by_name[of_name]
+        return by_either
 
     def outermost(self, chosen: Bool) -> _Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""
@@ -349,7 +351,7 @@ class _Candidates:
         thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
         place = int(places[np.lexsort((thread, -self.covered[places]))[0]])
         rows = self._rows[self._of == place]
-        found = Iterations(
+        iterations = Iterations(
             rule,
             self._labels[int(self._key[self._first[place]]) % len(self._labels)],
             ranges.start[rows],
@@ -360,17 +362,17 @@ class _Candidates:
             int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
         )
         if rule is not Rule.NUMBERED or self.counts_up[place]:
-            return found
+            return iterations
         turn = int(self._turn[place])
         last = np.append(np.arange(turn, len(rows), turn), len(rows)) - 1
         return replace(
-            found,
-            name=f"{found.labels[0]} to {found.labels[turn - 1]}",
-            start=found.start[::turn],
-            own_end=found.own_end[last],
+            iterations,
+            name=f"{iterations.labels[0]} to {iterations.labels[turn - 1]}",
+            start=iterations.start[::turn],
+            own_end=iterations.own_end[last],
             labels=tuple(f"turn {number}" for number in range(len(last))),
             rows=rows[:0],
-            never_closed=found.never_closed[last],
+            never_closed=iterations.never_closed[last],
         )
 
 

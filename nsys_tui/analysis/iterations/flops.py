@@ -91,13 +91,13 @@ def step_flops(
         peak: FLOP/s of one GPU; by its name where None.
     """
     places = table.parts.places
-    found = [peak_of(report.devices[place].name) for place in places]
-    known = [peak or one for one, _ in found]
+    peaks = [peak_of(report.devices[place].name) for place in places]
+    known = [peak or one for one, _ in peaks]
     told = [one for one in known if one]
     names = sorted({report.devices[place].name for place in places})
     source = f"no peak is known for {', '.join(names) or 'no GPU'}: give --peak"
     if known and len(told) == len(known):
-        told_by = ", ".join(sorted({published for _, published in found}))
+        told_by = ", ".join(sorted({published for _, published in peaks}))
         source = "as given" if peak else f"{told_by}: dense 16-bit tensor cores at boost clock"
     total = sum(told) if told and len(told) == len(known) else None
     seconds = max(table.whole().median, 1) / 1e9

@@ -101,12 +101,12 @@ class StepParts:
         more = self.mean[:, step] - usual
         order = np.argsort(-more, kind="stable")
         enough = _ENOUGH * float(more.sum())
-        found: list[tuple[str, int]] = []
+        reasons: list[tuple[str, int]] = []
         for place in order[:2].tolist():
-            if more[place] <= 0 or sum(ns for _, ns in found) >= enough > 0:
+            if more[place] <= 0 or sum(ns for _, ns in reasons) >= enough > 0:
                 break
-            found.append((self._named(place, step), round(float(more[place]))))
-        return found
+            reasons.append((self._named(place, step), round(float(more[place]))))
+        return reasons
 
     def differences(self, step: int, usual: Float64) -> list[tuple[str, int, int]]:
         """Part, its time in a step, and how far that is from the usual; the farthest first."""
@@ -128,12 +128,12 @@ class StepParts:
         return f"{text} {name}" if name else text
 
 
-def kept_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
+def kept_parts(report: Report, iterations: Iterations, scope: Scope) -> StepParts:
     """``step_parts`` of the steps that are found unasked, made once for a report."""
     # The user's patterns tell what communication is, and are not in the report.
     comm = int(np.count_nonzero(report.operations.category == Category.COMM))
-    name = f"step_parts_2_{len(IDLE_PARTS)}_{comm}_{len(found)}"
-    return _unpacked(report.derived(name, lambda: _packed(step_parts(report, found, scope))))
+    name = f"step_parts_2_{len(IDLE_PARTS)}_{comm}_{len(iterations)}"
+    return _unpacked(report.derived(name, lambda: _packed(step_parts(report, iterations, scope))))
 
 
 def _packed(parts: StepParts) -> dict[str, Array]:
@@ -164,17 +164,17 @@ def _unpacked(arrays: Mapping[str, Array]) -> StepParts:
 
 
 def step_parts(
-    report: Report, found: Iterations, scope: Scope, work: HostWork | None = None
+    report: Report, iterations: Iterations, scope: Scope, work: HostWork | None = None
 ) -> StepParts:
     """Splits steps into parts.
 
     Args:
         report: the report; all event sets are loaded.
-        found: its steps, in order and disjoint.
+        iterations: its steps, in order and disjoint.
         scope: devices, streams and the process of the steps; no window.
         work: what host threads did, if that is at hand.
     """
-    count, places, known = len(found), [], True
+    count, places, known = len(iterations), [], True
     busy = {name: np.zeros(count, np.int64) for name in BUSY_PARTS}
     all_busy = np.zeros(count, np.int64)
     waits = collective_waits(report)
@@ -182,11 +182,11 @@ def step_parts(
         if not len(coverage.starts):
             continue
         places.append(coverage.place)
-        part = coverage.within(found.start, found.end)
+        part = coverage.within(iterations.start, iterations.end)
         waiting = waiting_of(report, coverage, waits)
         waited = np.zeros(count, np.int64)
         if waiting is not None:
-            waited = waiting.exposed.within(found.start, found.end)
+            waited = waiting.exposed.within(iterations.start, iterations.end)
         known &= waiting is not None or not coverage.sets["comm"].total()
         hidden = part["compute"] + part["exposed_comm"] + part["exposed_memory"]
         busy["compute"] += part["compute"]
@@ -195,27 +195,27 @@ def step_parts(
         busy["copies"] += part["exposed_memory"]
         busy["graph"] += part["busy"] - hidden
         all_busy += part["busy"]
-    threshold = max(THRESHOLD_NS, int(np.median(found.duration)) // _SHORTEST_SHARE)
+    threshold = max(THRESHOLD_NS, int(np.median(iterations.duration)) // _SHORTEST_SHARE)
     idle = np.zeros((count, len(IDLE_PARTS)), np.int64)
     names: tuple[dict[int, str], ...] = ({},) * count
     if places:
         gaps = stalls(report, scope, threshold_ns=threshold, merge_runs=False, work=work)
-        idle[:, :-1], names = _idle(report, gaps, found)
-        idle[:, -1] = len(places) * found.duration - all_busy - idle.sum(axis=1)
-    lead = _lead(report, scope, found)
+        idle[:, :-1], names = _idle(report, gaps, iterations)
+        idle[:, -1] = len(places) * iterations.duration - all_busy - idle.sum(axis=1)
+    lead = _lead(report, scope, iterations)
     return StepParts(tuple(places), busy, idle, names, threshold, lead, known, waits.note)
 
 
 def _idle(
-    report: Report, result: Stalls, found: Iterations
+    report: Report, result: Stalls, iterations: Iterations
 ) -> tuple[Int64, tuple[dict[int, str], ...]]:
     """Idle time of each step by cause, and the names in the longest gap of each cause."""
-    gaps, count = result.gaps, len(found)
-    first = np.searchsorted(found.end, gaps.start, side="right")
-    last = np.searchsorted(found.start, gaps.end, side="left")
+    gaps, count = result.gaps, len(iterations)
+    first = np.searchsorted(iterations.end, gaps.start, side="right")
+    last = np.searchsorted(iterations.start, gaps.end, side="left")
     gap, step = in_stretches(first, np.maximum(last, first))
-    lo = np.maximum(gaps.start[gap], found.start[step])
-    hi = np.minimum(gaps.end[gap], found.end[step])
+    lo = np.maximum(gaps.start[gap], iterations.start[step])
+    hi = np.minimum(gaps.end[gap], iterations.end[step])
     shares = _shares(report, result, gap, lo, hi)
     idle = np.zeros((count, len(Cause)), np.int64)
     np.add.at(idle, step, shares)
@@ -240,12 +240,12 @@ def _names(
 def _shares(report: Report, result: Stalls, gap: Integers, lo: Int64, hi: Int64) -> Int64:
     """Time of pieces [lo, hi) of gaps by cause: int64 [n, causes]; rows add up to the pieces."""
     gaps = result.gaps
-    found = np.zeros((len(gap), len(Cause)), np.int64)
+    shares = np.zeros((len(gap), len(Cause)), np.int64)
     shared = gaps.shares[gap].sum(axis=1) > 0
     whole = shared & (lo == gaps.start[gap]) & (hi == gaps.end[gap])
-    found[whole, : len(SHARES)] = gaps.shares[gap[whole]]
+    shares[whole, : len(SHARES)] = gaps.shares[gap[whole]]
     alone = np.flatnonzero(~shared)
-    found[alone, gaps.cause[gap[alone]]] = (hi - lo)[alone]
+    shares[alone, gaps.cause[gap[alone]]] = (hi - lo)[alone]
     cut = np.flatnonzero(shared & ~whole)
     launched = gaps.end[gap[cut]] - gaps.shares[gap[cut], Cause.LAUNCH_LATENCY]
     until = np.clip(launched, lo[cut], hi[cut])
@@ -253,16 +253,16 @@ def _shares(report: Report, result: Stalls, gap: Integers, lo: Int64, hi: Int64)
         mine = gaps.caller[gap[cut]] == caller
         asked = lo[cut][mine], until[mine]
         work = result.work.near(int(report.api.threads[caller]), *asked)
-        found[cut[mine], : len(SHARES)] = work.shares(*asked)
-    found[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
-    return found
+        shares[cut[mine], : len(SHARES)] = work.shares(*asked)
+    shares[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
+    return shares
 
 
-def _lead(report: Report, scope: Scope, found: Iterations) -> Float64:
+def _lead(report: Report, scope: Scope, iterations: Iterations) -> Float64:
     """Mean queueing of the operations that start in each step."""
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
-    edges = np.searchsorted(ops.start[rows], np.stack((found.start, found.end)))
+    edges = np.searchsorted(ops.start[rows], np.stack((iterations.start, iterations.end)))
     lo, hi = int(edges.min(initial=len(rows))), int(edges.max(initial=0))
     ahead = launches(report, rows[lo:hi])
     queue, called = (np.append(0, np.cumsum(part)) for part in (ahead.queue, ahead.called))

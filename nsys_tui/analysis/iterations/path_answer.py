@@ -80,13 +80,13 @@ class StepPath:
     @cached_property
     def work(self) -> list[OnPath]:
         """What is on the path, by name and place, most time first."""
-        found: dict[tuple[str, str, str], list[int]] = {}
+        sums: dict[tuple[str, str, str], list[int]] = {}
         for one in self.segments:
-            entry = found.setdefault((one.what, one.name, one.where), [0, 0])
+            entry = sums.setdefault((one.what, one.name, one.where), [0, 0])
             entry[0] += one.ns
             entry[1] += 1
         whole = max(self.time_ns, 1)
-        listed = [OnPath(*key, ns, count, ns / whole) for key, (ns, count) in found.items()]
+        listed = [OnPath(*key, ns, count, ns / whole) for key, (ns, count) in sums.items()]
         return sorted(listed, key=lambda work: (-work.time_ns, work.name))
 
     @cached_property
@@ -141,39 +141,40 @@ def _stretch(group: list[Segment]) -> Stretch:
     return Stretch(first.start, group[-1].end, what, name + more, first.where, first.edge, row)
 
 
-def step_path(report: Report, found: Iterations, step: int) -> StepPath:
+def step_path(report: Report, iterations: Iterations, step: int) -> StepPath:
     """The critical path of one step.
 
     Args:
         report: the report.
-        found: its steps.
+        iterations: its steps.
         step: place of the step among them.
     """
-    start, end, thread = int(found.start[step]), int(found.end[step]), -1
-    if len(found.rows):
+    start, end, thread = int(iterations.start[step]), int(iterations.end[step]), -1
+    if len(iterations.rows):
         ranges = report.ranges
-        thread = int(ranges.threads[ranges.thread[found.rows[step]]])
-    segments = critical_path(report, start, end, found.process, thread)
-    return StepPath(step, found.labels[step], start, end, segments)
+        thread = int(ranges.threads[ranges.thread[iterations.rows[step]]])
+    segments = critical_path(report, start, end, iterations.process, thread)
+    return StepPath(step, iterations.labels[step], start, end, segments)
 
 
-def step_of(found: Iterations, text: str, typical: int) -> int:
+def step_of(iterations: Iterations, text: str, typical: int) -> int:
     """The step that a text means: its label, its number from 0, ``slowest`` or ``typical``.
 
     Raises:
         UsageError: there is no such step.
     """
     if text == SLOWEST:
-        return int((found.duration * found.counted).argmax())
+        return int((iterations.duration * iterations.counted).argmax())
     if text == TYPICAL:
         return typical
-    if text in found.labels:
-        return found.labels.index(text)
-    if text.isdecimal() and int(text) < len(found):
+    if text in iterations.labels:
+        return iterations.labels.index(text)
+    if text.isdecimal() and int(text) < len(iterations):
         return int(text)
     raise UsageError(
         f"no step {text!r}",
-        hint=f"{SLOWEST}, {TYPICAL}, a label such as {found.labels[0]!r}, or 0 to {len(found) - 1}",
+        hint=f"{SLOWEST}, {TYPICAL}, a label such as {iterations.labels[0]!r},"
+        f" or 0 to {len(iterations) - 1}",
     )
 
 

@@ -55,7 +55,7 @@ class Spread:
 class IterationTable:
     """Iterations with their phases and how busy the GPUs of their process were."""
 
-    found: Iterations
+    iterations: Iterations
     phases: Phases
     parts: StepParts
     """Where the time of each went."""
@@ -63,12 +63,12 @@ class IterationTable:
     """About how long the GPUs take for a step, where the host launches far ahead of them."""
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.iterations)
 
     @property
     def busy(self) -> Int64:
         """Busy ns of each iteration, summed over the GPUs: int64 [n]."""
-        return self.found.duration * self.gpus - self.parts.idle_ns
+        return self.iterations.duration * self.gpus - self.parts.idle_ns
 
     @property
     def gpus(self) -> int:
@@ -81,42 +81,42 @@ class IterationTable:
         Empty where it is not longer by 1 % of the median, or was never closed. GPU work that was
         launched longer ago than a step takes is of the steps before.
         """
-        more = self.found.duration[row] - self._median
-        if self.found.never_closed[row] or more <= NOTABLE * self._median:
+        more = self.iterations.duration[row] - self._median
+        if self.iterations.never_closed[row] or more <= NOTABLE * self._median:
             return ""
         if self.parts.lead[row] > self._median:
             return WAITS
         told = (
             self.parts.why(row, self.usual)
             if self.gpus
-            else _longer_phase(self.found, self.phases, row)
+            else _longer_phase(self.iterations, self.phases, row)
         )
         return _sentence(told)
 
     @cached_property
     def _median(self) -> float:
-        return float(np.median(self.found.steady))
+        return float(np.median(self.iterations.steady))
 
     @cached_property
     def usual(self) -> Float64:
         """Median of each part over the steady iterations, in the order of ``StepParts.mean``."""
-        return np.asarray(np.median(self.parts.mean[:, self.found.counted], axis=1))
+        return np.asarray(np.median(self.parts.mean[:, self.iterations.counted], axis=1))
 
     def busy_shares(self) -> Float64:
         """Busy part of each iteration, mean of the GPUs; NaN without any."""
-        whole = self.found.duration * self.gpus
+        whole = self.iterations.duration * self.gpus
         shares = np.full(len(self), np.nan)
         np.divide(self.busy, whole, out=shares, where=whole > 0)
         return shares
 
     def whole(self) -> Spread:
         """Statistics of the times of iterations."""
-        return spread(self.found.steady)
+        return spread(self.iterations.steady)
 
     def by_phase(self) -> list[tuple[str, Spread]]:
         """Statistics of each phase, largest mean first, the un-annotated remainder last."""
         listed = [
-            (name, spread(time[self.found.counted]))
+            (name, spread(time[self.iterations.counted]))
             for name, time in zip(self.phases.names, self.phases.time, strict=True)
         ]
         named = sorted(listed[:-1], key=lambda entry: -entry[1].mean)
@@ -133,32 +133,32 @@ class Phases:
     """ns, shape (phases, iterations)."""
 
 
-def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
+def phases(report: Report, iterations: Iterations, parent: Int64) -> Phases:
     """Splits iterations found from ranges into the ranges directly inside them.
 
     Args:
         report: the report.
-        found: iterations with ``rows``.
+        iterations: iterations with ``rows``.
         parent: row of the range around each range (``Paths.parent``).
 
     Returns:
         the union of each phase's ranges per iteration, clipped to it; what no phase covers is the
         remainder, which includes the time from the end of a range to the next iteration.
     """
-    ranges, count = report.ranges, len(found)
-    if not len(found.rows):
-        return Phases((REMAINDER,), found.duration[np.newaxis, :])
+    ranges, count = report.ranges, len(iterations)
+    if not len(iterations.rows):
+        return Phases((REMAINDER,), iterations.duration[np.newaxis, :])
     of_row = np.full(len(ranges), -1, np.int64)
-    of_row[found.rows] = np.arange(count)
+    of_row[iterations.rows] = np.arange(count)
     inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
     step = of_row[parent[inside]]
     phase, names = _phase_codes(ranges, inside)
-    lo, hi = found.start[step], found.end[step]
+    lo, hi = iterations.start[step], iterations.end[step]
     start, end = np.clip(ranges.start[inside], lo, hi), np.clip(ranges.end[inside], lo, hi)
     cells = phase.astype(np.int64) * count + step
     time = np.zeros((len(names) + 1, count), np.int64)
     time[:-1] = grouped_union(cells, start, end, len(names) * count).reshape(-1, count)
-    time[-1] = found.duration - grouped_union(step, start, end, count)
+    time[-1] = iterations.duration - grouped_union(step, start, end, count)
     return Phases((*names, REMAINDER), time)
 
 
@@ -175,7 +175,7 @@ def _phase_codes(ranges: Ranges, rows: Indices) -> tuple[Integers, list[str]]:
 
 
 def longer_because(
-    report: Report, found: Iterations, step: int, scope: Scope, work: HostWork | None = None
+    report: Report, iterations: Iterations, step: int, scope: Scope, work: HostWork | None = None
 ) -> str:
     """What makes a step longer than a typical one: ``+54.9 ms idle: OSRT call pread64``.
 
@@ -183,28 +183,32 @@ def longer_because(
 
     Args:
         report: the report.
-        found: its steps.
+        iterations: its steps.
         step: which of them.
         scope: devices and streams.
         work: what host threads did, if that is at hand.
     """
-    process = frozenset((pid_of(found.process),))
+    process = frozenset((pid_of(iterations.process),))
     usual, longer = (
         step_parts(report, one, Scope(window, scope.devices, process, scope.streams), work)
-        for one in (found.only(found.typical), found.only(step))
+        for one in (iterations.only(iterations.typical), iterations.only(step))
         for window in [(int(one.start[0]), int(one.end[0]))]
     )
     if longer.gpus and usual.gpus == longer.gpus:
         return _sentence(longer.why(0, usual.mean[:, 0]))
-    if longer.gpus or not len(found.rows):
+    if longer.gpus or not len(iterations.rows):
         return ""
-    return _sentence(_longer_phase(found, phases(report, found, nvtx_paths(report).parent), step))
+    return _sentence(
+        _longer_phase(iterations, phases(report, iterations, nvtx_paths(report).parent), step)
+    )
 
 
-def _longer_phase(found: Iterations, split: Phases, step: int) -> list[tuple[str, int]]:
+def _longer_phase(iterations: Iterations, split: Phases, step: int) -> list[tuple[str, int]]:
     """The phase that takes most longer than usual, and by how much."""
     pairs = zip(split.names, split.time, strict=True)
-    away = [(name, round(own[step] - float(np.median(own[found.counted])))) for name, own in pairs]
+    away = [
+        (name, round(own[step] - float(np.median(own[iterations.counted])))) for name, own in pairs
+    ]
     return [max(away, key=lambda phase: phase[1])]
 
 
@@ -241,12 +245,12 @@ def iteration_table(
         NoDataError: no iterations were found.
         UsageError: the pattern is no regular expression.
     """
-    found = required_iterations(report, pattern, scope)
-    own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
-    split = phases(report, found, (paths or nvtx_paths(report)).parent)
+    iterations = required_iterations(report, pattern, scope)
+    own = Scope(None, scope.devices, frozenset((pid_of(iterations.process),)), scope.streams)
+    split = phases(report, iterations, (paths or nvtx_paths(report)).parent)
     unasked = pattern is None and scope == Scope()
-    parts = (kept_parts if unasked else step_parts)(report, found, own)
-    return IterationTable(found, split, parts, gpu_step_ns(report, found))
+    parts = (kept_parts if unasked else step_parts)(report, iterations, own)
+    return IterationTable(iterations, split, parts, gpu_step_ns(report, iterations))
 
 
 _FEWEST: Final = 3
@@ -280,11 +284,11 @@ class StepTimes:
     @cached_property
     def z(self) -> Float64:
         """``deviations`` of the steady times; 0 for the others."""
-        found = np.zeros(len(self))
+        scores = np.zeros(len(self))
         steady = self.time[self.steady]
         if len(steady) >= _FEWEST:
-            found[self.steady] = deviations(steady, steady)
-        return found
+            scores[self.steady] = deviations(steady, steady)
+        return scores
 
     @cached_property
     def median(self) -> float:
@@ -299,30 +303,30 @@ class StepTimes:
         return late[np.argsort(-self.z[late], kind="stable")]
 
 
-def step_times(report: Report, found: Iterations, rows: Indices) -> StepTimes:
+def step_times(report: Report, iterations: Iterations, rows: Indices) -> StepTimes:
     """Adds up ranges by the iteration they begin in.
 
     Args:
         report: the report.
-        found: its iterations; where no range begins in one, each is an entry of its own.
+        iterations: its iterations; where no range begins in one, each is an entry of its own.
         rows: rows of ``Report.ranges`` in start order; those of other processes than that of the
             iterations are left out.
     """
     ranges = report.ranges
     process = ranges.thread_process[ranges.thread[rows]]
-    own = rows[process == found.process] if found.process != -1 else rows
+    own = rows[process == iterations.process] if iterations.process != -1 else rows
     begun = ranges.start[own]
-    place = np.searchsorted(found.start, begun, side="right") - 1
+    place = np.searchsorted(iterations.start, begun, side="right") - 1
     inside = place >= 0
-    inside[inside] = begun[inside] < found.end[place[inside]]
+    inside[inside] = begun[inside] < iterations.end[place[inside]]
     if not inside.any():
         names = tuple(ranges.names[code] for code in ranges.name[rows].tolist())
         return StepTimes(names, ranges.durations(rows), rows, 0, by_iteration=False)
     place, kept = place[inside], own[inside]
     length = ranges.durations(kept)
-    time = np.zeros(len(found), np.int64)
+    time = np.zeros(len(iterations), np.int64)
     np.add.at(time, place, length)
-    longest = np.full(len(found), -1, np.intp)
+    longest = np.full(len(iterations), -1, np.intp)
     order = np.argsort(length, kind="stable")
     longest[place[order]] = kept[order]
-    return StepTimes(found.labels, time, longest, int((~inside).sum()), by_iteration=True)
+    return StepTimes(iterations.labels, time, longest, int((~inside).sum()), by_iteration=True)

@@ -77,10 +77,10 @@ def _named(ranges: Ranges, pattern: re.Pattern[str]) -> tuple[list[str], Bool]:
     prefixed = np.array([bool(match and match[1]) for match in matches], bool)
     bare = np.array([bool(match and not match[1]) for match in matches], bool)
     mine = np.array([domain.name == _DOMAIN for domain in ranges.domains], bool)
-    found = [match[match.re.groups] if match else "" for match in matches]
+    words = [match[match.re.groups] if match else "" for match in matches]
     if not len(ranges):
-        return found, np.zeros(0, bool)
-    return found, prefixed[ranges.name] | (bare[ranges.name] & mine[ranges.domain])
+        return words, np.zeros(0, bool)
+    return words, prefixed[ranges.name] | (bare[ranges.name] & mine[ranges.domain])
 
 
 def _groups(ranges: Ranges, rows: Indices, step: Int64) -> tuple[Int64, Int64]:
@@ -151,16 +151,16 @@ def _payloads(report: Report, rows: Indices) -> tuple[Int64, tuple[str, ...], In
     ranges = report.ranges
     payload = report.payloads.of(ranges.rowid[rows])
     inverse, distinct = factorise_rows((ranges.name[rows], payload))
-    found = []
+    payloads = []
     for name, code in distinct.tolist():
         text = ranges.names[name]
         one = parse_patched_text(text)
         if one is None and code >= 0:
             one = parse_payload(text, report.payloads.texts[code])
-        found.append(one or (UNKNOWN, ""))
-    texts = tuple(dict.fromkeys(key for _, key in found))
-    sizes = np.array([size for size, _ in found], np.int64)
-    keys = np.array([texts.index(key) for _, key in found], np.int32)
+        payloads.append(one or (UNKNOWN, ""))
+    texts = tuple(dict.fromkeys(key for _, key in payloads))
+    sizes = np.array([size for size, _ in payloads], np.int64)
+    keys = np.array([texts.index(key) for _, key in payloads], np.int32)
     place = inverse.ravel()
     return sizes[place], texts, keys[place]
 
@@ -181,7 +181,7 @@ def _initialised(report: Report) -> list[_Joined]:
     ranges = report.ranges
     rows = np.flatnonzero(_named(ranges, _INIT)[1])
     codes = report.payloads.of(ranges.rowid[rows])
-    found = []
+    communicators = []
     for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
         if code < 0:
             continue
@@ -191,8 +191,8 @@ def _initialised(report: Report) -> list[_Joined]:
         size, rank, ordinal = (one if isinstance(one, int) else UNKNOWN for one in numbers)
         if key and size >= 0 and rank >= 0:
             pid = pid_of(int(ranges.threads[ranges.thread[row]]))
-            found.append(_Joined(pid, key, size, rank, ordinal))
-    return found
+            communicators.append(_Joined(pid, key, size, rank, ordinal))
+    return communicators
 
 
 def _memberships(
@@ -376,7 +376,7 @@ def _processes(
         return [here[0] if p.rank == traced.named_rank else UNKNOWN for p in processes], note
     if len(processes) == len(here):
         order = sorted(range(len(processes)), key=lambda i: (processes[i].rank, processes[i].pid))
-        found = dict(zip(order, here, strict=True))
+        index = dict(zip(order, here, strict=True))
         note = "≈ no process id in common with the log: processes are paired by order"
-        return [found[place] for place in range(len(processes))], note
+        return [index[place] for place in range(len(processes))], note
     return [UNKNOWN] * len(processes), "no process id in common with the log: nothing is joined"

@@ -139,11 +139,11 @@ def _take(
     members = np.bincount(code)
     heads = np.flatnonzero(np.append(True, np.diff(code) != 0))
     within = np.arange(len(code)) - heads[code]
-    found = end - begin
-    alone = (members[code] == 1) & (found >= 1)
+    sizes = end - begin
+    alone = (members[code] == 1) & (sizes >= 1)
     first[places[alone]] = begin[alone]
     last[places[alone]] = end[alone] - 1
-    paired = (members[code] > 1) & (found == members[code])
+    paired = (members[code] > 1) & (sizes == members[code])
     first[places[paired]] = last[places[paired]] = (begin + within)[paired]
 
 
@@ -231,16 +231,16 @@ def _code(kind: str) -> int:
 
 def _fits(short: Integers, long: Integers) -> list[int]:
     """Places at which a sequence of operations fits into a longer one; two are enough to know."""
-    found: list[int] = []
+    fitting: list[int] = []
     head = short[:_PREFIX]
     for offset in range(len(long) - len(short) + 1):
         if _agree(head, long[offset : offset + len(head)]) and _agree(
             short, long[offset : offset + len(short)]
         ):
-            found.append(offset)
-            if len(found) == 2:
+            fitting.append(offset)
+            if len(fitting) == 2:
                 break
-    return found
+    return fitting
 
 
 def _agree(a: Integers, b: Integers) -> bool:
@@ -253,13 +253,13 @@ def _matched(
 ) -> Match:
     """Times of the kernels from the first to the last of each launch."""
     ops = report.operations
-    found = np.flatnonzero(first >= 0)
+    matched = np.flatnonzero(first >= 0)
     start, end = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     row = np.full(len(first), -1, np.int64)
-    row[found] = kernels.row[first[found]]
-    start[found] = ops.start[row[found]]
-    end[found] = ops.end[row[found]]
-    for place in found[last[found] > first[found]].tolist():
+    row[matched] = kernels.row[first[matched]]
+    start[matched] = ops.start[row[matched]]
+    end[matched] = ops.end[row[matched]]
+    for place in matched[last[matched] > first[matched]].tolist():
         rows = kernels.row[first[place] : last[place] + 1]
         start[place], end[place] = ops.start[rows].min(), ops.end[rows].max()
     return Match(row, start, end, np.where(first >= 0, how, How.NOT).astype(np.int32))

@@ -161,7 +161,7 @@ class _Joiner:
                 "opCount" if told else "order: the k-th launch in a communicator is one collective"
             )
             self.notes.insert(0, f"ranks joined by {key}")
-        found = Collectives(
+        joined = Collectives(
             tuple(label[head].tolist()),
             tuple(self.names[c] for c in self.communicator[head].tolist()),
             calls[head].astype(np.int32),
@@ -181,7 +181,7 @@ class _Joiner:
             sized_by if (size >= 0).any() else "",
             (),
         )  # fmt: skip
-        return _with_notes(found, self.notes)
+        return _with_notes(joined, self.notes)
 
     def _column(self, name: str) -> Array:
         """One column of all launches."""
@@ -275,29 +275,29 @@ class _Joiner:
 
 def _owners(side: Side) -> list[int]:
     """Process of the report that each process of the calls is."""
-    found = np.full(len(side.calls.processes), UNKNOWN, np.int64)
-    found[side.launches.process] = side.pids
-    return found.tolist()
+    owner = np.full(len(side.calls.processes), UNKNOWN, np.int64)
+    owner[side.launches.process] = side.pids
+    return owner.tolist()
 
 
 def _least(code: Int64, values: Int64, count: int) -> Int64:
-    found = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(found, code, values)
-    return found
+    least = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(least, code, values)
+    return least
 
 
-def _with_notes(found: Collectives, before: list[str]) -> Collectives:
-    notes = [f"sizes from {found.sized_by}"] if found.sized_by else []
-    by_call = int(np.count_nonzero(found.parts.how == How.BY_CALL))
+def _with_notes(joined: Collectives, before: list[str]) -> Collectives:
+    notes = [f"sizes from {joined.sized_by}"] if joined.sized_by else []
+    by_call = int(np.count_nonzero(joined.parts.how == How.BY_CALL))
     if by_call:
         notes.append(f"joined by the call that launched them: {by_call:,} kernels")
-    by_order = int(np.count_nonzero(found.parts.how == How.BY_ORDER))
+    by_order = int(np.count_nonzero(joined.parts.how == How.BY_ORDER))
     if by_order:
         notes.append(
-            f"joined by order: {by_order:,} of {len(found.parts.how):,} kernels are the k-th of"
+            f"joined by order: {by_order:,} of {len(joined.parts.how):,} kernels are the k-th of"
             " their process as the call is; nothing else links them"
         )
-    if found.estimated.any():
-        count = int(found.estimated.sum())
+    if joined.estimated.any():
+        count = int(joined.estimated.sum())
         notes.append(f"≈ in {count:,} collectives the time includes waiting for ranks not seen")
-    return replace(found, notes=(*notes, *before))
+    return replace(joined, notes=(*notes, *before))

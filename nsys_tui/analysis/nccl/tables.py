@@ -28,19 +28,19 @@ from nsys_tui.model.table import (
 
 
 def restrict(
-    found: Collectives, traced: Sequence[Traced], scopes: Sequence[Scope | None]
+    calls: Collectives, traced: Sequence[Traced], scopes: Sequence[Scope | None]
 ) -> Collectives:
     """The collectives that were asked for.
 
     Args:
-        found: all of them.
+        calls: all of them.
         traced: the reports.
         scopes: what of each report is asked for, None for nothing of it; the window, on the clock
             of the first report, is that of the first scope.
     """
-    parts = found.parts
+    parts = calls.parts
     kept = parts.chosen.copy()
-    of_report = np.array([member.report for member in found.members] or [0])[parts.member]
+    of_report = np.array([member.report for member in calls.members] or [0])[parts.member]
     for place, (one, scope) in enumerate(zip(traced, scopes, strict=True)):
         mine = of_report == place
         if scope is None:
@@ -49,32 +49,32 @@ def restrict(
         asked = np.zeros(len(one.report.operations), bool)
         asked[replace(scope, window=None).operations(one.report.operations)] = True
         kept[mine] &= asked[parts.row[mine]]
-    rows = np.zeros(len(found), bool)
+    rows = np.zeros(len(calls), bool)
     rows[parts.collective[kept]] = True
     window = next((scope.window for scope in scopes if scope), None)
     if window:
-        rows &= (found.start >= window[0]) & (found.start < window[1])
-    return found if rows.all() else _taken(found, rows)
+        rows &= (calls.start >= window[0]) & (calls.start < window[1])
+    return calls if rows.all() else _taken(calls, rows)
 
 
-def _taken(found: Collectives, rows: Bool) -> Collectives:
+def _taken(calls: Collectives, rows: Bool) -> Collectives:
     number = np.cumsum(rows) - 1
-    own = rows[found.parts.collective]
-    parts = Parts(**{one.name: getattr(found.parts, one.name)[own] for one in fields(Parts)})
+    own = rows[calls.parts.collective]
+    parts = Parts(**{one.name: getattr(calls.parts, one.name)[own] for one in fields(Parts)})
     places = np.flatnonzero(rows)
     columns: dict[str, Any] = {}
     for one in fields(Collectives):
-        values = getattr(found, one.name)
+        values = getattr(calls, one.name)
         if isinstance(values, np.ndarray):
             columns[one.name] = values[rows]
         elif one.name in ("label", "communicator", "kernel"):
             columns[one.name] = tuple(values[place] for place in places.tolist())
-    left = f"{len(places):,} of {len(found):,} collectives, with their figures over all ranks"
+    left = f"{len(places):,} of {len(calls):,} collectives, with their figures over all ranks"
     return replace(
-        found,
+        calls,
         **columns,
         parts=replace(parts, collective=number[parts.collective]),
-        notes=(left, *found.notes),
+        notes=(left, *calls.notes),
     )
 
 
@@ -83,63 +83,63 @@ _GB: Final = 1e9
 """Bandwidths are in 10**9 bytes per second, as nccl-tests prints them."""
 
 
-def each_table(found: Collectives, top: int | None = None) -> Table:
+def each_table(calls: Collectives, top: int | None = None) -> Table:
     """One row per collective in the order of time.
 
     Args:
-        found: the collectives.
+        calls: the collectives.
         top: rows to keep; all without it.
     """
-    rows = range(len(found))[:top]
-    hidden = len(found) - len(rows)
+    rows = range(len(calls))[:top]
+    hidden = len(calls) - len(rows)
     more = [f"and {hidden:,} more rows: --top 0 prints all"] if hidden else []
-    return table_of("collectives", "Collectives", _PRINTED, rows, found, [*more, *found.notes])
+    return table_of("collectives", "Collectives", _PRINTED, rows, calls, [*more, *calls.notes])
 
 
-def operations_table(found: Collectives) -> Table:
+def operations_table(calls: Collectives) -> Table:
     """One row per operation, size and communicator, by total time."""
-    keys = list(zip(found.label, found.bytes.tolist(), found.communicator, strict=True))
+    keys = list(zip(calls.label, calls.bytes.tolist(), calls.communicator, strict=True))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     parts = rows_of_codes(np.array([codes[key] for key in keys], np.int64), len(codes))
-    order = sorted(range(len(parts)), key=lambda n: -int(found.time[parts[n]].sum()))
+    order = sorted(range(len(parts)), key=lambda n: -int(calls.time[parts[n]].sum()))
     parts, chosen = [parts[n] for n in order], [list(codes)[n] for n in order]
-    algorithm, bus = found.algorithm_bandwidth / _GB, found.bus_bandwidth / _GB
+    algorithm, bus = calls.algorithm_bandwidth / _GB, calls.bus_bandwidth / _GB
     skew = [
-        float(np.median(found.skew[rows])) if (found.seen[rows] > 1).any() else None
+        float(np.median(calls.skew[rows])) if (calls.seen[rows] > 1).any() else None
         for rows in parts
     ]
     columns, values = zip(
         (Column("Operation"), [label for label, _, _ in chosen]),
         (Column("Bytes", Unit.BYTES), [None if size < 0 else size for _, size, _ in chosen]),
-        (Column("Time", Unit.NS), [float(np.median(found.time[rows])) for rows in parts]),
-        (Column("≈"), ["≈" if found.estimated[rows].any() else "" for rows in parts]),
+        (Column("Time", Unit.NS), [float(np.median(calls.time[rows])) for rows in parts]),
+        (Column("≈"), ["≈" if calls.estimated[rows].any() else "" for rows in parts]),
         (Column("Alg GB/s", Unit.NONE, 2), [_of(np.median, algorithm[rows]) for rows in parts]),
         (Column("Bus GB/s", Unit.NONE, 2), [_of(np.median, bus[rows]) for rows in parts]),
         (Column("Count", Unit.COUNT), [len(rows) for rows in parts]),
         (Column("Best bus", Unit.NONE, 2), [_of(np.max, bus[rows]) for rows in parts]),
         (Column("Skew", Unit.NS), skew),
-        (Column("Total time", Unit.NS), [int(found.time[rows].sum()) for rows in parts]),
+        (Column("Total time", Unit.NS), [int(calls.time[rows].sum()) for rows in parts]),
         (Column("Communicator"), [text or "-" for _, _, text in chosen]),
         strict=True,
     )
     return Table("operations", "By operation and size (medians)", columns, values)
 
 
-def members_table(found: Collectives) -> Table:
+def members_table(calls: Collectives) -> Table:
     """One row per rank: how often it came last, and how long it waited for others."""
-    parts = found.parts
-    count = len(found.members)
-    shared = found.seen[parts.collective] > 1
-    late = (parts.start - found.start[parts.collective])[shared]
-    waited, spent = found.waited[shared], (parts.end - parts.start)[shared]
+    parts = calls.parts
+    count = len(calls.members)
+    shared = calls.seen[parts.collective] > 1
+    late = (parts.start - calls.start[parts.collective])[shared]
+    waited, spent = calls.waited[shared], (parts.end - parts.start)[shared]
     member = parts.member[shared]
     joined = np.bincount(member, minlength=count)
-    last = np.bincount(found.last[found.seen > 1], minlength=count)
+    last = np.bincount(calls.last[calls.seen > 1], minlength=count)
     totals = zip(sums(member, late, count), joined, strict=True)
     columns, values = zip(
-        (Column("Rank"), [str(one.rank) if one.rank >= 0 else "-" for one in found.members]),
-        (Column("PID"), [str(one.pid) for one in found.members]),
-        (Column("GPU"), [one.gpu for one in found.members]),
+        (Column("Rank"), [str(one.rank) if one.rank >= 0 else "-" for one in calls.members]),
+        (Column("PID"), [str(one.pid) for one in calls.members]),
+        (Column("GPU"), [one.gpu for one in calls.members]),
         (Column("Collectives", Unit.COUNT), np.bincount(parts.member, minlength=count)),
         (Column("Came last", Unit.COUNT), last),
         (Column("Mean lateness", Unit.NS), [float(ns) / int(n) if n else None for ns, n in totals]),
@@ -163,15 +163,15 @@ def _known(value: int) -> int | None:
 
 def _together(values: Callable[[int, Collectives], Any]) -> Any:
     """Reads what only several ranks together have."""
-    return lambda row, found: values(row, found) if found.seen[row] > 1 else None
+    return lambda row, calls: values(row, calls) if calls.seen[row] > 1 else None
 
 
-def _ranks(row: int, found: Collectives) -> str:
-    return f"{found.seen[row]} of {found.ranks[row] if found.ranks[row] > 0 else '?'}"
+def _ranks(row: int, calls: Collectives) -> str:
+    return f"{calls.seen[row]} of {calls.ranks[row] if calls.ranks[row] > 0 else '?'}"
 
 
-def _last(row: int, found: Collectives) -> str:
-    return found.members[found.last[row]].label if found.seen[row] > 1 else "-"
+def _last(row: int, calls: Collectives) -> str:
+    return calls.members[calls.last[row]].label if calls.seen[row] > 1 else "-"
 
 
 _PART: Final = (

@@ -82,9 +82,9 @@ class Waiting:
 
 def collective_waits(report: Report) -> Waits:
     """Finds the kernels that waited; made once for a report."""
-    found = report.derived("collective_waits_2", lambda: _waits(report))
-    by_order, unmatched, partial = found["facts"].tolist()
-    return Waits(found["row"], found["until"], found["last"], by_order, unmatched, bool(partial))
+    waits = report.derived("collective_waits_2", lambda: _waits(report))
+    by_order, unmatched, partial = waits["facts"].tolist()
+    return Waits(waits["row"], waits["until"], waits["last"], by_order, unmatched, bool(partial))
 
 
 def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | None:
@@ -167,16 +167,16 @@ def _named(report: Report) -> tuple[Int64, bool]:
 
     A send or receive waits for its partner alone, which is known where there are but two.
     """
-    found = collectives([Traced(report)])
-    if not len(found):
+    calls = collectives([Traced(report)])
+    if not len(calls):
         return _NONE, False
-    pairwise = np.array(["Send" in label or "Recv" in label for label in found.label], bool)
-    alone = np.where(found.ranks > 0, found.ranks, len(found.members)) == 2
-    whole = (found.seen > 1) & (alone | ~pairwise)
-    partial = bool((whole & ((found.seen < found.ranks) | (found.ranks < 1))).any())
-    codes = {text: code for code, text in enumerate(dict.fromkeys(found.communicator))}
-    communicator = np.array([codes[text] for text in found.communicator], np.int64)
-    parts = found.parts
+    pairwise = np.array(["Send" in label or "Recv" in label for label in calls.label], bool)
+    alone = np.where(calls.ranks > 0, calls.ranks, len(calls.members)) == 2
+    whole = (calls.seen > 1) & (alone | ~pairwise)
+    partial = bool((whole & ((calls.seen < calls.ranks) | (calls.ranks < 1))).any())
+    codes = {text: code for code, text in enumerate(dict.fromkeys(calls.communicator))}
+    communicator = np.array([codes[text] for text in calls.communicator], np.int64)
+    parts = calls.parts
     chosen = whole[parts.collective]
     code = parts.collective[chosen]
     kept = _believed(report, parts.row[chosen], code, communicator[code])
@@ -230,12 +230,12 @@ def _alike(report: Report, rows: Integers) -> Iterator[list[Integers]]:
     """
     ops = report.operations
     place, distinct = factorise_rows((ops.device[rows], ops.stream[rows]))
-    found: dict[tuple[str, ...], list[tuple[int, Integers]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[int, Integers]]] = {}
     for code in range(len(distinct)):
         mine = rows[place == code]
         names = tuple(ops.names[code].short for code in ops.name[mine].tolist())
-        found.setdefault(names, []).append((int(distinct[code, 0]), mine))
-    for names, entries in found.items():
+        groups.setdefault(names, []).append((int(distinct[code, 0]), mine))
+    for names, entries in groups.items():
         gpus = len({device for device, _ in entries})
         pairs = gpus == 2 or all(kernel_kind(name) != PAIRWISE for name in set(names))
         if gpus > 1 and gpus == len(entries) and pairs:

@@ -37,8 +37,8 @@ def parents(depth: Int64) -> Int64:
     place = np.arange(count)
     # Ranges in the order of (depth, place): that before (depth - 1, place) is the one.
     keys = np.sort(depth * count + place)
-    found = np.searchsorted(keys, (depth - 1) * count + place) - 1
-    return np.where(depth > 0, keys[np.maximum(found, 0)] % max(count, 1), -1)
+    parent = np.searchsorted(keys, (depth - 1) * count + place) - 1
+    return np.where(depth > 0, keys[np.maximum(parent, 0)] % max(count, 1), -1)
 
 
 @dataclass(frozen=True, eq=False)

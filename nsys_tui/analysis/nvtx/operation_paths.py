@@ -53,33 +53,33 @@ def attribute(
         return nodes
     known = calls[called]
     thread, times = api.thread[known], api.start[known]
-    found = np.zeros(len(called), np.int64)
+    node = np.zeros(len(called), np.int64)
     for code, places in enumerate(rows_of_codes(thread, len(api.threads))):
         if len(places):
-            found[places] = paths.node_at(int(api.threads[code]), times[places])
+            node[places] = paths.node_at(int(api.threads[code]), times[places])
     if across_threads:
         process = api.thread_process[thread]
-        _borrow(found, process, times, paths)
-    found[found == ROOT] = paths.builder.add((NO_RANGE,))
-    nodes[called] = found
+        _borrow(node, process, times, paths)
+    node[node == ROOT] = paths.builder.add((NO_RANGE,))
+    nodes[called] = node
     return nodes
 
 
-def _borrow(found: Int64, process: Int64, times: Int64, paths: Paths) -> None:
+def _borrow(node: Int64, process: Int64, times: Int64, paths: Paths) -> None:
     """Fills empty paths with those of other threads of the process, the busiest thread first."""
-    for owner in np.unique(process[found == ROOT]):
+    for owner in np.unique(process[node == ROOT]):
         threads = [t for t in paths.threads.values() if t.thread & PROCESS_MASK == owner]
         for lender in sorted(threads, key=lambda one: (-one.range_time, one.thread)):
-            empty = np.flatnonzero((found == ROOT) & (process == owner))
+            empty = np.flatnonzero((node == ROOT) & (process == owner))
             if not len(empty):
                 break
-            found[empty] = -lender.node_at(times[empty])
-    borrowed = np.unique(found[found < 0])
+            node[empty] = -lender.node_at(times[empty])
+    borrowed = np.unique(node[node < 0])
     trie = paths.builder.trie()
     lent = [trie.path(-int(n)) for n in borrowed]
     marked = np.array([paths.builder.add((BORROWED + p[0], *p[1:])) for p in lent], np.int64)
-    taken = found < 0
-    found[taken] = marked[np.searchsorted(borrowed, found[taken])]
+    taken = node < 0
+    node[taken] = marked[np.searchsorted(borrowed, node[taken])]
 
 
 CHUNK: Final = 1_000_000

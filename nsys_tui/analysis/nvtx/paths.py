@@ -43,8 +43,8 @@ class ThreadPaths:
 
     def _at(self, values: Int32, times: Int64, default: int) -> Int64:
         place = np.searchsorted(self.times, times, side="right") - 1
-        found = np.where(place >= 0, values[np.maximum(place, 0)], default)
-        return found.astype(np.int64)
+        result = np.where(place >= 0, values[np.maximum(place, 0)], default)
+        return result.astype(np.int64)
 
     def node_at(self, times: Int64) -> Int64:
         """Trie node of the path at each time."""
@@ -72,8 +72,8 @@ class Paths:
 
     def node_at(self, thread: int, times: Int64) -> Int64:
         """Trie node of a thread's path at each time, 0 where no range is open."""
-        found = self.threads.get(thread)
-        return found.node_at(times) if found else np.zeros(len(times), np.int64)
+        paths = self.threads.get(thread)
+        return paths.node_at(times) if paths else np.zeros(len(times), np.int64)
 
 
 def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:

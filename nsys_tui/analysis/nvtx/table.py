@@ -171,17 +171,17 @@ class NvtxTable:
         tops = self.trie.children_of(0)
         host, gpu = int(self.tree.host[tops].sum()), int(self.tree.gpu[tops].sum())
         small = (self.tree.host < UNINTERESTING * host) | (host == 0)
-        found: Bool = small & ((self.tree.gpu < UNINTERESTING * gpu) | (gpu == 0))
-        found[0] = False
-        return self.trie.below(found)
+        little: Bool = small & ((self.tree.gpu < UNINTERESTING * gpu) | (gpu == 0))
+        little[0] = False
+        return self.trie.below(little)
 
     @cached_property
     def present(self) -> Bool:
         """Nodes with ranges or operations in the window, in themselves or below."""
         tree = self.tree
         some = (tree.count + tree.open + tree.gpu_count > 0) | (tree.host > 0)
-        found: Bool = self.trie.summed(some.astype(np.int64)) > 0
-        return found
+        anywhere: Bool = self.trie.summed(some.astype(np.int64)) > 0
+        return anywhere
 
     def instances(self, nodes: Int64) -> Indices:
         """Ranges at some nodes that touch the window, in start order."""
@@ -228,5 +228,5 @@ def nvtx_table(
 
 def _bounds(report: Report) -> tuple[int, int]:
     """First start and last end of ranges and GPU work: often a small part of the session."""
-    found = [part for part in (report.ranges.bounds(), report.span) if part is not None]
-    return min((lo for lo, _ in found), default=0), max((hi for _, hi in found), default=1)
+    bounds = [part for part in (report.ranges.bounds(), report.span) if part is not None]
+    return min((lo for lo, _ in bounds), default=0), max((hi for _, hi in bounds), default=1)

@@ -88,8 +88,8 @@ def nvtx_tree(
         progress: told how many operations are merged.
     """
     ops = report.operations
-    found = scope.operations(ops)
-    operations = masked(found, ops.counted[found])
+    counted = scope.operations(ops)
+    operations = masked(counted, ops.counted[counted])
     node: Int32 = nodes[operations].astype(np.int32, copy=False)
     trie = paths.builder.trie()
     host = _host(report, scope, paths, len(trie))

@@ -96,8 +96,8 @@ class Case:
         """What rules of one family share: made for the first of them, kept for the others."""
         if key not in self._kept:
             self._kept[key] = make()
-        found: T = self._kept[key]
-        return found
+        result: T = self._kept[key]
+        return result
 
     @cached_property
     def iterations(self) -> Iterations:
@@ -138,14 +138,14 @@ class Case:
     @cached_property
     def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
         """When each device idled, and the processes (globalPid) that it worked for."""
-        ops, found = self.report.operations, {}
+        ops, idle = self.report.operations, {}
         for place, rows in self.by_device:
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
             used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
             owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
-            found[place] = intervals.gaps(*busy, *self.base), owners
-        return found
+            idle[place] = intervals.gaps(*busy, *self.base), owners
+        return idle
 
     @cached_property
     def rendering_ns(self) -> int:
@@ -221,9 +221,9 @@ class Case:
             if mine not in spans_of:
                 own = np.isin(processes, [*mine])[codes]
                 spans_of[mine] = intervals.union(starts[own], ends[own])
-            found = self.idle_part(other, spans_of[mine])
-            if place < 0 or intervals.total(*found) > intervals.total(*idle):
-                place, idle = other, found
+            late = self.idle_part(other, spans_of[mine])
+            if place < 0 or intervals.total(*late) > intervals.total(*idle):
+                place, idle = other, late
         return place, idle
 
     def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:

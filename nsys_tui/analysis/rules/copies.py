@@ -76,11 +76,11 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     time = sums(codes, ops.durations(rows), len(kinds))
     size = sums(codes, ops.bytes[rows], len(kinds))
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
         own = np.flatnonzero(kinds[:, 0] == worst.place)
         top = int(own[np.argmax(time[own])])
-        found = _exposed(case, worst, rows[codes == top])
+        findings = _exposed(case, worst, rows[codes == top])
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -91,7 +91,7 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         (Column("Dst Kind"), MEMORY_LABELS[kinds[order, 3]]),
         (Column("Operation"), [ops.names[code].short for code in kinds[order, 1].tolist()]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
@@ -212,11 +212,11 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(used[np.argsort(-lost[used], kind="stable")], arguments)
     time = sums(group[slow], ops.durations(rows[slow]), len(kinds))
     size = sums(group[slow], ops.bytes[rows[slow]], len(kinds))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(lost[used])])
         late, fast = rows[slow & (group == top)], rows[~slow & (model == model[top])[group]]
-        found = _slow(case, late, fast, float(best[top]), int(lost[top]))
+        findings = _slow(case, late, fast, float(best[top]), int(lost[top]))
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
         (Column("GPU"), case_labels(case, kinds[order, 0])),
@@ -225,7 +225,7 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         (Column("Throughput", Unit.MB_PER_S, 1), _rates(size, time)[order]),
         (Column("Peak", Unit.MB_PER_S, 1), best[order] * 1e9),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _rates(size: Int64, time: Int64) -> Float64:
@@ -299,18 +299,18 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
     time = sums(group, ops.durations(rows), len(kinds))
     many = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(many[np.argsort(-time[many], kind="stable")], arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for kind in order[:_LOOKED_AT].tolist():
         mine = rows[group == kind]
-        if not found and _apart(case, mine) and not _of_steps(case, mine):
-            found = _repeated(case, mine, int(kinds[kind, 1]))
+        if not findings and _apart(case, mine) and not _of_steps(case, mine):
+            findings = _repeated(case, mine, int(kinds[kind, 1]))
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("Count", Unit.COUNT), count[order]),
         (Column("Bytes Each", Unit.BYTES), kinds[order, 1]),
         (Column("GPU Time", Unit.NS), time[order]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _apart(case: Case, rows: Indices) -> bool:
@@ -368,11 +368,11 @@ def memsets(case: Case, arguments: Arguments) -> Result:
     share = 100 * time / np.maximum(whole, 1)
     order = np.flatnonzero(time)
     order, hidden = cut(order[np.argsort(-time[order], kind="stable")], arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(order) and share[order[0]] >= arguments.number("share"):
         place = int(order[0])
         mine = rows[ops.device[rows] == place]
-        found = case.finding(
+        findings = case.finding(
             "memsets",
             f"{units.plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
             f" {case.device_labels([place])}: {units.format_bytes(int(size[place]))},"
@@ -389,4 +389,4 @@ def memsets(case: Case, arguments: Arguments) -> Result:
         (Column("GPU Time", Unit.NS), time[order]),
         (Column("Bytes", Unit.BYTES), size[order]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)

@@ -50,8 +50,8 @@ def ranks(saved_ns: Int64, base_ns: int) -> Int64:
     share = saved_ns / base_ns if base_ns > 0 else np.zeros(len(saved_ns))
     high = (share >= HIGH_SHARE) & (saved_ns >= HIGH_NS)
     medium = (share >= MEDIUM_SHARE) & (saved_ns >= MEDIUM_NS)
-    found: Int64 = np.maximum(2 * high.astype(np.int64), medium)
-    return found
+    rank: Int64 = np.maximum(2 * high.astype(np.int64), medium)
+    return rank
 
 
 class Confidence(StrEnum):

@@ -201,11 +201,11 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     others = _medians_of_others(compute)
     more = 100 * (compute - others) / others
     rows = np.flatnonzero(more >= arguments.number("threshold"))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(rows):
         slow = int(rows[np.argmax([more[place] for place in rows])])
         split = splits[slow]
-        found = case.finding(
+        findings = case.finding(
             "gpu_imbalance",
             f"{split.device.label} computes {more[slow]:.1f}% longer than the others"
             f" ({units.format_duration(split.compute_ns)} against"
@@ -226,7 +226,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         (Column("Communication", Unit.NS), [split.comm_ns for split in listed]),
         (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
-    return Result(columns, found)
+    return Result(columns, findings)
 
 
 def _work_together(case: Case) -> bool:
@@ -291,12 +291,12 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     kernels = first[order]
     launch = report.launch_attributes
     names = [ops.shown[code] for code in ops.name[kernels].tolist()]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(order):
         share = 100 * time[wanted].sum() / whole
         mean = 100 * float(np.average(seen.share[wanted], weights=time[wanted]))
         top = int(kernels[0])
-        found = case.finding(
+        findings = case.finding(
             "low_occupancy",
             f"{share:.0f}% of compute time at ≈{mean:.0f}% theoretical occupancy,"
             f" most in {fit(names[0], _NAME_CELLS)}"
@@ -319,7 +319,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         (Column("Shared Memory", Unit.BYTES), launch.shared[launch.code[kernels]]),
         (Column("Kernel"), names),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:

@@ -46,18 +46,18 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     used = np.flatnonzero(count)
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
     whole = float(time.sum()) or 1.0
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(time[used])])
         mine, share = rows[codes == top], float(time[top]) / whole
-        found = _dominant(case, mine, names[top], share, arguments.number("share"))
+        findings = _dominant(case, mine, names[top], share, arguments.number("share"))
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
         (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
         (Column("Operation"), [names[place] for place in order.tolist()]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
@@ -113,9 +113,9 @@ def filled(case: Case, rows: Indices) -> Float64:
     filling = launch.blocks * np.minimum(launch.threads, _WARP) / _WARP
     share = np.minimum(1.0, filling / np.maximum(sms, 1)[:, None])
     share[(sms == 0)[:, None] | (launch.blocks <= 0)] = 1.0
-    found = share[ops.device[rows], launch.code[rows]]
-    found[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
-    return found
+    shares = share[ops.device[rows], launch.code[rows]]
+    shares[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
+    return shares
 
 
 @rule(
@@ -143,14 +143,14 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     lost = np.bincount(codes, ops.durations(rows) * (1 - share[small]), len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
     names = [ops.shown[code] for code in kinds[:, 0].tolist()]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(rows):
         empty = _empty_time(case, every, share, small)
         place = max(empty, key=lambda key: empty[key])
         here = np.bincount(codes, ops.device[rows] == place) > 0
         top = int(np.argmax(np.where(here, lost, -1)))
         info = report.devices[place].info
-        found = case.finding(
+        findings = case.finding(
             "small_grids",
             f"{fit(names[top], _NAME_CELLS)}: {units.plural(int(kinds[top, 1]), 'block')} of"
             f" {units.plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
@@ -169,13 +169,13 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Threads", Unit.COUNT), kinds[order, 2]),
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[int, int]:
     """Time that the GPU's empty part would shorten, by device: all that runs fills it together."""
     ops = case.report.operations
-    found = {}
+    empty = {}
     parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
     for place in np.unique(ops.device[rows[small]]).tolist():
         mine = parts[place]
@@ -186,8 +186,8 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
         lengths = np.diff(times[order])
         full = np.cumsum(np.concatenate((level, -level))[order])[:-1]
         asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
-        found[place] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
-    return found
+        empty[place] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
+    return empty
 
 
 def _bridged(moves: Intervals) -> Intervals:
@@ -247,14 +247,14 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))
     used = np.flatnonzero(of_name)
     order, hidden = cut(used[np.argsort(-of_name[used], kind="stable")], arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(order):
         top = int(order[0])
         longest = int(kernels[codes == top][np.argmax(time[codes == top])])
         longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
         told = f"{units.format_duration(longer)} longer than without" if longer else ""
         cost = takes if longer is None else longer
-        found = case.finding(
+        findings = case.finding(
             "migrations_in_kernels",
             f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
             f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes)}",
@@ -270,4 +270,4 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
         (Column("Kernel"), [names[place] for place in order.tolist()]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)

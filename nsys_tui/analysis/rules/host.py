@@ -53,10 +53,10 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     wanted = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
     small = wanted[series[wanted, 1] <= arguments.count("small")]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(small):
         top = int(small[np.argmax(host[small])])
-        found = _small_copies(case, rows[np.isin(group, small)], rows[group == top])
+        findings = _small_copies(case, rows[np.isin(group, small)], rows[group == top])
     columns = (
         (Column("Count", Unit.COUNT), count[order]),
         (Column("Bytes Each", Unit.BYTES), series[order, 1]),
@@ -65,7 +65,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
         (Column("GPU Time", Unit.NS), gpu[order]),
         (Column("Bytes", Unit.BYTES), series[order, 1] * count[order]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
@@ -79,8 +79,8 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     following = _following(case)
 
     def after(some: Integers, cause: Cause) -> Integers:
-        found = following[some]
-        kept: Integers = found[(found >= 0) & (case.work.api_classes[found] == cause)]
+        waiting = following[some]
+        kept: Integers = waiting[(waiting >= 0) & (case.work.api_classes[waiting] == cause)]
         return kept
 
     waits = after(calls, Cause.SYNC)
@@ -107,10 +107,10 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
 def _following(case: Case) -> Int32:
     """Of each API call the next one of its thread, -1 for none."""
     api, rows = case.report.api, case.calls
-    found = np.full(len(api), -1, np.int32)
+    wait = np.full(len(api), -1, np.int32)
     for mine in rows_of_codes(api.thread[rows], len(api.threads)):
-        found[rows[mine[:-1]]] = rows[mine[1:]]
-    return found
+        wait[rows[mine[:-1]]] = rows[mine[1:]]
+    return wait
 
 
 @rule(
@@ -136,12 +136,12 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
         (Column("Calls", Unit.COUNT), count[order].astype(np.int64)),
         (Column("API Name"), [api_name(api.names[code]) for code in order.tolist()]),
     )
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(rows):
         held = int(api.durations(rows).sum())
         where = "inside the loop" if case.has_loop else "between GPU work"
         place, lost = case.held_up_by_calls(rows)
-        found = case.finding(
+        findings = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees {where},"
             f" {units.format_duration(held)} in all",
@@ -152,7 +152,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             place=place if place >= 0 else None,
             lost=lost,
         )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _of_all_steps(case: Case) -> float:
@@ -197,8 +197,8 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
         (Column("Calls", Unit.COUNT), count[order]),
         (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
     )
-    found = idle_findings(case, "sync_by_range", (Cause.SYNC,)) if len(rows) else ()
-    return Result(columns, found, hidden=hidden)
+    findings = idle_findings(case, "sync_by_range", (Cause.SYNC,)) if len(rows) else ()
+    return Result(columns, findings, hidden=hidden)
 
 
 @rule(
@@ -228,7 +228,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     ]
     listed.sort(key=lambda entry: (entry[0] - entry[1], entry[0]))
     shown, hidden = cut(listed, arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if listed:
         loads = intervals.union(*np.array([entry[:2] for entry in listed], np.int64).T)
         held = intervals.total(*loads)
@@ -237,7 +237,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             np.concatenate((api.end[calls], events.end[others])),
             *factorise(np.concatenate(owners)),
         )
-        found = case.finding(
+        findings = case.finding(
             "module_loading",
             f"code loaded or compiled {units.plural(len(loads[0]), 'time')} inside the loop,"
             f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _LABEL_CELLS)}",
@@ -253,7 +253,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         (Column("Start", Unit.NS), [start for start, _, _ in shown]),
         (Column("What"), [name for _, _, name in shown]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Intervals]:
@@ -324,13 +324,13 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
     order, hidden = cut(slowest, arguments)
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(outliers):
         worst = int(slowest[0])
         why = longer_because(case.report, steps, worst, case.scope, case.work)
         what, meant = _how(case, outliers, busy=busy)
         unsure = steps.rule is StepRule.PATTERN
-        found = case.finding(
+        findings = case.finding(
             "slow_steps",
             f"{units.out_of(len(outliers), len(steps))} steps{what}"
             f"{_GUESSED.get(steps.rule, '')}: {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
@@ -355,4 +355,4 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         (Column("Time", Unit.NS), steps.duration[order]),
         (Column("Against Median", Unit.PERCENT, 1), 100 * steps.duration[order] / (median or 1.0)),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)

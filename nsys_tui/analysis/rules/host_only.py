@@ -122,13 +122,13 @@ def _of_ranges(case: Case) -> list[Part]:
         process = tid & PROCESS_MASK
         if case.scope.has_process(np.array([process]))[0]:
             by_process[process].append(_by_range(case, tid, names))
-    found: dict[str, list[Stretch]] = defaultdict(list)
+    by_name: dict[str, list[Stretch]] = defaultdict(list)
     for threads in by_process.values():
         times = [_total(by_range.values()) for by_range in threads]
         for by_range, time in zip(threads, times, strict=True):
             for where, stretch in by_range.items() if time >= max(times) * _MAIN else ():
-                found[where].append(stretch)
-    parts = [Part(where, tuple(stretches)) for where, stretches in found.items()]
+                by_name[where].append(stretch)
+    parts = [Part(where, tuple(stretches)) for where, stretches in by_name.items()]
     return sorted(parts, key=lambda part: (-part.ns, part.where))
 
 

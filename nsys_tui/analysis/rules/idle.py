@@ -46,8 +46,8 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
         (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
         (Column("Cause"), [group.key for group in shown]),
     )
-    found = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED)) + _short_gaps(case)
-    return Result(columns, found, hidden=hidden)
+    findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED)) + _short_gaps(case)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _short_gaps(case: Case) -> list[Finding]:
@@ -97,11 +97,11 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     if not len(gaps):
         return []
     kinds, group = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for number, cause in enumerate(kinds[0].tolist()):
         mine = gaps.take(group.ravel() == number)
-        found += _idle_finding(case, name, Cause(cause), mine, spans)
-    return found
+        findings += _idle_finding(case, name, Cause(cause), mine, spans)
+    return findings
 
 
 def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
@@ -193,8 +193,8 @@ def _told(
     if waits and (other := words.alone(case, _thread(case, gaps), lost)):
         other = fit(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    if cause is Cause.LOCK and any(found := words.waker(case, _thread(case, gaps), lost)):
-        other, call = (fit(name, _PLACE_CELLS) for name in found)
+    if cause is Cause.LOCK and any(waker := words.waker(case, _thread(case, gaps), lost)):
+        other, call = (fit(name, _PLACE_CELLS) for name in waker)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
@@ -287,10 +287,10 @@ def _name(case: Case, codes: Int64, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
     if not len(codes):
         return ""
-    found, group = np.unique(codes, return_inverse=True)
+    names, group = np.unique(codes, return_inverse=True)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
-    name = case.stalls.work.name(int(found[top]))
+    name = case.stalls.work.name(int(names[top]))
     return strip_op_id(name) if 2 * time[top] > time.sum() else ""
 
 
@@ -312,7 +312,7 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     if queued:
         others = [other for other, _ in case.by_device if other != place]
         return others if case.by_turns(place, others) else []
-    found: list[int] = []
+    waited_for: list[int] = []
     idle = spans
     for other, rows in case.by_device:
         calls = report.calls[rows]
@@ -322,8 +322,8 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
         own = case.idle_part(other, spans)
         if 2 * intervals.total(*own) < intervals.total(*spans):
             return [other]
-        found, idle = [*found, other], intervals.meet(idle, own)
-    return found if 2 * intervals.total(*idle) < intervals.total(*spans) else []
+        waited_for, idle = [*waited_for, other], intervals.meet(idle, own)
+    return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 
 def _after_host_functions(case: Case, gaps: Gaps) -> bool:

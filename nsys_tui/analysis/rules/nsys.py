@@ -60,10 +60,10 @@ def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
     pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
     rows = rows[pageable & (ops.bytes[rows] >= arguments.count("min_bytes"))]
     advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
-    found = _blocking(
+    findings = _blocking(
         case, "cuda_memcpy_async", rows, "asynchronous copy of pageable memory", advice
     )
-    return _copy_table(case, arguments, OpKind.MEMCPY, rows, found)
+    return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 
 
 @rule(
@@ -92,8 +92,8 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
         harmless |= kind == 8
     rows = rows[~harmless]
     advice = "use cudaMemcpyAsync on a stream, with pinned host memory"
-    found = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
-    return _copy_table(case, arguments, OpKind.MEMCPY, rows, found)
+    findings = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
+    return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 
 
 @rule(
@@ -107,8 +107,10 @@ def cuda_memset_sync(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     rows = _launched_by(case, OpKind.MEMSET, re.compile(r"cudaMemset(?!.*(?i:async))"))
     rows = rows[np.isin(ops.src_kind[rows], (PINNED, MANAGED))]
-    found = _blocking(case, "cuda_memset_sync", rows, "synchronous memset", "use cudaMemsetAsync")
-    return _copy_table(case, arguments, OpKind.MEMSET, rows, found)
+    findings = _blocking(
+        case, "cuda_memset_sync", rows, "synchronous memset", "use cudaMemsetAsync"
+    )
+    return _copy_table(case, arguments, OpKind.MEMSET, rows, findings)
 
 
 def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> Indices:
@@ -163,12 +165,12 @@ def series_of_small_copies(case: Case) -> Indices:
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.bytes[rows] <= SMALL_COPY)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
-    found: Indices = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
-    return found
+    in_series: Indices = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
+    return in_series
 
 
 def _copy_table(
-    case: Case, arguments: Arguments, kind: OpKind, rows: Indices, found: list[Finding]
+    case: Case, arguments: Arguments, kind: OpKind, rows: Indices, findings: list[Finding]
 ) -> Result:
     report, ops = case.report, case.report.operations
     order = np.argsort(-ops.durations(rows), kind="stable")
@@ -195,7 +197,7 @@ def _copy_table(
         (Column("Stream ID", Unit.NONE), [stream.id for stream in streams]),
         (Column("API Name"), names),
     ]
-    return Result(tuple(columns), found, hidden=hidden)
+    return Result(tuple(columns), findings, hidden=hidden)
 
 
 def _cut(

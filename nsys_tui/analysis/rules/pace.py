@@ -46,7 +46,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     Nearly all of them must slow down: of one that takes longer and longer its data grows.
     """
     ops = case.report.operations
-    found: list[Finding] = []
+    findings: list[Finding] = []
     listed: list[tuple[str, float, float, str]] = []
     for place, rows in case.by_device:
         rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
@@ -63,7 +63,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             cost = late[0][known] - first * late[1][known]
             top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
             if last[top] >= _GROWN * first[top]:
-                found += _growing(
+                findings += _growing(
                     case, place, rows[ops.name[rows] == known[top]], (first[top], last[top])
                 )
             continue
@@ -74,7 +74,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         label = case.device_labels([place])
         listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
         factor = float(late[0][known].sum() / (first * late[1][known]).sum())
-        found += case.finding(
+        findings += case.finding(
             "slowing_kernels",
             f"kernels of {label} take {100 * factor - 100:.0f}% longer at the end than at first",
             "see its clocks, power limit and temperature, and what else runs on it",
@@ -90,7 +90,9 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         (Column("Last Third", Unit.NS), [row[2] for row in shown]),
         (Column("Kernel"), [row[3] for row in shown]),
     )
-    return Result(columns, tuple(sorted(found, key=lambda one: -one.order_ns)[:1]), hidden=hidden)
+    return Result(
+        columns, tuple(sorted(findings, key=lambda one: -one.order_ns)[:1]), hidden=hidden
+    )
 
 
 def _growing(case: Case, place: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:
@@ -143,7 +145,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     """GPUs that switch often between processes whose work does not overlap."""
     ops = case.report.operations
     listed: list[tuple[str, str, int, float]] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for place, rows in case.by_device:
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
@@ -163,7 +165,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             (label, name, int(time[c]), 100 * time[c] / whole)
             for c, name in zip(order, names, strict=True)
         ]
-        found += case.finding(
+        findings += case.finding(
             "shared_gpus",
             f"{label} works by turns for {len(order)} processes:"
             f" {units.format_share(int(time[order[0]]), whole, 0)} of its time for"
@@ -184,7 +186,9 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         (Column("GPU Time", Unit.NS), [row[2] for row in shown]),
         (Column("Share", Unit.PERCENT, 1), [row[3] for row in shown]),
     )
-    return Result(columns, tuple(sorted(found, key=lambda one: -one.stake_ns)[:1]), hidden=hidden)
+    return Result(
+        columns, tuple(sorted(findings, key=lambda one: -one.stake_ns)[:1]), hidden=hidden
+    )
 
 
 _CALL_CELLS: Final = 22
@@ -297,9 +301,9 @@ def _sets_up(case: Case, gaps: Gaps) -> Bool:
     processes, first = np.unique(owners, return_index=True)
     known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= _CONTEXT_NS))
     begun = api.start[first[np.searchsorted(processes, owners[gaps.call[known]])]]
-    found = np.zeros(len(gaps), bool)
-    found[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
-    return found
+    with_set_up = np.zeros(len(gaps), bool)
+    with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
+    return with_set_up
 
 
 _CONTEXT_NS: Final = 10_000_000
@@ -326,18 +330,18 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     report = case.report
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
-    found: Bool = (gaps.cause == Cause.MODULE) & before
-    found |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
+    first: Bool = (gaps.cause == Cause.MODULE) & before
+    first |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
-    found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
-    found |= _sets_up(case, gaps) & before
+    first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
+    first |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
-        return found
+        return first
     count = np.bincount(api.name[api.real], minlength=len(api.names))
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
-    found[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
+    first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
     long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
     long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
-    found[by_api] |= used_first[by_api] & long
-    return found
+    first[by_api] |= used_first[by_api] & long
+    return first

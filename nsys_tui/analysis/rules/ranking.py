@@ -53,13 +53,13 @@ def find(report: Report, scope: Scope | None = None) -> list[Finding]:
 
 def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
     """The same on a case of which analyses may be there already, telling after each rule."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     rules = [rule for rule in RULES.values() if rule.finds]
     for done, rule in enumerate(rules):
-        found += rule.run(case).findings
+        findings += rule.run(case).findings
         if progress is not None:
             progress(rule.name, done + 1, len(rules))
-    return ranked(case, found)
+    return ranked(case, findings)
 
 
 def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
@@ -228,24 +228,24 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         return finding
     if finding.rule in ("gpu_imbalance", "slowing_kernels"):
         return _clocked(case, finding, finding.place)
-    found = means(case.report, finding.place, spans)
-    if not found:
+    witness = means(case.report, finding.place, spans)
+    if not witness:
         return finding
-    told = ", ".join(f"{name} {value:.0f}%" for name, value in found.items())
+    told = ", ".join(f"{name} {value:.0f}%" for name, value in witness.items())
     finding = replace(finding, metrics=told)
-    if finding.lost is not None and found.get(SMS, 0.0) >= _BUSY:
+    if finding.lost is not None and witness.get(SMS, 0.0) >= _BUSY:
         return replace(
             finding,
             confidence=Confidence.GUESS,
             severity=Severity.LOW,
             doubt=f"GPU metrics contradict it ({told}): work that was not traced ran meanwhile",
         )
-    tensor = found.get(TENSOR, 0.0) >= _BOUND
+    tensor = witness.get(TENSOR, 0.0) >= _BOUND
     if finding.rule == "low_occupancy" and tensor:
         return replace(finding, advice=f"no fault here: the tensor cores are busy ({told})")
     if finding.rule == "dominant_kernel" and tensor:
         return replace(finding, advice=f"it keeps the tensor cores busy ({told}): let it do less")
-    if finding.rule == "dominant_kernel" and found.get(DRAM, 0.0) >= _BOUND:
+    if finding.rule == "dominant_kernel" and witness.get(DRAM, 0.0) >= _BOUND:
         return replace(
             finding,
             advice=f"it looks bound by memory ({told}): move fewer bytes, fuse, reuse caches",
@@ -261,7 +261,7 @@ def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
         place: the GPU.
         spans: disjoint intervals in order.
     """
-    found = {}
+    mean = {}
     for name, pattern in _COUNTERS.items():
         values = [
             float(sampled.mean())
@@ -269,8 +269,8 @@ def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
             if len(sampled := _samples(report, place, code, spans))
         ]
         if values:
-            found[name] = sum(values)
-    return found
+            mean[name] = sum(values)
+    return mean
 
 
 def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
@@ -286,8 +286,8 @@ def _samples(report: Report, place: int, code: int, spans: Intervals) -> Int64:
     apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
     at = np.searchsorted(spans[0], time - apart, side="right") - 1
     inside = (at >= 0) & (time + apart <= spans[1][np.maximum(at, 0)])
-    found: Int64 = metrics.value[mine[inside]]
-    return found
+    values: Int64 = metrics.value[mine[inside]]
+    return values
 
 
 def _clocked(case: Case, finding: Finding, place: int) -> Finding:

@@ -28,7 +28,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
     """Diagnostic messages about events that were dropped or never collected."""
     lost = [message for message in messages(case.report) if message.tells_of_loss]
     shown, hidden = cut(lost, arguments)
-    found = case.finding(
+    findings = case.finding(
         "data_loss",
         cut_text(f"lost: {' '.join(lost[0].text.split())}", _FACT_CELLS) if lost else "",
         "profile for a shorter time, or trace less",
@@ -44,7 +44,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
         (Column("Source"), [message.first.source for message in shown]),
         (Column("Message"), [message.text for message in shown]),
     )
-    return Result(columns, found if lost else (), hidden=hidden)
+    return Result(columns, findings if lost else (), hidden=hidden)
 
 
 @rule(
@@ -58,7 +58,7 @@ def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
     report = case.report
     missing = bool(len(report.operations)) and not len(report.ranges)
     reason = report.lacks(Capability.NVTX) or "the NVTX table holds no range"
-    found = case.finding(
+    findings = case.finding(
         "missing_nvtx",
         f"no step or phase can be told: {reason}",
         "annotate steps and phases with NVTX and record with --trace=cuda,nvtx",
@@ -69,7 +69,7 @@ def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
         at_least=Severity.LOW,
     )
     return Result(
-        ((Column("Reason"), [reason] if missing else []),), tuple(found) if missing else ()
+        ((Column("Reason"), [reason] if missing else []),), tuple(findings) if missing else ()
     )
 
 

@@ -57,19 +57,19 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     time = sums(codes, ops.durations(rows), len(names))
     many = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(many[np.argsort(-count[many], kind="stable")], arguments)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(many):
         top = int(many[np.argmax(count[many])])
         chosen = (count >= arguments.count("count"))[codes]
         most = rows[codes == top]
-        found = _tiny(case, rows[chosen], calls[chosen], names[top], most)
+        findings = _tiny(case, rows[chosen], calls[chosen], names[top], most)
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("GPU Time", Unit.NS), time[order]),
         (Column("Mean", Unit.NS), time[order] / np.maximum(count[order], 1)),
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
@@ -185,9 +185,9 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
         firsts, seconds = firsts[:0], seconds[:0]
     default = np.array([stream.default for stream in ops.streams], bool)
     by_default = default[ops.stream[firsts]] | default[ops.stream[seconds]]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(firsts):
-        found = _serial(case, firsts, seconds, 2 * int(by_default.sum()) > len(firsts))
+        findings = _serial(case, firsts, seconds, 2 * int(by_default.sum()) > len(firsts))
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
     columns = (
@@ -196,7 +196,7 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
         (Column("Stream"), [ops.streams[c].label for c in ops.stream[seconds[order]]]),
         (Column("Kernel"), [ops.shown[code] for code in ops.name[seconds[order]]]),
     )
-    return Result(columns, found, hidden=hidden)
+    return Result(columns, findings, hidden=hidden)
 
 
 def _pairs(case: Case) -> tuple[Indices, Indices]:

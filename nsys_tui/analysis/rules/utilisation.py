@@ -46,7 +46,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     nsys leaves graph launches out and takes each graphics library by itself.
     """
     ops = case.report.operations
-    found: list[tuple[int, int, int, Indices]] = []
+    each: list[tuple[int, int, int, Indices]] = []
     for place, rows in case.by_device:
         columns = [ops.process]
         if compat:
@@ -54,12 +54,12 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
             columns.append(np.where(ops.kind > OpKind.GRAPH, ops.kind, 0))
         codes, pairs = factorise_rows([column[rows] for column in columns])
         parts = rows_of_codes(codes, len(pairs))
-        found += [
+        each += [
             (process, place, family[0] if family else 0, rows if len(pairs) == 1 else rows[own])
             for (process, *family), own in zip(pairs.tolist(), parts, strict=True)
         ]
     ordinal = member_ordinals(ops)
-    for process, place, _, mine in sorted(found, key=lambda part: part[:3]):
+    for process, place, _, mine in sorted(each, key=lambda part: part[:3]):
         global_pid = int(ops.processes[process])
         yield _Part(
             pid_of(global_pid),
@@ -86,13 +86,13 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     limit = int(arguments.number("gap") * _MS)
-    found: list[tuple[int, int, _Part]] = []
+    long_gaps: list[tuple[int, int, _Part]] = []
     for part in _parts(case, compat):
         begin, finish = _idle(case, part, compat)
         long = np.flatnonzero(finish - begin > limit).tolist()
-        found += [(int(begin[place]), int(finish[place]), part) for place in long]
-    found.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
-    gaps, hidden = cut(found, arguments)
+        long_gaps += [(int(begin[place]), int(finish[place]), part) for place in long]
+    long_gaps.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
+    gaps, hidden = cut(long_gaps, arguments)
     columns = (
         (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
         (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
@@ -145,13 +145,13 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     chunks = min(max(arguments.count("chunks"), 1), 1000)
-    found = [
+    low = [
         (used, length, start, part)
         for part in _parts(case, compat)
         for used, start, length in _low(part, chunks, arguments.number("threshold"), compat)
     ]
-    found.sort(key=lambda row: (row[0], row[1], row[2]))
-    rows, hidden = cut(found, arguments)
+    low.sort(key=lambda row: (row[0], row[1], row[2]))
+    rows, hidden = cut(low, arguments)
     columns = (
         (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),
         (Column("In-Use", Unit.PERCENT, 1), [row[0] for row in rows]),

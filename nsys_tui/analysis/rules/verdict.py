@@ -79,7 +79,7 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     busy[GRAPHS] = max(0, whole - idle - sum(busy.values()))
     by_cause = _idle_by_cause(case)
     polled = sum(one.stake_ns for one in findings if one.advice == BY_DOING[Doing.POLLS])
-    found = busy | {
+    time = busy | {
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
         REQUESTS: sum(one.stake_ns for one in findings if one.advice in MEANT),
         RANKS: by_cause[Cause.MPI] + polled,
@@ -88,10 +88,10 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
         EDGES: by_cause[-1],
     }
     for waits in (RANKS, REQUESTS):
-        found[waits] = min(found[HOST], found[waits])
-        found[HOST] -= found[waits]
-    found[UNKNOWN] = max(0, whole - sum(found.values()))
-    listed = [Part(name, ns, ns / whole) for name, ns in found.items() if ns]
+        time[waits] = min(time[HOST], time[waits])
+        time[HOST] -= time[waits]
+    time[UNKNOWN] = max(0, whole - sum(time.values()))
+    listed = [Part(name, ns, ns / whole) for name, ns in time.items() if ns]
     return sorted(listed, key=lambda part: -part.ns)
 
 
@@ -107,20 +107,20 @@ def _idle_by_cause(case: Case) -> list[int]:
     cause = np.where(gaps.outside, len(Cause), cause)
     mixed = gaps.shares.any(axis=1) & (cause == gaps.cause)
     part = (inside / np.maximum(gaps.end - gaps.start, 1))[mixed]
-    found = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
-    found[: len(SHARES)] += part @ gaps.shares[mixed]
-    return [round(ns) for ns in found.tolist()]
+    idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
+    idle[: len(SHARES)] += part @ gaps.shares[mixed]
+    return [round(ns) for ns in idle.tolist()]
 
 
-def bound_line(found: Sequence[Part]) -> str:
+def bound_line(shares: Sequence[Part]) -> str:
     """The class with most time and its runner-up, empty where there is none."""
-    seen = [part for part in found[:2] if part.share >= _SEEN] or found[:1]
+    seen = [part for part in shares[:2] if part.share >= _SEEN] or shares[:1]
     return ", then ".join(f"{part.name} ({format_share(part.share, 1)})" for part in seen)
 
 
-def verdict_facts(verdict: str, found: Sequence[Part]) -> list[tuple[str, str]]:
+def verdict_facts(verdict: str, shares: Sequence[Part]) -> list[tuple[str, str]]:
     """What stands first in every text: the verdict and what the time is bound by, where known."""
-    facts = [("verdict", verdict), ("bound by", bound_line(found))]
+    facts = [("verdict", verdict), ("bound by", bound_line(shares))]
     return [fact for fact in facts if fact[1]]
 
 
@@ -150,15 +150,15 @@ _WHOLE_GRAPHS: Final = NotLookedAt(
 def not_looked_at(report: Report) -> list[NotLookedAt]:
     """What no rule could look at, and what would record it."""
     lacking = [(report.lacks(capability), what) for capability, what in _QUESTIONS]
-    found = [NotLookedAt(what, reason) for reason, what in lacking if reason]
+    missing = [NotLookedAt(what, reason) for reason, what in lacking if reason]
     if ((report.operations.kind == OpKind.GRAPH) & report.operations.counted).any():
-        found.insert(0, _WHOLE_GRAPHS)
+        missing.insert(0, _WHOLE_GRAPHS)
     if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
         reason = report.lacks(Capability.SCHED)
-        found.append(NotLookedAt("what the host did between its calls", reason))
+        missing.append(NotLookedAt("what the host did between its calls", reason))
     if other := other_generation(report):
-        found.append(NotLookedAt("what the nsys that recorded it did not know of", other))
-    return found
+        missing.append(NotLookedAt("what the nsys that recorded it did not know of", other))
+    return missing
 
 
 WORTH_FIXING: Final = 0.01
@@ -233,8 +233,8 @@ def judged(
         splits: where the time of each device went.
     """
     case = Case(report, scope, splits=splits)
-    found = find_in(case)
-    return verdict(case, found), parts(case, found)
+    findings = find_in(case)
+    return verdict(case, findings), parts(case, findings)
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:

@@ -113,14 +113,14 @@ class FrameRules:
 
     def codes(self, labels: tuple[str, ...], builder: TrieBuilder) -> Int64:
         """Code of each label in ``builder``; 0 where it is left out, -1 where its stacks are."""
-        found = np.zeros(len(labels), np.int64)
+        code = np.zeros(len(labels), np.int64)
         for place, text in enumerate(labels):
             kept = self.frame(text) if text else None
             if text and self.drops(text):
-                found[place] = DROPPED
+                code[place] = DROPPED
             elif kept:
-                found[place] = builder.label(kept)
-        return found
+                code[place] = builder.label(kept)
+        return code
 
 
 def library(module: str) -> str:
@@ -196,8 +196,8 @@ class Stacks:
 
     def longest(self, events: EventSet, nodes: int | Indices) -> int | None:
         """Row of the longest event at or below some nodes; of equals the first."""
-        found = self.rows[self.tree.trie.below(nodes)[self.node]]
-        return int(found[np.argmax(events.durations(found))]) if len(found) else None
+        longest = self.rows[self.tree.trie.below(nodes)[self.node]]
+        return int(longest[np.argmax(events.durations(longest))]) if len(longest) else None
 
 
 def gpu_stacks(
@@ -256,8 +256,8 @@ def gpu_stacks(
 def _below(builder: TrieBuilder, above: Int64, name: Int32, leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
     place, parent, leaf = pair_codes(above, name, len(leaves))
-    found: Int64 = builder.children(parent, leaves[leaf])[place]
-    return found
+    child: Int64 = builder.children(parent, leaves[leaf])[place]
+    return child
 
 
 def range_stacks(
@@ -417,5 +417,5 @@ def chain_nodes(
         if kept.any():
             nodes[going[kept]] = builder.children(nodes[going[kept]], code[kept])
     nodes[final == first] = builder.add((NO_CHAIN,))
-    found: Int64 = nodes[place]
-    return found
+    node: Int64 = nodes[place]
+    return node

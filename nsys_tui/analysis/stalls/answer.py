@@ -66,14 +66,14 @@ class StallAnswer:
 
     def groups(self, by: str, limit: int | None = None) -> Table:
         """Idle time by one of ``GROUPINGS``."""
-        found = stall_groups(self.report, self.result, by)
-        hidden = len(found) - len(found[:limit])
+        groups = stall_groups(self.report, self.result, by)
+        hidden = len(groups) - len(groups[:limit])
         notes = [f"{hidden} more groups (--limit 0)"] if hidden else []
         return table_of(
             f"stalls_by_{by}",
             f"Idle time by {GROUPINGS[by]}",
             _group_columns(by),
-            found[:limit],
+            groups[:limit],
             self.result,
             notes,
         )

@@ -183,12 +183,12 @@ def host_event_classes(events: HostEvents) -> UInt8:
 
 def range_classes(ranges: Ranges) -> UInt8:
     """The class of every range: uint8 [n]; older nsys writes MPI calls as ranges of a domain."""
-    found = np.full(len(ranges), NO_CLASS, np.uint8)
+    classes = np.full(len(ranges), NO_CLASS, np.uint8)
     domains = np.array([domain.name == "MPI" for domain in ranges.domains], bool)
     if domains.any():
         calls = np.array([name.startswith("MPI_") for name in ranges.names], bool)
-        found[domains[ranges.domain] & calls[ranges.name]] = Cause.MPI
-    return found
+        classes[domains[ranges.domain] & calls[ranges.name]] = Cause.MPI
+    return classes
 
 
 _OVERHEAD_TYPES: Final = {
@@ -206,8 +206,8 @@ command buffer (8), for which the launch waits."""
 
 def _overhead_by_type(types: UInt8, untyped: UInt8) -> UInt8:
     classes = untyped.copy()
-    for number, found in _OVERHEAD_TYPES.items():
-        classes[types == number] = found
+    for number, cause in _OVERHEAD_TYPES.items():
+        classes[types == number] = cause
     return classes
 
 

@@ -86,12 +86,14 @@ def _did_more(work: HostWork, calls: Int64) -> Bool:
         work: knows the classes of calls.
         calls: rows of the API, -1 for none.
     """
-    api, found = work.report.api, np.zeros(len(calls), bool)
+    api, busier = work.report.api, np.zeros(len(calls), bool)
     known = np.flatnonzero(calls >= 0)
     rows = calls[known]
     if len(rows):
-        found[known] = (work.api_classes[rows] != Cause.API) | (api.durations(rows) >= LONG_CALL_NS)
-    return found
+        busier[known] = (work.api_classes[rows] != Cause.API) | (
+            api.durations(rows) >= LONG_CALL_NS
+        )
+    return busier
 
 
 def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:
@@ -157,8 +159,8 @@ def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]
         own = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
         within = intervals.union(parts.start[mine], until[mine])
         thread = work.near(int(api.threads[caller]), *within)
-        for key, found in thread.when(within, [Cause(one) for one in np.unique(own)]).items():
-            spans[caller, key] = found
+        for key, when_of in thread.when(within, [Cause(one) for one in np.unique(own)]).items():
+            spans[caller, key] = when_of
         for winner, events in thread.named.items():
             rows = np.flatnonzero(mine & other & (cause == winner))
             by_range = winner is Cause.HOST
@@ -173,12 +175,12 @@ def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
         return intervals.union(parts.start, parts.end)
     until = host_part(work, parts)[1]
     pair = cause in (Cause.SYNC, Cause.LAUNCH_LATENCY)
-    found = [(until, parts.end)] if pair else []
+    edges = [(until, parts.end)] if pair else []
     for caller in np.unique(parts.caller).tolist():
         mine = parts.caller == caller
         own = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
-        found.append(intervals.intersection((parts.start[mine], until[mine]), own))
-    starts, ends = (np.concatenate(side) for side in zip(*found, strict=True))
+        edges.append(intervals.intersection((parts.start[mine], until[mine]), own))
+    starts, ends = (np.concatenate(side) for side in zip(*edges, strict=True))
     return intervals.union(starts, ends)
 
 
@@ -213,17 +215,17 @@ def others_worked(report: Report, scope: Scope, device: Integers, edges: Int64) 
         device: place of the device of each gap.
         edges: start and end of each gap, int64 [2, n].
     """
-    found, ops = np.zeros(len(device), bool), report.operations
+    worked, ops = np.zeros(len(device), bool), report.operations
     if scope.processes is None:
-        return found
+        return worked
     others = ~scope.has_process(ops.processes)[ops.process]
     for place in np.unique(device).tolist():
         rows = np.flatnonzero(others & (ops.device == place))
         mine = np.flatnonzero(device == place)
         busy = intervals.union(ops.start[rows], ops.end[rows])
         before = intervals.busy_before(busy, intervals.prefix(*busy), edges[:, mine])
-        found[mine] = 2 * np.diff(before, axis=0)[0] > np.diff(edges[:, mine], axis=0)[0]
-    return found
+        worked[mine] = 2 * np.diff(before, axis=0)[0] > np.diff(edges[:, mine], axis=0)[0]
+    return worked
 
 
 def stream_waits(report: Report) -> Bool:
@@ -239,8 +241,8 @@ def stream_waits(report: Report) -> Bool:
     by_type: Bool = syncs.sync_type == STREAM_WAIT
     if not len(api):
         return by_type
-    found = calls_of_waits(report)
-    return np.where(found >= 0, named[api.name[found]], by_type)
+    calls = calls_of_waits(report)
+    return np.where(calls >= 0, named[api.name[calls]], by_type)
 
 
 def _after_stream_wait(report: Report, rows: Indices, call_start: Int64) -> Bool:

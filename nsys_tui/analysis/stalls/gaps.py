@@ -92,7 +92,7 @@ def stalls(
     """
     work = work or HostWork(report)
     totals: list[IdleTotals] = []
-    found: list[Gaps] = []
+    per_device: list[Gaps] = []
     runs: list[LaunchBoundRun] = []
     bound: list[LaunchBoundRun] = []
     run_idle: list[int] = []
@@ -106,14 +106,14 @@ def stalls(
         of_device = runs_of(report, place, rows, report.launch_bound) if merge_runs else []
         summed, gaps, idle = _device_stalls(report, place, rows, scope, threshold_ns, of_device)
         totals.append(summed)
-        found.append(gaps)
+        per_device.append(gaps)
         bound += of_device
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]
     progress("finding causes of gaps", looked, total)
     of_runs = _run_rows(report, work, runs, run_idle)
-    if found:
-        listed = found[0].beside(*found[1:])
+    if per_device:
+        listed = per_device[0].beside(*per_device[1:])
         of_runs = explained(report, scope, work, listed).beside(of_runs)
     return Stalls(
         scope,
@@ -200,12 +200,12 @@ def _callers(report: Report, rows: Integers) -> Int64:
         rows: of operations; -1 for none.
     """
     api, ops = report.api, report.operations
-    found = np.full(len(rows), -1, np.int64)
+    caller = np.full(len(rows), -1, np.int64)
     if not (len(api) and len(ops)):
-        return found
+        return caller
     calls = report.calls[rows]
     launched = (rows >= 0) & (calls >= 0)
-    found[launched] = api.thread[calls[launched]]
+    caller[launched] = api.thread[calls[launched]]
     touched = (rows >= 0) & ~launched & np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
     if touched.any():
         used = np.unique(api.thread[api.real])
@@ -216,8 +216,8 @@ def _callers(report: Report, rows: Integers) -> Int64:
             if (processes == process).sum() == 1
         }
         owners = ops.processes[ops.process[rows[touched]]].tolist()
-        found[touched] = [alone.get(owner, -1) for owner in owners]
-    return found
+        caller[touched] = [alone.get(owner, -1) for owner in owners]
+    return caller
 
 
 def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
@@ -243,12 +243,12 @@ def _longest_from(starts: Int64, ends: Int64, finish: Int64) -> Int64:
     """Position of the longest operation that starts at each gap's end, -1 for none."""
     first = np.searchsorted(starts, finish, side="left")
     stop = np.searchsorted(starts, finish, side="right")
-    found = np.where(stop > first, first, -1)
+    longest = np.where(stop > first, first, -1)
     for gap in np.flatnonzero(stop - first > 1).tolist():
         rivals = slice(int(first[gap]), int(stop[gap]))
-        found[gap] = first[gap] + int(np.argmax(ends[rivals] - starts[rivals]))
-    lasting = ends[found] > starts[found]
-    return np.where((found >= 0) & lasting, found, -1)
+        longest[gap] = first[gap] + int(np.argmax(ends[rivals] - starts[rivals]))
+    lasting = ends[longest] > starts[longest]
+    return np.where((longest >= 0) & lasting, longest, -1)
 
 
 def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:

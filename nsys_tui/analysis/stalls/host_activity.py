@@ -52,7 +52,7 @@ class Named:
         Returns:
             int64 [n] name codes, -1 where nothing overlaps; of equals the lower code.
         """
-        found = np.full(len(lo), -1, np.int64)
+        longest = np.full(len(lo), -1, np.int64)
         which, event = intervals.in_stretches(*self._candidates(lo, hi))
         overlap = np.minimum(self.ends[event], hi[which]) - np.maximum(
             self.starts[event], lo[which]
@@ -60,7 +60,7 @@ class Named:
         lasting = overlap > 0
         which, name, overlap = which[lasting], self.name[event[lasting]], overlap[lasting]
         if not len(which):
-            return found
+            return longest
         order = np.lexsort((name, which))
         which, name = which[order], name[order]
         heads = np.flatnonzero(np.append(True, (np.diff(which) != 0) | (np.diff(name) != 0)))
@@ -70,8 +70,8 @@ class Named:
         best = order[np.append(True, np.diff(which[order]) != 0)]
         if mostly:
             best = best[2 * total[best] > (hi - lo)[which[best]]]
-        found[which[best]] = name[best]
-        return found
+        longest[which[best]] = name[best]
+        return longest
 
     def near(self, lo: Int64, hi: Int64) -> Named:
         """The events that may overlap one of the intervals [lo, hi)."""
@@ -143,7 +143,7 @@ class ThreadWork:
 
     def when(self, within: Intervals, causes: Collection[Cause]) -> dict[Cause, Intervals]:
         """When each of some causes is the first that covers disjoint intervals."""
-        rest, found = within, {}
+        rest, by_class = within, {}
         for cause in _HOST_CLASSES:
             events = self.by_class.get(cause)
             if events is None:
@@ -151,9 +151,9 @@ class ThreadWork:
             near = events.near(*within)
             own = intervals.union(near.starts, near.ends)
             if cause in causes:
-                found[cause] = intervals.meet(own, rest)
+                by_class[cause] = intervals.meet(own, rest)
             rest = intervals.subtract(rest, own)
-        return found | {Cause.NOTHING: rest}
+        return by_class | {Cause.NOTHING: rest}
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,10 +219,10 @@ class HostWork:
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
-        found = self._codes.setdefault(name, len(self.names))
-        if found == len(self.names):
+        code = self._codes.setdefault(name, len(self.names))
+        if code == len(self.names):
             self.names.append(name)
-        return found
+        return code
 
     def codes(self, foreign: Integers, text: Callable[[int], str]) -> Int32:
         """Codes for codes of another dictionary, looked up through ``text``."""
@@ -238,16 +238,16 @@ class HostWork:
 
     def thread(self, global_tid: int) -> ThreadWork:
         """The work of one thread; that of the threads asked for last is kept."""
-        found = self._threads.pop(global_tid, None)
-        if found is None:
+        work = self._threads.pop(global_tid, None)
+        if work is None:
             states = self.scheduling.thread(global_tid)
             by_class = self._events(global_tid) | _of_states(states)
-            found = ThreadWork(by_class, self.innermost(global_tid))
-            self._held += len(found)
-        self._threads[global_tid] = found
+            work = ThreadWork(by_class, self.innermost(global_tid))
+            self._held += len(work)
+        self._threads[global_tid] = work
         while self._held > HELD and self._threads:
             self._held -= len(self._threads.pop(next(iter(self._threads))))
-        return found
+        return work
 
     def near(self, global_tid: int, lo: Int64, hi: Int64) -> ThreadWork:
         """The work of one thread in the intervals [lo, hi), kept for questions about parts of them.
@@ -255,11 +255,11 @@ class HostWork:
         A thread's other events are too many to be kept.
         """
         asked = intervals.union(lo, hi)
-        known, found = self._near.get(global_tid, (intervals.empty(), None))
-        if found is None or len(intervals.subtract(asked, known)[0]):
-            found = self.thread(global_tid).near(*asked)
-            self._near[global_tid] = asked, found
-        return found
+        known, known_work = self._near.get(global_tid, (intervals.empty(), None))
+        if known_work is None or len(intervals.subtract(asked, known)[0]):
+            known_work = self.thread(global_tid).near(*asked)
+            self._near[global_tid] = asked, known_work
+        return known_work
 
     def witness(self, global_tid: int) -> Witness:
         """How it is known where a thread was; remembered, however much it did."""
@@ -269,15 +269,15 @@ class HostWork:
 
     def innermost(self, global_tid: int) -> Named:
         """Disjoint pieces of a thread's time with the name of the innermost NVTX range."""
-        found = self._innermost.get(global_tid)
-        if found is None:
+        named = self._innermost.get(global_tid)
+        if named is None:
             rows = self._ranges.rows(global_tid).astype(np.intp)
             nesting = rows[self.report.ranges.nests[rows]]
             ranges = self._named(self.report.ranges, nesting)
             pieces = segments(ranges.starts, ranges.ends)
-            found = Named(pieces.starts, pieces.ends, ranges.name[pieces.owner])
-            self._innermost[global_tid] = found
-        return found
+            named = Named(pieces.starts, pieces.ends, ranges.name[pieces.owner])
+            self._innermost[global_tid] = named
+        return named
 
     def ranges_of_calls(self, calls: Integers) -> Int64:
         """Codes of the innermost ranges in which some calls (rows of the API) begin; -1 for none.
@@ -286,14 +286,14 @@ class HostWork:
             calls: -1 where there is none.
         """
         api = self.report.api
-        found = np.full(len(calls), -1, np.int64)
+        ranges_open = np.full(len(calls), -1, np.int64)
         called = np.flatnonzero(calls >= 0)
         threads = api.threads[api.thread[calls[called]]] if len(called) else called
         for thread in np.unique(threads).tolist():
             mine = called[threads == thread]
             begun = api.start[calls[mine]]
-            found[mine] = self.innermost(thread).longest(begun, begun + 1)
-        return found
+            ranges_open[mine] = self.innermost(thread).longest(begun, begun + 1)
+        return ranges_open
 
     def _events(self, global_tid: int) -> dict[Cause, Named]:
         """The events of a thread by class; classes without events are left out."""

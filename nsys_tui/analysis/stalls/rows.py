@@ -201,10 +201,10 @@ def group_codes(
         codes = np.where(gaps.caller >= 0, gaps.caller, len(texts) - 1)
     else:
         pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
-        found, used = factorise_rows(pairs)
+        codes_of, used = factorise_rows(pairs)
         names = [*ops.texts(style), "-"]
         texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
-        codes = found.astype(np.int64)
+        codes = codes_of.astype(np.int64)
     if by != "device":
         apart = _EDGES | ({Edge.RUN: LAUNCH_BOUND} if by in ("cause", "pair") else {})
         for number, edge in enumerate(apart, len(texts)):

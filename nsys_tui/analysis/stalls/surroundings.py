@@ -146,7 +146,7 @@ def _neighbours(
     report: Report, window: tuple[int, int], stall: tuple[int, int], thread: int
 ) -> list[SceneLane]:
     """OS runtime and API lanes of other threads, those with most time in the stall first."""
-    found: list[tuple[int, SceneLane]] = []
+    by_busy: list[tuple[int, SceneLane]] = []
     for events in (report.osrt, report.api):
         rows = np.arange(len(events))[touching(events, stall)]
         codes = np.unique(events.thread[rows])
@@ -154,8 +154,8 @@ def _neighbours(
             other, mine = int(events.threads[code]), rows[events.thread[rows] == code]
             busy = intervals.total(*intervals.clip(events.start[mine], events.end[mine], *stall))
             lanes = _host_lanes(report, window, other)
-            found += [(busy, lane) for lane in lanes if busy]
-    distinct = {lane.label: (busy, lane) for busy, lane in found}
+            by_busy += [(busy, lane) for lane in lanes if busy]
+    distinct = {lane.label: (busy, lane) for busy, lane in by_busy}
     ordered = sorted(distinct.values(), key=lambda pair: (-pair[0], pair[1].label))
     return [lane for _, lane in ordered[:NEIGHBOURS]]
 

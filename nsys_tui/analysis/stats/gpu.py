@@ -166,8 +166,8 @@ def gpu_work_sum(query: Query) -> Columns:
     is the union of a row's time per device as a share of (devices x span), which overlaps cannot
     push above 100 %.
     """
-    found = operation_rows(query)
-    rows = masked(found, query.report.operations.counted[found])
+    chosen = operation_rows(query)
+    rows = masked(chosen, query.report.operations.counted[chosen])
     with_busy = replace(query, arguments={**query.arguments, "busy": ""})
     return operation_sums(with_busy, rows, *_by_category(query, rows))
 
@@ -264,12 +264,12 @@ def _devices(query: Query, rows: Indices) -> Array:
 def _green_contexts(query: Query, rows: Indices) -> Array:
     """Green context of each operation, None for none (0 or NULL in the file)."""
     ops = query.report.operations
-    found = np.full(len(ops), None, object)
+    contexts = np.full(len(ops), None, object)
     for kind in _KINDS:
         own = ops.of_kind(kind)
         if query.report.has(OPERATIONS[kind], _GREEN) and len(own):
             rowid, context = query.report.numbers(OPERATIONS[kind], _GREEN)
             order = np.argsort(rowid)
             mine = context[order[np.searchsorted(rowid, ops.rowid[own], sorter=order)]]
-            found[own[mine > 0]] = mine[mine > 0]
-    return found[rows]
+            contexts[own[mine > 0]] = mine[mine > 0]
+    return contexts[rows]

@@ -89,8 +89,8 @@ def _raw(kind: Kind) -> Callable[[Query], list[dict[str, Any]]]:
 
 def _opengl(*, on_gpu: bool) -> Callable[[Query], list[dict[str, Any]]]:
     def rows(query: Query) -> list[dict[str, Any]]:
-        found = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
-        return [row for row in found if (row["event_class"] != _GL_DEBUG_CLASS) == on_gpu]
+        debug = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
+        return [row for row in debug if (row["event_class"] != _GL_DEBUG_CLASS) == on_gpu]
 
     return rows
 
@@ -223,7 +223,7 @@ def wddm_queue_sum(query: Query) -> Columns:
 
 def _packets(report: Report) -> list[dict[str, Any]]:
     """Packets as rows of start, end, thread and queue; one that never stopped takes no part."""
-    found = []
+    packets = []
     for (kind, _), (start, begun), (stop, done) in _QUEUES:
         stops: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
         for row in _timed(report, stop, "context", done):
@@ -239,8 +239,8 @@ def _packets(report: Report) -> list[dict[str, Any]]:
             pid = pid_of(row["global_tid"] or 0)
             queue = (kind, pid, row["gpu"], row["context"] or 0, row["engine_type"] or _OTHER)
             thread = {"global_tid": row["global_tid"], "global_pid": None}
-            found.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
-    return found
+            packets.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
+    return packets
 
 
 def _timed(report: Report, kind: Kind, *fields: str) -> list[dict[str, Any]]:

@@ -225,7 +225,7 @@ def network_congestion(query: Query) -> Columns:
     threshold = _threshold(query.arguments.get("ticks_threshold"))
     waits = _send_wait_metrics(query)
     devices = _devices(query)
-    found = []
+    records = []
     fields = ("global_id", "metrics_list_id", "metrics_idx", "value")
     for kind in _KINDS:
         for row in query.raw_counted(kind, *fields):
@@ -235,11 +235,11 @@ def network_congestion(query: Query) -> Columns:
                 rate = (row["value"] or 0) * _NS_PER_MS / duration
                 if rate > threshold:
                     named = devices.get(row["global_id"], (row["global_id"], ""))
-                    found.append((row["start"], row["end"], duration, rate, *named))
-    if not found:
+                    records.append((row["start"], row["end"], duration, rate, *named))
+    if not records:
         raise NoDataError("no congestion above the threshold")
-    found.sort()
-    start, end, duration, rate, guid, name = (list(values) for values in zip(*found, strict=True))
+    records.sort()
+    start, end, duration, rate, guid, name = (list(values) for values in zip(*records, strict=True))
     return [
         (Column("Start", Unit.NS), start),
         (Column("End", Unit.NS), end),

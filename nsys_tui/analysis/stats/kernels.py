@@ -233,11 +233,11 @@ def ordinals(ops: Operations, rows: Rows) -> Int64:
     """CUDA ordinal that the device of each operation has in its process; -1 for none."""
     codes, pairs = factorise_rows((ops.device[rows], ops.process[rows]))
     known = member_ordinals(ops)
-    found = [
+    columns = [
         known.get((place, pid_of(int(ops.processes[process]))), -1)
         for place, process in pairs.tolist()
     ]
-    return np.asarray(np.array(found, np.int64)[codes])
+    return np.asarray(np.array(columns, np.int64)[codes])
 
 
 def _names(query: Query) -> Array:

@@ -182,12 +182,12 @@ def innermost(report: Report, operations: Rows) -> tuple[Int64, Ranges]:
     ranges = closed_ranges(report, np.flatnonzero(report.ranges.nests))
     made = launches(report, operations)
     runs = enclosed(ranges, made)
-    found = np.full(len(report.operations), -1, np.int64)
+    owner = np.full(len(report.operations), -1, np.int64)
     # Ranges of a thread come outermost first.
-    found[made.operation[runs.launch]] = _greatest_over(
+    owner[made.operation[runs.launch]] = _greatest_over(
         runs.first, runs.last, runs.which, len(runs.launch)
     )
-    return found[operations], ranges
+    return owner[operations], ranges
 
 
 def _greatest_over(first: Int64, last: Int64, values: Int64, length: int) -> Int64:
@@ -196,15 +196,15 @@ def _greatest_over(first: Int64, last: Int64, values: Int64, length: int) -> Int
     A stretch is two, overlapping, of the greatest power of two in it; the stretches of a power are
     handed on as two of half its length each.
     """
-    found = np.full(length, -1, np.int64)
+    greatest = np.full(length, -1, np.int64)
     power = np.frexp(last - first)[1] - 1
     for level in range(int(power.max(initial=-1)), -1, -1):
         own = np.flatnonzero(power == level)
-        np.maximum.at(found, first[own], values[own])
-        np.maximum.at(found, last[own] - (1 << level), values[own])
+        np.maximum.at(greatest, first[own], values[own])
+        np.maximum.at(greatest, last[own] - (1 << level), values[own])
         if half := (1 << level) >> 1:
-            found[half:] = np.maximum(found[half:], found[:-half])
-    return found
+            greatest[half:] = np.maximum(greatest[half:], greatest[:-half])
+    return greatest
 
 
 def _slices(keys: Int64, places: Indices) -> dict[int, Indices]:

@@ -82,8 +82,8 @@ def project(query: Query) -> Projection:
     kinds = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
     ops = query.report.operations
     touching = query.operations(*kinds, *((OpKind.GRAPH,) if ours else ()))
-    found = row_numbers(ops, query.counted(ops, touching))
-    made = launches(query.report, found[ops.counted[found]])
+    operations = row_numbers(ops, query.counted(ops, touching))
+    made = launches(query.report, operations[ops.counted[operations]])
     n = len(ranges)
     start = np.full(n, np.iinfo(np.int64).max)
     end, count, busy = (
@@ -148,19 +148,19 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
     An operation belongs to each range that fully encloses its launching call on the same thread.
     The projected time is a span and includes idle time; ``work`` adds the busy time beside it.
     """
-    found = project(query)
-    order = np.argsort(found.place)
-    place = found.place[order]
-    ranges = found.ranges.take(place)
+    projected = project(query)
+    order = np.argsort(projected.place)
+    place = projected.place[order]
+    ranges = projected.ranges.take(place)
     label, texts = label_codes(ranges)
     threads = ranges.threads[ranges.thread]
     columns: Columns = [
         (Column("Name"), np.array(texts, object)[label]),
-        (Column("Projected Start", Unit.NS), found.start[order]),
-        (Column("Projected Duration", Unit.NS), (found.end - found.start)[order]),
+        (Column("Projected Start", Unit.NS), projected.start[order]),
+        (Column("Projected Duration", Unit.NS), (projected.end - projected.start)[order]),
     ]
     if query.has("work"):
-        columns.append((Column("GPU Busy", Unit.NS), found.busy[order]))
+        columns.append((Column("GPU Busy", Unit.NS), projected.busy[order]))
     return [
         *columns,
         (Column("Orig Start", Unit.NS), ranges.start),
@@ -168,25 +168,25 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
         (Column("Style"), NAMES[ranges.style]),
         (Column("PID", Unit.NONE), pids(threads)),
         (Column("TID", Unit.NONE), tids(threads)),
-        (Column("NumGPUOps", Unit.NONE), found.operations[order]),
-        (Column("Lvl", Unit.NONE), found.nested.level[place]),
-        (Column("NumChild", Unit.NONE), found.children[order]),
+        (Column("NumGPUOps", Unit.NONE), projected.operations[order]),
+        (Column("Lvl", Unit.NONE), projected.nested.level[place]),
+        (Column("NumChild", Unit.NONE), projected.children[order]),
         (Column("RangeId", Unit.NONE), ranges.rowid),
-        (Column("ParentId", Unit.NONE), parent_ids(found.ranges, found.nested)[place]),
-        (Column("RangeStack"), [found.nested.stack[p] for p in place.tolist()]),
+        (Column("ParentId", Unit.NONE), parent_ids(projected.ranges, projected.nested)[place]),
+        (Column("RangeStack"), [projected.nested.stack[p] for p in place.tolist()]),
     ]
 
 
 @report("NVTX GPU Projection Summary", RANGES_AND_WORK, arguments=WORK)
 def nvtx_gpu_proj_sum(query: Query) -> Columns:
     """Ranges with GPU work by name and style: projected time, host time, operations, nesting."""
-    found = project(query)
-    ranges = found.ranges.take(found.place)
+    trace = project(query)
+    ranges = trace.ranges.take(trace.place)
     label, texts = label_codes(ranges)
     keys = label.astype(np.int64) * 256 + ranges.style
     codes, groups = factorise(keys)
     n = len(groups)
-    projected = group_stats(codes, found.end - found.start, n)
+    projected = group_stats(codes, trace.end - trace.start, n)
     names = [texts[int(key) // 256] for key in groups]
     order = np.lexsort((rank(names), -projected.totals))
 
@@ -202,16 +202,16 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
         (Column("Total Proj Time", Unit.NS), projected.totals[order]),
     ]
     if query.has("work"):
-        columns.append((Column("Total GPU Busy", Unit.NS), total(found.busy)))
+        columns.append((Column("Total GPU Busy", Unit.NS), total(trace.busy)))
     return [
         *columns,
         (Column("Total Range Time", Unit.NS), total(ranges.end - ranges.start)),
         (Column("Range Instances", Unit.COUNT), projected.counts[order]),
         *moments(projected, order, Unit.NS, 1, "Proj "),
-        (Column("Total GPU Ops", Unit.COUNT), total(found.operations)),
-        (Column("Avg GPU Ops", Unit.NONE, 1), mean(found.operations)),
-        (Column("Avg Range Lvl", Unit.NONE, 1), mean(found.nested.level[found.place])),
-        (Column("Avg Num Child", Unit.NONE, 1), mean(found.children)),
+        (Column("Total GPU Ops", Unit.COUNT), total(trace.operations)),
+        (Column("Avg GPU Ops", Unit.NONE, 1), mean(trace.operations)),
+        (Column("Avg Range Lvl", Unit.NONE, 1), mean(trace.nested.level[trace.place])),
+        (Column("Avg Num Child", Unit.NONE, 1), mean(trace.children)),
     ]
 
 

@@ -96,8 +96,8 @@ class Query:
         """
         timed = self.report.has(kind, "start")
         read = ("start", "end", "global_tid", "global_pid")
-        found = self.report.rows(kind, *dict.fromkeys((*read, *fields)))
-        rows = (row for row in found.dictionaries() if not timed or row["start"] is not None)
+        columns = self.report.rows(kind, *dict.fromkeys((*read, *fields)))
+        rows = (row for row in columns.dictionaries() if not timed or row["start"] is not None)
         return [row for row in rows if self.keeps(row)]
 
     def keeps(self, row: Mapping[str, Any]) -> bool:

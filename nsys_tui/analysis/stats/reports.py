@@ -77,7 +77,7 @@ def find(name: str) -> StatReport:
     """
     if (report := named(name)) is not None:
         return report
-    known = [*REPORTS, *(old for found in REPORTS.values() for old in found.old_names)]
+    known = [*REPORTS, *(old for listed in REPORTS.values() for old in listed.old_names)]
     similar = ", ".join(difflib.get_close_matches(name, known, 3))
     hint = f"did you mean {similar}?" if similar else "nsys-tui stats --help-reports lists them"
     raise UsageError(f"unknown report: {name!r}", hint=hint)
@@ -90,19 +90,19 @@ def parse(text: str) -> Wanted:
         UsageError: unknown report or argument.
     """
     name, *arguments = text.split(":")
-    found = find(name.strip().removesuffix(".py"))
+    report = find(name.strip().removesuffix(".py"))
     given: dict[str, str] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if key + equals not in found.arguments:
-            listed = ", ".join(found.arguments) or "none"
+        if key + equals not in report.arguments:
+            listed = ", ".join(report.arguments) or "none"
             raise UsageError(
-                f"unknown argument {argument!r} of {found.name}", hint=f"it takes {listed}"
+                f"unknown argument {argument!r} of {report.name}", hint=f"it takes {listed}"
             )
         given[key] = value
     if "base" in given and "mangled" in given:
         raise UsageError(f"{text}: base and mangled exclude each other")
-    return Wanted(found, given)
+    return Wanted(report, given)
 
 
 def compute(wanted: Wanted, query: Query) -> Table:
@@ -173,11 +173,11 @@ def by_rank(query: Query) -> list[tuple[str, Query]]:
     """A query for each process with events in scope, labelled by its MPI rank or its pid."""
     report = query.report
     sets = (report.operations.processes, report.api.thread_process)
-    found = {int(pid) for processes in sets for pid in processes if pid != -1}
+    pids = {int(pid) for processes in sets for pid in processes if pid != -1}
     for events in (report.ranges, report.osrt, report.host_events):
-        found.update(int(pid) for pid in events.thread_process if pid != -1)
+        pids.update(int(pid) for pid in events.thread_process if pid != -1)
     ranks = report.ranks
-    every = np.array(sorted(found), np.int64)
+    every = np.array(sorted(pids), np.int64)
     chosen = every[query.scope.has_process(every)].tolist()
     chosen.sort(key=lambda pid: (ranks.get(pid, 1 << 62), pid_of(pid)))
     return [

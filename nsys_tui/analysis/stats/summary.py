@@ -149,8 +149,8 @@ def tids(global_tids: Int64) -> Int64:
 
 def thread_columns(query: Query, threads: Int64) -> Columns:
     """Process, thread, priority and name of each event's thread; empty where not recorded."""
-    found = query.report.rows(Kind.THREAD, "global_tid", "priority")
-    facts = dict(zip(*found.lists(), strict=True))
+    recorded = query.report.rows(Kind.THREAD, "global_tid", "priority")
+    facts = dict(zip(*recorded.lists(), strict=True))
     codes, distinct = factorise(threads)
     known = distinct.tolist()
     priorities = np.array([facts.get(tid) for tid in known], object)

@@ -42,23 +42,25 @@ class Pages:
 
 def pages(query: Query) -> dict[int | None, Pages]:
     """Migrations and faults by virtual address; None collects copies without one."""
-    found: dict[int | None, Pages] = {}
+    by_device: dict[int | None, Pages] = {}
     fields = ("copy_kind", "bytes", "virtual_address")
     for row in query.raw_counted(Kind.MEMCPY, *fields):
         if row["copy_kind"] in (_TO_DEVICE, _TO_HOST):
-            page = found.setdefault(row["virtual_address"], Pages())
+            page = by_device.setdefault(row["virtual_address"], Pages())
             size = row["bytes"] or 0
             page.to_device += size if row["copy_kind"] == _TO_DEVICE else 0
             page.to_host += size if row["copy_kind"] == _TO_HOST else 0
             if row["end"] is not None:
                 page.duration += row["end"] - row["start"]
     for row in query.raw_counted(Kind.UM_CPU_FAULT, "address"):
-        found.setdefault(row["address"], Pages()).cpu_faults += 1
+        by_device.setdefault(row["address"], Pages()).cpu_faults += 1
     for row in query.raw_counted(Kind.UM_GPU_FAULT, "address", "number_of_page_faults"):
-        found.setdefault(row["address"], Pages()).gpu_faults += row["number_of_page_faults"] or 0
-    if not found:
+        by_device.setdefault(row["address"], Pages()).gpu_faults += (
+            row["number_of_page_faults"] or 0
+        )
+    if not by_device:
         raise NoDataError("no unified memory migrations or page faults")
-    return found
+    return by_device
 
 
 def _address(address: int | None) -> str | None:
@@ -76,16 +78,16 @@ def um_sum(query: Query) -> Columns:
     listed = sorted(pages(query).items(), key=lambda item: (-item[1].throughput, item[0] or 0))
     limit = _limit(query.arguments.get("rows"))
     kept = listed if limit < 0 else listed[:limit]
-    found = [page for _, page in kept]
+    by_page = [page for _, page in kept]
     return [
         (Column("Virtual Address"), [_address(address) for address, _ in kept]),
-        (Column("HtoD Migration Size", Unit.MB), [page.to_device or None for page in found]),
-        (Column("DtoH Migration Size", Unit.MB), [page.to_host or None for page in found]),
-        (Column("CPU Page Faults", Unit.COUNT), [page.cpu_faults or None for page in found]),
-        (Column("GPU Page Faults", Unit.COUNT), [page.gpu_faults or None for page in found]),
+        (Column("HtoD Migration Size", Unit.MB), [page.to_device or None for page in by_page]),
+        (Column("DtoH Migration Size", Unit.MB), [page.to_host or None for page in by_page]),
+        (Column("CPU Page Faults", Unit.COUNT), [page.cpu_faults or None for page in by_page]),
+        (Column("GPU Page Faults", Unit.COUNT), [page.gpu_faults or None for page in by_page]),
         (
             Column("Migration Throughput", Unit.MB_PER_S),
-            [page.throughput or None for page in found],
+            [page.throughput or None for page in by_page],
         ),
     ]
 
@@ -104,13 +106,25 @@ def _limit(text: str | None) -> int:
 @report("Unified Memory Totals Summary", UNIFIED_MEMORY, old="umtotalsum unifiedmemorytotals")
 def um_total_sum(query: Query) -> Columns:
     """Bytes migrated and page faults in total, and the range of addresses."""
-    found = pages(query)
-    addresses = [address for address in found if address is not None]
+    by_device = pages(query)
+    addresses = [address for address in by_device if address is not None]
     return [
-        (Column("Total HtoD Migration Size", Unit.MB), [sum(p.to_device for p in found.values())]),
-        (Column("Total DtoH Migration Size", Unit.MB), [sum(p.to_host for p in found.values())]),
-        (Column("Total CPU Page Faults", Unit.COUNT), [sum(p.cpu_faults for p in found.values())]),
-        (Column("Total GPU PageFaults", Unit.COUNT), [sum(p.gpu_faults for p in found.values())]),
+        (
+            Column("Total HtoD Migration Size", Unit.MB),
+            [sum(p.to_device for p in by_device.values())],
+        ),
+        (
+            Column("Total DtoH Migration Size", Unit.MB),
+            [sum(p.to_host for p in by_device.values())],
+        ),
+        (
+            Column("Total CPU Page Faults", Unit.COUNT),
+            [sum(p.cpu_faults for p in by_device.values())],
+        ),
+        (
+            Column("Total GPU PageFaults", Unit.COUNT),
+            [sum(p.gpu_faults for p in by_device.values())],
+        ),
         (Column("Minimum Virtual Address"), [_address(min(addresses, default=None))]),
         (Column("Maximum Virtual Address"), [_address(max(addresses, default=None))]),
     ]

@@ -92,15 +92,17 @@ def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
 
 def _device_lanes(tracks: Iterable[Track]) -> dict[int, _Work]:
     """Lanes of GPU work by device, each once."""
-    found: dict[int, tuple[Operations, dict[int, Lane]]] = {}
+    by_device: dict[int, tuple[Operations, dict[int, Lane]]] = {}
     for track in tracks:
         ops = track.events
         if track.part != "operations" or track.device is None or not isinstance(ops, Operations):
             continue
         lanes = track.summary.lanes if track.summary is not None else (track.lane,)
-        own = found.setdefault(track.device, (ops, {}))[1]
+        own = by_device.setdefault(track.device, (ops, {}))[1]
         own.update({id(lane): lane for lane in lanes if lane is not None})
-    return {device: _Work(ops, list(own.values())) for device, (ops, own) in sorted(found.items())}
+    return {
+        device: _Work(ops, list(own.values())) for device, (ops, own) in sorted(by_device.items())
+    }
 
 
 def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[Indices, Int64, Int64]:

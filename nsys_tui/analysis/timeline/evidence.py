@@ -37,8 +37,8 @@ def gap_facts(
     if not 0 <= place < len(report.devices) or end <= start:
         return None
     scope = Scope((start, end), frozenset((place,)))
-    found = stalls(report, scope, threshold_ns=0, work=work)
-    rows = (row for row in stall_rows(report, found) if (row.start, row.end) == (start, end))
+    result = stalls(report, scope, threshold_ns=0, work=work)
+    rows = (row for row in stall_rows(report, result) if (row.start, row.end) == (start, end))
     row = next(rows, None)
     if row is None:
         return None

@@ -333,8 +333,8 @@ def path_ranges(report: Report, tid: int, time: int) -> list[int]:
     rows = np.flatnonzero((ranges.end[begun] > time) & np.isin(ranges.thread[begun], code))
     rows = rows[ranges.nests[rows]] if len(rows) else rows
     order = np.lexsort((ranges.rowid[rows], -ranges.end[rows], ranges.start[rows]))
-    found: list[int] = rows[order].tolist()
-    return found
+    open_ranges: list[int] = rows[order].tolist()
+    return open_ranges
 
 
 def _stack(report: Report, events: EventSet, row: int) -> list[str]:

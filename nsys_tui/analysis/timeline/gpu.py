@@ -75,10 +75,10 @@ def stream_tracks(
         apart: False leaves overlapping work in one row, which then can only be shaded.
     """
     tracks = [device_track(ops, place) for place in range(len(ops.devices))]
-    found = by_stream or in_groups(ops, None, ops.stream)
-    for code, (lo, hi) in zip(found.codes.tolist(), pairwise(found.edges.tolist()), strict=True):
-        stream, rows = ops.streams[code], found.rows[lo:hi]
-        lane = Lane.build(found.start[lo:hi], found.end[lo:hi], rows, ops.category, ops.name)
+    groups = by_stream or in_groups(ops, None, ops.stream)
+    for code, (lo, hi) in zip(groups.codes.tolist(), pairwise(groups.edges.tolist()), strict=True):
+        stream, rows = ops.streams[code], groups.rows[lo:hi]
+        lane = Lane.build(groups.start[lo:hi], groups.end[lo:hi], rows, ops.category, ops.name)
         lanes = split(lane) if apart else (lane,)
         device = ops.devices[stream.device]
         track = Track(
@@ -123,12 +123,12 @@ def device_tracks(tracks: Iterable[Track]) -> list[Track]:
         tracks: as ``stream_tracks`` gives them; their lanes are shared.
     """
     tracks = tuple(tracks)
-    found = []
+    rows = []
     for track in tracks:
         if track.shape is Shape.SUMMARY:
             own = [t.lane for t in tracks if t.device == track.device and t.lane is not None]
-            found.append(replace(track, summary=Summary.build(own)))
-    return found
+            rows.append(replace(track, summary=Summary.build(own)))
+    return rows
 
 
 def device_track(ops: Operations, place: int) -> Track:
@@ -150,9 +150,9 @@ def device_track(ops: Operations, place: int) -> Track:
 
 def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
     """One track for each of the lanes that hold a track's overlapping events."""
-    found = [replace(track, lane=lanes[0], order=(*track.order, 0))]
+    tracks = [replace(track, lane=lanes[0], order=(*track.order, 0))]
     for number, lane in enumerate(lanes[1:], 1):
-        found.append(
+        tracks.append(
             replace(
                 track,
                 key=f"{track.key}~{number}",
@@ -163,7 +163,7 @@ def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
                 order=(*track.order, number),
             )
         )
-    return found
+    return tracks
 
 
 def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Track]:
@@ -174,11 +174,11 @@ def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Tr
         lanes: events by level, outermost first.
         opened: levels that are shown at first.
     """
-    found = [replace(track, lane=lanes[0], order=(*track.order, 0, 0), folded=opened <= 1)]
+    tracks = [replace(track, lane=lanes[0], order=(*track.order, 0, 0), folded=opened <= 1)]
     parents = (*track.parents, track.key)
     for level, lane in enumerate(lanes[1:], 1):
         key = f"{track.key}+{level}"
-        found.append(
+        tracks.append(
             replace(
                 track,
                 key=key,
@@ -193,7 +193,7 @@ def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Tr
             )
         )
         parents = (*parents, key)
-    return found
+    return tracks
 
 
 def projected_ranges(report: Report, paths: Paths) -> list[tuple[Ranges, Int64]]:
@@ -206,7 +206,7 @@ def projected_ranges(report: Report, paths: Paths) -> list[tuple[Ranges, Int64]]
     ops, ranges = report.operations, report.ranges
     inner = _innermost(report, paths)
     level = _levels(paths.parent)
-    found = []
+    spans = []
     for place in range(len(ops.devices)):
         mine = np.flatnonzero((ops.device == place) & (inner >= 0))
         start = np.full(len(ranges), np.iinfo(np.int64).max)
@@ -217,8 +217,8 @@ def projected_ranges(report: Report, paths: Paths) -> list[tuple[Ranges, Int64]]
         rows = np.flatnonzero(end > np.iinfo(np.int64).min)
         rows = rows[np.lexsort((-end[rows], start[rows]))]
         projected = replace(ranges.take(rows), start=start[rows], end=end[rows])
-        found.append((projected, level[rows]))
-    return found
+        spans.append((projected, level[rows]))
+    return spans
 
 
 def _innermost(report: Report, paths: Paths) -> Int64:
@@ -287,24 +287,24 @@ def memory_tracks(report: Report) -> list[Track]:
     """Memory in use on each device, from its allocations and frees."""
     known = {device: place for place, device in enumerate(report.devices)}
     return [
-        _memory_track(report, found, known.setdefault(found.device, len(known)))
-        for found in recorded_memory(report)
+        _memory_track(report, memory, known.setdefault(memory.device, len(known)))
+        for memory in recorded_memory(report)
     ]
 
 
-def _memory_track(report: Report, found: DeviceMemory, place: int) -> Track:
+def _memory_track(report: Report, memory: DeviceMemory, place: int) -> Track:
     return Track(
         key=f"{gpu_key(place)}/memory",
         label="mem",
         words="memory in use",
-        title=f"{found.device.label} memory in use",
+        title=f"{memory.device.label} memory in use",
         part="memory_usage",
         order=(Section.GPU, place, 3),
         shape=Shape.COUNTER,
         depth=1,
         parents=(gpu_key(place),),
         events=report.memory_usage,
-        counter=Counter(found.times, found.used, "B", float(found.peak[0]), holds=True),
+        counter=Counter(memory.times, memory.used, "B", float(memory.peak[0]), holds=True),
         device=place,
     )
 

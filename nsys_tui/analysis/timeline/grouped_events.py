@@ -89,5 +89,5 @@ def kept_groups(
 
 def stored_groups(report: Report, name: str, events: EventSet) -> InGroups | None:
     """What ``kept_groups`` stored, None where it did not yet."""
-    found = report.stored(name) if len(events) >= LARGE else None
-    return None if found is None else InGroups(**found)
+    arrays = report.stored(name) if len(events) >= LARGE else None
+    return None if arrays is None else InGroups(**arrays)

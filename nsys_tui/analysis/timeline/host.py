@@ -184,26 +184,26 @@ def _kind_tracks(
 
 
 def _thread_lanes(
-    events: ThreadEvents, found: InGroups, category: Integers | int
+    events: ThreadEvents, groups: InGroups, category: Integers | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
     """(globalTid, lanes without overlaps) of each thread of events that are in their order."""
-    for code, lanes in _lanes(events, found, category):
+    for code, lanes in _lanes(events, groups, category):
         yield int(events.threads[code]), lanes
 
 
 def _lanes(
-    events: ThreadEvents, found: InGroups, category: Integers | int
+    events: ThreadEvents, groups: InGroups, category: Integers | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
     """(code, lanes without overlaps) of each group: many together, large ones alone."""
-    edges = found.edges.tolist()
+    edges = groups.edges.tolist()
     for first, last in _batches(edges):
         part = slice(edges[first], edges[last])
-        rows, start, end = found.rows[part], found.start[part], found.end[part]
+        rows, start, end = groups.rows[part], groups.start[part], groups.end[part]
         if last == first + 1:
             whole = Lane.build(start, end, rows, category, events.name)
-            yield int(found.codes[first]), split(whole)
+            yield int(groups.codes[first]), split(whole)
         else:
-            own = np.repeat(found.codes[first:last], np.diff(found.edges[first : last + 1]))
+            own = np.repeat(groups.codes[first:last], np.diff(groups.edges[first : last + 1]))
             yield from split_groups(own, start, end, rows, category, events.name)
 
 

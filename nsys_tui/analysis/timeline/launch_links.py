@@ -33,15 +33,15 @@ def launched_by(report: Report, row: int) -> list[tuple[EventSet, int]]:
     api = report.api
     correlation = int(api.correlation[row])
     process = int(api.thread_process[api.thread[row]])
-    found: list[tuple[EventSet, int]] = []
+    linked: list[tuple[EventSet, int]] = []
     for part in ("operations", "syncs"):
-        if found or not report.loaded(part):
+        if linked or not report.loaded(part):
             continue
         events: Operations | Syncs = getattr(report, part)
         rows = np.flatnonzero(events.correlation == correlation)
         rows = rows[events.processes[events.process[rows]] == process] if len(rows) else rows
-        found = [(events, int(each)) for each in rows]
-    return found
+        linked = [(events, int(each)) for each in rows]
+    return linked
 
 
 NEAR: Final = 200_000
@@ -68,22 +68,22 @@ def related(
     if not isinstance(events, (Operations, Syncs)):
         return []
     process = int(events.processes[events.process[row]])
-    found: list[tuple[EventSet, int]] = []
+    linked: list[tuple[EventSet, int]] = []
     correlation = int(events.correlation[row])
     if report.loaded("api") and correlation >= 0:
         api, part = report.api, _in_view(report.api, window)
         rows = part.start + np.flatnonzero(api.correlation[part] == correlation)
         rows = rows[api.real[rows] & (api.thread_process[api.thread[rows]] == process)]
-        found = [(api, int(each)) for each in rows[:1]]
+        linked = [(api, int(each)) for each in rows[:1]]
     if isinstance(events, Operations) and int(events.category[row]) == Category.COMM:
-        found += [(events, each) for each in _of_collective(events, row, window)]
-    return found
+        linked += [(events, each) for each in _of_collective(events, row, window)]
+    return linked
 
 
 def _of_call(
     report: Report, process: int, correlation: int, window: tuple[int, int]
 ) -> list[tuple[EventSet, int]]:
-    found: list[tuple[EventSet, int]] = []
+    linked: list[tuple[EventSet, int]] = []
     for part in ("operations", "syncs"):
         if not report.loaded(part) or correlation < 0:
             continue
@@ -91,8 +91,8 @@ def _of_call(
         view = _in_view(events, window)
         rows = view.start + np.flatnonzero(events.correlation[view] == correlation)
         rows = rows[events.processes[events.process[rows]] == process]
-        found += [(events, int(each)) for each in rows]
-    return found
+        linked += [(events, int(each)) for each in rows]
+    return linked
 
 
 def _of_collective(ops: Operations, row: int, window: tuple[int, int]) -> list[int]:

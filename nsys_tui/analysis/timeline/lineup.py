@@ -102,17 +102,17 @@ class Lineup:
     @cached_property
     def levels(self) -> Int64:
         """Nesting level of each NVTX track; -1 for others."""
-        found = [track.order[-2] if track.part == "ranges" else NONE for track in self.tracks]
-        return np.array(found, np.int64)
+        levels = [track.order[-2] if track.part == "ranges" else NONE for track in self.tracks]
+        return np.array(levels, np.int64)
 
     @cached_property
     def _holders(self) -> dict[EventSet, dict[int | None, list[int]]]:
         """Places of the tracks with events of a set, by thread."""
-        found: dict[EventSet, dict[int | None, list[int]]] = {}
+        holders: dict[EventSet, dict[int | None, list[int]]] = {}
         for place, track in enumerate(self.tracks):
             if track.lane is not None and track.events is not None:
-                found.setdefault(track.events, {}).setdefault(track.thread, []).append(place)
-        return found
+                holders.setdefault(track.events, {}).setdefault(track.thread, []).append(place)
+        return holders
 
     @cached_property
     def outline(self) -> Outline:
@@ -129,8 +129,8 @@ class Lineup:
     def holders(self, events: EventSet, thread: int | None) -> list[Track]:
         """Tracks that may hold an event of a set, of one thread or (None) of any."""
         by_thread = self._holders.get(events, {})
-        found = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
-        return [self.tracks[place] for places in found for place in places]
+        places_of = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
+        return [self.tracks[place] for places in places_of for place in places]
 
     def toggled(self, keys: Collection[str]) -> frozenset[str]:
         """Groups that are folded now: as they begin, turned over where the user did."""
@@ -231,11 +231,11 @@ class Rows(Sequence["Track"]):
     @cached_property
     def _numbers(self) -> Indices:
         """Row of each track of the lineup, ``NONE`` for one that is not shown."""
-        found = np.full(len(self.lineup), NONE, np.intp)
-        found[self.places] = np.arange(len(self.places))
+        numbers = np.full(len(self.lineup), NONE, np.intp)
+        numbers[self.places] = np.arange(len(self.places))
         second = [self.lineup.places[row.pair.key] for row in self.pairs.values() if row.pair]
-        found[second] = found[[*self.pairs]]
-        return found
+        numbers[second] = numbers[[*self.pairs]]
+        return numbers
 
     def number(self, key: str) -> int | None:
         """Number of the row that shows a track, alone or with another; None if none does."""

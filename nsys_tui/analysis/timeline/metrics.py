@@ -32,16 +32,16 @@ def metric_tracks(report: Report) -> list[Track]:
         group = f"metrics:{gpu}" if place is None else gpu_key(place)
         if place is None:
             tracks.append(_heading(group, f"GPU {gpu}", f"GPU {gpu} did no work", order, ()))
-        found = np.unique(metrics.metric[metrics.gpu == gpu]).tolist()
-        ranks = {code: _rank(metrics.metrics[code]) for code in found}
-        rest = [code for code in found if ranks[code] == len(TELLING)]
+        recorded = np.unique(metrics.metric[metrics.gpu == gpu]).tolist()
+        ranks = {code: _rank(metrics.metrics[code]) for code in recorded}
+        rest = [code for code in recorded if ranks[code] == len(TELLING)]
         parents: tuple[str, ...] = (group,)
         more = f"metrics:{gpu}/more"
-        folds = 1 < len(rest) < len(found)
+        folds = 1 < len(rest) < len(recorded)
         if folds:
             note = f"{len(rest)} more counters of GPU {gpu}"
             tracks.append(_heading(more, "metrics", note, (*order, len(TELLING)), parents))
-        for code in found:
+        for code in recorded:
             above = (*parents, more) if folds and code in rest else parents
             tracks.append(_track(report, gpu, code, above, (*order, ranks[code], code + 1), place))
     return tracks

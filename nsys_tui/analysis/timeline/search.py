@@ -49,23 +49,23 @@ def lanes_of(track: Track) -> tuple[Lane, ...]:
 
 def after(lanes: Sequence[Lane], here: Step) -> Step | None:
     """The first event after a place; use lane -1 for "at this time or later"."""
-    found: list[Step] = []
+    steps: list[Step] = []
     for number, lane in enumerate(lanes):
         place = _rank(lane, number, here)
         place += number == here.lane and _at(lane, place) == here.start
         if place < len(lane):
-            found.append(Step(int(lane.starts[place]), number, place))
-    return min(found, default=None)
+            steps.append(Step(int(lane.starts[place]), number, place))
+    return min(steps, default=None)
 
 
 def before(lanes: Sequence[Lane], here: Step) -> Step | None:
     """The last event before a place."""
-    found: list[Step] = []
+    steps: list[Step] = []
     for number, lane in enumerate(lanes):
         place = _rank(lane, number, here) - 1
         if place >= 0:
-            found.append(Step(int(lane.starts[place]), number, place))
-    return max(found, default=None)
+            steps.append(Step(int(lane.starts[place]), number, place))
+    return max(steps, default=None)
 
 
 def _at(lane: Lane, place: int) -> int | None:
@@ -108,11 +108,11 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     What is no regular expression is taken as words that must all occur.
     """
     try:
-        found = re.compile(pattern, re.IGNORECASE)
+        regex = re.compile(pattern, re.IGNORECASE)
     except re.error:
         words = pattern.lower().split()
         return lambda text: all(word in text.lower() for word in words)
-    return lambda text: found.search(text) is not None
+    return lambda text: regex.search(text) is not None
 
 
 def matching_codes(events: EventSet, fits: Callable[[str], bool], style: str) -> Bool:
@@ -140,7 +140,7 @@ class Found:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Matches by track."""
-        return {key: len(found) for key, found in self.matches.items()}
+        return {key: len(rows) for key, rows in self.matches.items()}
 
     @property
     def total(self) -> int:
@@ -196,11 +196,11 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
             )
         chosen = wanted[events]
         if chosen.any():
-            found = np.flatnonzero(chosen[column[lane.index]]).astype(np.int32)
-            if len(found):
-                matches[track.key] = found
-                starts.append(lane.starts[found])
-                places.append(np.full(len(found), place, np.int32))
+            rows = np.flatnonzero(chosen[column[lane.index]]).astype(np.int32)
+            if len(rows):
+                matches[track.key] = rows
+                starts.append(lane.starts[rows])
+                places.append(np.full(len(rows), place, np.int32))
     start = np.concatenate(starts)
     order = np.argsort(start, kind="stable")  # tracks are in order already
     position = np.concatenate([np.empty(0, np.int32), *matches.values()])

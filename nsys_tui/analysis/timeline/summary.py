@@ -42,8 +42,8 @@ class Summary:
     def build(cls, lanes: Sequence[Lane]) -> Summary:
         """Goes through the events once, a chunk of time at a time."""
         lanes = tuple(lane for lane in lanes if len(lane))
-        found = (lane.categories(slice(None)) for lane in lanes)
-        codes = tuple(sorted({code for own in found for code in np.unique(own).tolist()}))
+        categories = (lane.categories(slice(None)) for lane in lanes)
+        codes = tuple(sorted({code for own in categories for code in np.unique(own).tolist()}))
         if not lanes:
             return cls((), np.zeros(1, np.int64), (), np.zeros((1, 1), np.int64))
         grid = np.unique(np.concatenate([lane.starts[::STEP] for lane in lanes]))
@@ -114,15 +114,15 @@ class Summary:
     def busy_before(self, times: Int64) -> Int64:
         """Busy time before each moment: int64 [codes + 1, n] for ascending times."""
         place = np.maximum(np.searchsorted(self.grid, times, side="right") - 1, 0)
-        found = self.before[:, place]
+        before = self.before[:, place]
         distinct, last = np.unique(place, return_index=True)
         # Of several moments after one grid point, the events up to the last one serve all.
         stop = np.append(last[1:], len(times)) - 1
         for row, part in enumerate(self._between(self.grid[distinct], times[stop])):
             done = intervals.busy_before(part, intervals.prefix(*part), times)
             base = intervals.busy_before(part, intervals.prefix(*part), self.grid[place])
-            found[row] += np.where(times > self.grid[place], done - base, 0)
-        return found
+            before[row] += np.where(times > self.grid[place], done - base, 0)
+        return before
 
     def _between(self, starts: Int64, ends: Int64) -> Iterator[intervals.Intervals]:
         """Union by category, and of all, of the events inside disjoint ascending windows."""
@@ -147,12 +147,12 @@ class Summary:
 
     def _next(self, times: Int64) -> Int64:
         """First start at or after each time; the greatest integer where there is none."""
-        found = np.full(len(times), np.iinfo(np.int64).max)
+        nearest = np.full(len(times), np.iinfo(np.int64).max)
         for lane in self.lanes:
             place = np.searchsorted(lane.starts, times, side="left")
             ahead = place < len(lane)
-            found[ahead] = np.minimum(found[ahead], lane.starts[place[ahead]])
-        return found
+            nearest[ahead] = np.minimum(nearest[ahead], lane.starts[place[ahead]])
+        return nearest
 
 
 def _sets(

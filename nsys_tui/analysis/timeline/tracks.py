@@ -146,18 +146,20 @@ def launching_first(tracks: Iterable[Track]) -> list[Track]:
     if not keys:
         return [*tracks]
     others: dict[str, int] = {}
-    found: list[Track] = []
+    ordered: list[Track] = []
     for track in tracks:
         if track.order[0] != Section.HOST or not track.parents:
-            found.append(track)
+            ordered.append(track)
         elif track.key in keys or keys.intersection(track.parents):
             order = (Section.LAUNCHING, *track.order[1:])
             depth = track.depth - 1
-            found.append(replace(track, order=order, depth=depth, parents=track.parents[1:]))
+            ordered.append(replace(track, order=order, depth=depth, parents=track.parents[1:]))
         else:
             others[track.parents[0]] = others.get(track.parents[0], 0) + (len(track.parents) == 1)
-            found.append(track)
-    return [_folded_process(t, others, what) for t in found if t.hoists or not _is_left(t, others)]
+            ordered.append(track)
+    return [
+        _folded_process(t, others, what) for t in ordered if t.hoists or not _is_left(t, others)
+    ]
 
 
 def _is_left(track: Track, others: Collection[str]) -> bool:

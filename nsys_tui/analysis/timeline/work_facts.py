@@ -108,15 +108,15 @@ def collective_facts(report: Report, row: int) -> Iterator[Fact]:
         yield ("waited", "- (its kernels on other GPUs are not known)")
     if report not in _COLLECTIVES:
         _COLLECTIVES[report] = collectives([Traced(report)])
-    found = _COLLECTIVES[report]
-    mine = np.flatnonzero(found.parts.row == row)
+    known = _COLLECTIVES[report]
+    mine = np.flatnonzero(known.parts.row == row)
     if not len(mine):
         return
-    number = int(found.parts.collective[mine[0]])
-    if found.bytes[number] >= 0:
-        yield ("bytes", format_bytes(int(found.bytes[number])))
-    rates = (("algbw", found.algorithm_bandwidth), ("busbw", found.bus_bandwidth))
+    number = int(known.parts.collective[mine[0]])
+    if known.bytes[number] >= 0:
+        yield ("bytes", format_bytes(int(known.bytes[number])))
+    rates = (("algbw", known.algorithm_bandwidth), ("busbw", known.bus_bandwidth))
     for name, rate in rates:
         if not np.isnan(rate[number]):
-            estimated = "≈" if found.estimated[number] else ""
+            estimated = "≈" if known.estimated[number] else ""
             yield (name, f"{estimated}{rate[number] / _GB:.1f} GB/s")

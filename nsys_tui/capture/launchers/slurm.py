@@ -158,19 +158,21 @@ def lint(script: str, needed_s: float = 0) -> list[str]:
         script: the text of the script.
         needed_s: seconds that the capture asks for (delay + duration + grace); 0 = unknown.
     """
-    found = []
+    faults = []
     began = ""
     for number, line in enumerate(script.splitlines(), 1):
         text = line.strip()
         if text.startswith("#SBATCH"):
             if began:
-                found.append(f"line {number}: #SBATCH after the first command ({began}) is ignored")
-            found += [f"line {number}: {fault}" for fault in _directive_faults(text, needed_s)]
+                faults.append(
+                    f"line {number}: #SBATCH after the first command ({began}) is ignored"
+                )
+            faults += [f"line {number}: {fault}" for fault in _directive_faults(text, needed_s)]
         elif re.match(r"#\s*[A-Za-z]+\b", text) and _looks_like_directive(text):
-            found.append(f"line {number}: {text.split()[0]} is not #SBATCH, so Slurm ignores it")
+            faults.append(f"line {number}: {text.split()[0]} is not #SBATCH, so Slurm ignores it")
         elif text and not text.startswith("#") and not began:
             began = f"line {number}"
-    return found
+    return faults
 
 
 def _looks_like_directive(text: str) -> bool:

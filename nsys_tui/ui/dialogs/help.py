@@ -71,10 +71,10 @@ class HelpScreen(Dialog[str]):
         name: str,
         terms: Sequence[Definition] = (),
         typed: str = "",
-        found: Sequence[Definition] = (),
+        meanings: Sequence[Definition] = (),
     ) -> None:
         super().__init__()
-        self._found_here = found
+        self._found_here = meanings
         self._here, self._everywhere, self._name, self._terms = here, everywhere, name, terms
         self._chosen = 0
         self._typed, self._first = "", typed
@@ -186,13 +186,13 @@ class HelpScreen(Dialog[str]):
         for category, fill in FILLS.items():
             legend += [(fill, style(category_ink(category))), (f" {category.name.lower()}  ", 0)]
         terminal, config = self.app.terminal, self.app.config
-        found = [f"{name} {why}" for name, why in terminal.reasons.items() if name != "app"]
+        reasons = [f"{name} {why}" for name, why in terminal.reasons.items() if name != "app"]
         facts = [
             ". idle   ! idle with a known cause   ≈ estimate   ~38~ = 38 narrow frames of a stack",
             "mouse: Shift+drag selects text as usual; --no-mouse leaves the mouse to the terminal",
             f"config: {config.path}{'' if config.path.exists() else ' (not there: defaults)'}",
             f"terminal: {terminal.colours} colours, {'ASCII' if terminal.ascii else 'Unicode'}"
-            f" ({'; '.join(found)})",
+            f" ({'; '.join(reasons)})",
         ]
         return [[("", 0)], legend, *([(f"        {fact}", MUTED)] for fact in facts)]
 
@@ -207,10 +207,10 @@ def open_help(app: Host, typed: str = "") -> None:
     everywhere = [a for a in GLOBAL if a.id not in ids and app.handler(a.id)]
     grids = (*front.query(VirtualTable), *front.query(VirtualTree))
     headers = [column.header for grid in grids for column in grid.columns]
-    found = under_cursor(front)
-    terms = [term for term in on_screen(front.SCREEN, headers) if term not in found]
-    help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed, found)
-    app.push_screen(help_screen, lambda found: _run(app, found))
+    meanings = under_cursor(front)
+    terms = [term for term in on_screen(front.SCREEN, headers) if term not in meanings]
+    help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed, meanings)
+    app.push_screen(help_screen, lambda meanings: _run(app, meanings))
 
 
 def under_cursor(front: FrontScreen) -> list[Definition]:

@@ -106,17 +106,19 @@ class Picker(ListDialog):
 
     def _filter(self, typed: str) -> None:
         self._typed = typed
-        found = self.find(typed)
-        width = max((cell_len(entry.detail) for entry in found[:SHOWN]), default=0)
+        entries = self.find(typed)
+        width = max((cell_len(entry.detail) for entry in entries[:SHOWN]), default=0)
         pane = self.pane
-        lines = [[(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in found[:SHOWN]]
+        lines = [
+            [(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in entries[:SHOWN]
+        ]
         pane.cursor = 0
         if lines:
-            pane.show(lines, found[:SHOWN])
+            pane.show(lines, entries[:SHOWN])
         else:
             typed_goes = "; enter: take it as it is typed" if self._free else ""
             pane.show([[(f" nothing fits{typed_goes}", MUTED)]])
-        rest = f"{out_of(len(found), len(self.entries))}, " if typed else f"{len(found)}, "
+        rest = f"{out_of(len(entries), len(self.entries))}, " if typed else f"{len(entries)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
 
     def find(self, typed: str) -> Sequence[Entry]:

@@ -238,13 +238,13 @@ class CaptureScreen(Running, Asking):
                 return error
             return plan, again, identity
 
-        def done(found: tuple[Plan, Again | None, str] | NsysTuiError) -> None:
+        def done(filled: tuple[Plan, Again | None, str] | NsysTuiError) -> None:
             self._filling = False
-            if isinstance(found, NsysTuiError):
-                self.say(f"{found.title}; {found.hint}")
+            if isinstance(filled, NsysTuiError):
+                self.say(f"{filled.title}; {filled.hint}")
                 self.take(question, options)
                 return
-            plan, self.again, self.repeats = found
+            plan, self.again, self.repeats = filled
             self.form, self.ticked = form_from_plan(plan), frozenset()
             self.previous = self.session
             for remark in self.again.remarks if self.again else ():
@@ -297,13 +297,13 @@ class CaptureScreen(Running, Asking):
             if isinstance(plan, NsysTuiError):
                 target = find_target(self.app.config, self.form.target)
                 plan = Plan(target, ("true",), self.form.cwd or target.settings.cwd)
-            found = await preflight(plan, self.app.config, self.asked if told else None)
+            probed = await preflight(plan, self.app.config, self.asked if told else None)
         except NsysTuiError as error:
             if told:
                 self.say(f"error: {error.one_line}")
             return
-        self._looked_at, self.facts = place, found.facts
-        for check in checks(found, plan.target, plan) if told else ():
+        self._looked_at, self.facts = place, probed.facts
+        for check in checks(probed, plan.target, plan) if told else ():
             self.say(f"{check.severity}: {check.name}: {check.told}")
         self.show_form()
 

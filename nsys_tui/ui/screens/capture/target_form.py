@@ -93,15 +93,15 @@ def settings_of(texts: Texts) -> dict[str, Any]:
         UsageError: a text that cannot be split, or a pair without ``=``.
     """
     default = texts_of("", TargetConfig())
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for field in shown_fields(texts)[1:]:
         text = texts.get(field.key, "").strip()
         if text == default[field.key]:
             continue
         table, _, key = field.key.rpartition(".")
-        place = found.setdefault(table, {}) if table else found
+        place = settings.setdefault(table, {}) if table else settings
         place[key] = _value(field.key, text)
-    return found
+    return settings
 
 
 def _value(key: str, text: str) -> object:
@@ -158,7 +158,7 @@ def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]
     except NsysTuiError as error:
         return [("error", error.one_line)]
     taken = target.name != old_name and target.name in {LOCAL, *config.targets}
-    found = [("error", f"there is a target {target.name} already")] if taken else []
-    found += [(item.severity, item.told) for item in advice if item.severity != "note"]
+    remarks_on = [("error", f"there is a target {target.name} already")] if taken else []
+    remarks_on += [(item.severity, item.told) for item in advice if item.severity != "note"]
     faults = plan.launcher_faults(config.capture.grace / 1e9)
-    return found + [("warning", fault) for fault in faults]
+    return remarks_on + [("warning", fault) for fault in faults]

@@ -110,11 +110,11 @@ class Checking(Dialog[Any]):
     async def _check(self, target: Target) -> None:
         try:
             plan = forms.plan_of(target, self.config)
-            found = await preflight(plan, self.config, self._asked)
+            probed = await preflight(plan, self.config, self._asked)
         except NsysTuiError as error:
             self.say([("error", error.title), ("cause", error.message), ("next", error.hint)])
             return
-        findings = checks(found, target, plan)
+        findings = checks(probed, target, plan)
         self.say((one.severity, f"{one.name}: {one.told}") for one in findings)
 
     async def _asked(self, question: Question) -> str | None:
@@ -275,8 +275,8 @@ class TargetEditor(Checking):
             return
 
         def live(text: str) -> str:
-            found = forms.remarks({**self.texts, field.key: text}, self.config, self._old_name)
-            return "; ".join(f"{severity}: {said}" for severity, said in found[:2])
+            faults = forms.remarks({**self.texts, field.key: text}, self.config, self._old_name)
+            return "; ".join(f"{severity}: {said}" for severity, said in faults[:2])
 
         def done(text: str | None) -> None:
             if text is not None:
@@ -297,9 +297,9 @@ class TargetEditor(Checking):
 
     def action_save(self) -> None:
         """Writes the target, unless something is wrong with it."""
-        found = self._remarks()
-        if any(severity == "error" for severity, _ in found):
-            self.say(found)
+        faults = self._remarks()
+        if any(severity == "error" for severity, _ in faults):
+            self.say(faults)
             return
         name, path = self.texts["name"].strip(), self.config.path
 

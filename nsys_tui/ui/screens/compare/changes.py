@@ -182,7 +182,7 @@ class ChangesTable(VirtualTable):
         super().__init__("Kernels", empty=empty, id="changes")
         self.group = "kernels"
         self.threshold = THRESHOLD
-        self.found: Comparison | None = None
+        self.comparison: Comparison | None = None
         self._rows: tuple[Row, ...] = ()
 
     @property
@@ -193,7 +193,7 @@ class ChangesTable(VirtualTable):
 
     def forget(self) -> None:
         """Other reports: nothing is compared yet."""
-        self.found, self._rows = None, ()
+        self.comparison, self._rows = None, ()
         self.show_rows((), 0)
 
     def tell(self, text: str) -> None:
@@ -203,15 +203,17 @@ class ChangesTable(VirtualTable):
 
     def turn(self) -> None:
         """The next group."""
-        found, here = self.found, self.group
-        held = [g for g, (_, keys) in GROUPS.items() if not found or all(map(found.has, keys))]
+        comparison, here = self.comparison, self.group
+        held = [
+            g for g, (_, keys) in GROUPS.items() if not comparison or all(map(comparison.has, keys))
+        ]
         order = [g for g in GROUPS if g in held or g == here]
         self.group = order[(order.index(here) + 1) % len(order)]
         self.fill()
 
     def open_on_rows(self) -> None:
         """Another pair is shown by what both have rows of: not every report has kernels."""
-        groups = self.found.groups if self.found is not None else {}
+        groups = self.comparison.groups if self.comparison is not None else {}
         held = [name for name, (_, keys) in GROUPS.items() if any(groups[key] for key in keys)]
         if held and self.group not in (*held, "findings"):
             self.group = held[0]
@@ -219,25 +221,26 @@ class ChangesTable(VirtualTable):
 
     def fill(self) -> None:
         """The rows of the group; the cursor stays on its name."""
-        found = self.found
-        if found is None:
+        comparison = self.comparison
+        if comparison is None:
             return
         here = self.change.name if self.change is not None else ""
         self.title, groups = GROUPS[self.group]
         if self.group == "findings":
             self._rows = ()
-            changes = found.findings or ()
-            self.note = "" if found.findings is not None else "running the rules ..."
-            self.empty = "no findings on either side" if found.findings is not None else "..."
+            changes = comparison.findings or ()
+            self.note = "" if comparison.findings is not None else "running the rules ..."
+            self.empty = "no findings on either side" if comparison.findings is not None else "..."
             self.show_rows(finding_columns(changes), len(changes))
             return
-        rows = [row for group in groups for row in found.groups[group]]
+        rows = [row for group in groups for row in comparison.groups[group]]
         self._rows = tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total)))
-        per = "per step, " if found.by_step else ""
+        per = "per step, " if comparison.by_step else ""
         signs = "" if self.size.width >= BARRED else "  < less  > more"
         self.note = f"{per}by |delta|{signs}  threshold {100 * self.threshold:g}%"
         self.empty = next(
-            (note for note in found.notes if groups[0] in note.lower()), found.why_empty(groups[0])
+            (note for note in comparison.notes if groups[0] in note.lower()),
+            comparison.why_empty(groups[0]),
         )
         names = [row.name for row in self._rows]
         row = names.index(here) if here in names else None
@@ -255,6 +258,6 @@ class ChangesTable(VirtualTable):
 
     def _has_changed(self, row: int) -> bool:
         if self.group == "findings":
-            findings = self.found.findings if self.found is not None else None
+            findings = self.comparison.findings if self.comparison is not None else None
             return findings is not None and findings[row].status != "in both"
         return bool(self._rows) and self._rows[row].verdict in ("better", "worse")

@@ -69,7 +69,7 @@ def captures() -> Iterator[tuple[Path, str]]:
 def parts(session: Session, report: Report) -> list[Part]:
     """Parts of a loaded report that may be compared; finds iterations, so call it from a worker."""
     every = replace(report_scope(report, session.state), window=None)
-    found = find_iterations(report, scope=every)
+    iterations = find_iterations(report, scope=every)
     lo, hi = report.span or report.extent
     middle = (lo + hi) // 2
     return [
@@ -79,11 +79,11 @@ def parts(session: Session, report: Report) -> list[Part]:
         *(
             Part(
                 session,
-                iteration_scope(found, number, every),
+                iteration_scope(iterations, number, every),
                 f"iteration {number}: {label}{'' if number else ' (warm-up)'}",
                 single=True,
             )
-            for number, label in enumerate(found.labels)
+            for number, label in enumerate(iterations.labels)
         ),
     ]
 
@@ -319,9 +319,9 @@ class Choosing:
         if report is None:
             return
 
-        def ask(found: list[Part]) -> None:
+        def ask(choices: list[Part]) -> None:
             entries = [
-                Entry(part.title, "step" if part.single else "window", part) for part in found
+                Entry(part.title, "step" if part.single else "window", part) for part in choices
             ]
             self._ask_part("A (before)", entries, lambda a: second(entries, a))
 

@@ -11,11 +11,13 @@ from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import Writer, text_writer
 
 
-def comparison_writers(found: Comparison) -> dict[str, Writer]:
+def comparison_writers(comparison: Comparison) -> dict[str, Writer]:
     """The whole comparison; other suffixes hold the table that is shown."""
     return {
-        ".md": text_writer(lambda: [as_markdown(found)], 0),
-        ".json": text_writer(lambda: document_text(DOCUMENT, found, None, found.notes), 0),
+        ".md": text_writer(lambda: [as_markdown(comparison)], 0),
+        ".json": text_writer(
+            lambda: document_text(DOCUMENT, comparison, None, comparison.notes), 0
+        ),
     }
 
 

@@ -53,20 +53,22 @@ class DifferenceIcicle(IciclePane):
         self.result = result if has_stacks else None
         return has_stacks
 
-    def show_difference(self, found: DifferentialStacks | NoDataError, threshold: float) -> None:
+    def show_difference(
+        self, difference: DifferentialStacks | NoDataError, threshold: float
+    ) -> None:
         """Shows B's tree; changes below the threshold are painted as none."""
-        if isinstance(found, NoDataError):
-            self.heading("Flame graph of the difference", str(found))
+        if isinstance(difference, NoDataError):
+            self.heading("Flame graph of the difference", str(difference))
             return
-        self.difference = found
-        per = "per step, " if found.by_step else ""
-        count, lost = found.gone
+        self.difference = difference
+        per = "per step, " if difference.by_step else ""
+        count, lost = difference.gone
         gone = f" (not in it: {count} of A, {format_duration(lost)})" if count else ""
         self.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
-        inks = np.full(len(found.change), int(Ink.MUTED))
-        inks[found.change <= -threshold] = Ink.BETTER
-        inks[found.change >= threshold] = Ink.WORSE
-        self.show(found.b)
+        inks = np.full(len(difference.change), int(Ink.MUTED))
+        inks[difference.change <= -threshold] = Ink.BETTER
+        inks[difference.change >= threshold] = Ink.WORSE
+        self.show(difference.b)
         self.inks = inks
 
     def label(self, stacks: WeightedTree, node: int) -> str:

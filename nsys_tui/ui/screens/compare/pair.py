@@ -135,16 +135,18 @@ class Result:
     """A comparison with what is needed to show its ends."""
 
     pair: Pair
-    found: Comparison
+    comparison: Comparison
     plans: tuple[Plan | None, Plan | None]
     """How the ends were measured; None for a baseline."""
 
     @cached_property
     def step(self) -> int | None:
         """A step that is usual on both sides, by its number; None without steps."""
-        if not self.found.by_step:
+        if not self.comparison.by_step:
             return None
-        lengths = [side.steps.end - side.steps.start for side in (self.found.a, self.found.b)]
+        lengths = [
+            side.steps.end - side.steps.start for side in (self.comparison.a, self.comparison.b)
+        ]
         count = min(map(len, lengths))
         away = [np.abs(length[:count] / np.median(length) - 1) for length in lengths]
         return int(np.argmin(away[0] + away[1]))
@@ -153,7 +155,7 @@ class Result:
         """A step of each side, else its window; None where there is neither."""
         if step is None:
             return tuple(plan.window if plan is not None else None for plan in self.plans)
-        sides = (self.found.a.steps, self.found.b.steps)
+        sides = (self.comparison.a.steps, self.comparison.b.steps)
         return tuple((int(s.start[step]), int(s.end[step])) for s in sides)
 
     def step_name(self, step: int | None) -> str:
@@ -168,11 +170,11 @@ class Result:
 
     def examples(self, group: str, name: str, step: int | None) -> BothPicked:
         """One event of a name on each side."""
-        found = [
+        spans = [
             None if made is None else event_of(made, group, name, window)
             for made, window in zip(self.plans, self.windows(step), strict=True)
         ]
-        first, second = (None if event is None else Picked(*event) for event in found)
+        first, second = (None if event is None else Picked(*event) for event in spans)
         return first, second
 
     def gaps(self, cause: str, step: int | None) -> tuple[list[Span], BothPicked]:
@@ -206,8 +208,8 @@ def gather(pair: Pair, names: str, rules: Rules) -> Result:
         sides = list(pool.map(partial(_side, names), ends, plans))
     second = 1 + len(pair.more[0])
     a, b = pooled_side(sides[:second]), pooled_side(sides[second:])
-    found = compare(a, b, threshold=rules.threshold, noise=rules.noise)
-    return Result(pair, found, (plans[0], plans[second]))
+    comparison = compare(a, b, threshold=rules.threshold, noise=rules.noise)
+    return Result(pair, comparison, (plans[0], plans[second]))
 
 
 def _plan(part: Part, names: str) -> Plan:
@@ -233,7 +235,9 @@ def _side(names: str, end: End, made: Plan | None) -> Side:
 def with_findings(result: Result) -> Result:
     """The same with the findings of the expert rules, which take longer than all the rest."""
     pair = result.pair
-    return replace(result, found=add_findings(result.found, _findings(pair.a), _findings(pair.b)))
+    return replace(
+        result, comparison=add_findings(result.comparison, _findings(pair.a), _findings(pair.b))
+    )
 
 
 def _findings(end: End) -> list[Finding] | None:
@@ -256,5 +260,5 @@ def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
         while len(store) > KEPT:
             store.popitem(last=False)
     store.move_to_end(key)
-    found: T = store[key]
-    return found
+    value: T = store[key]
+    return value

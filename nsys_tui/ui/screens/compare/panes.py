@@ -20,45 +20,45 @@ FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 
 
 def summary_lines(
-    found: Comparison, width: int, titles: Sequence[str] = (), *, single: bool = False
+    comparison: Comparison, width: int, titles: Sequence[str] = (), *, single: bool = False
 ) -> list[Line]:
     """Everything that is said about the whole.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         width: cells of a line.
         titles: what is looked at of A and B; none where it is everything.
         single: it is one iteration on either side, which has no spread.
     """
     lines: list[Line] = []
-    unfair = [difference.what for difference in found.differences if difference.unfair]
+    unfair = [difference.what for difference in comparison.differences if difference.unfair]
     if unfair:
         text = f"not fair, these differ: {', '.join(unfair)}"
         lines.append([(" ! ", BOLD), (visible(cut(text, max(width - 3, 1))), BOLD)])
     if titles and not single:
         lines.append(_only(titles, width))
-    lines += _single(found, titles, width) if single else _verdict(found, width)
-    inks = [VERDICT_INKS.get(row.verdict, 0) for row in found.largest]
-    for ink, text in zip(inks, change_sentences(found), strict=True):
+    lines += _single(comparison, titles, width) if single else _verdict(comparison, width)
+    inks = [VERDICT_INKS.get(row.verdict, 0) for row in comparison.largest]
+    for ink, text in zip(inks, change_sentences(comparison), strict=True):
         lines.append([(" > ", ink), (visible(cut(text, max(width - 3, 1))), 0)])
     head = f" {'':17}{'A':>10} {'B':>10} {'delta':>10} {'%':>7}  verdict"
     lines.append([(head, MUTED)])
-    rows = {row.key: row for row in found.summary}
+    rows = {row.key: row for row in comparison.summary}
     keys = [*FIRST, *(key for key in rows if key not in FIRST)]
     shown = [rows[key] for key in keys if key in rows and _counts(rows[key])]
-    steps = f" ({len(found.b.steps)} steps)" if found.by_step else ""
+    steps = f" ({len(comparison.b.steps)} steps)" if comparison.by_step else ""
     lines += [_figure(row, steps) for row in shown]
-    for difference in found.differences:
+    for difference in comparison.differences:
         sign = "! " if difference.unfair else "- "
         text = f" {sign}{difference.what}: {difference.a} | {difference.b}"
         lines.append([(visible(text), 0 if difference.unfair else MUTED)])
-    lines += [[(f" * {visible(note)}", MUTED)] for note in found.notes]
+    lines += [[(f" * {visible(note)}", MUTED)] for note in comparison.notes]
     return lines
 
 
-def _single(found: Comparison, titles: Sequence[str], width: int) -> list[Line]:
+def _single(comparison: Comparison, titles: Sequence[str], width: int) -> list[Line]:
     """How much longer one iteration takes than another: there is nothing to judge."""
-    wall = found.row("wall")
+    wall = comparison.row("wall")
     if wall is None:
         return []
     more = "longer" if wall.delta > 0 else "shorter"
@@ -79,9 +79,9 @@ def _counts(row: Row) -> bool:
     return bool(row.a_total or row.b_total) or row.key == "wall"
 
 
-def _verdict(found: Comparison, width: int) -> list[Line]:
-    ink = VERDICT_INKS.get(found.verdict, 0) | BOLD
-    first, *rest = wrapped(f"{found.verdict}: {found.judgement.reason}", width - 4)
+def _verdict(comparison: Comparison, width: int) -> list[Line]:
+    ink = VERDICT_INKS.get(comparison.verdict, 0) | BOLD
+    first, *rest = wrapped(f"{comparison.verdict}: {comparison.judgement.reason}", width - 4)
     word, colon, text = first.partition(": ")
     return [
         [(f" {word}{colon}", ink), (text, 0)],

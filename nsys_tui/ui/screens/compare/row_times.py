@@ -39,7 +39,7 @@ class RowTimes:
             return
         twins, step = self._twins, self._step(result)
         if self._table.group == "findings":
-            changes = result.found.findings or ()
+            changes = result.comparison.findings or ()
             if place < len(changes):
                 sides = (changes[place].a, changes[place].b)
                 spans = [None if side is None else side.window for side in sides]
@@ -56,16 +56,16 @@ class RowTimes:
                 picked = result.examples(self._group, row.name, step)
                 return picked, [*map(with_lane_of, halves, picked)]
 
-            def show(found: tuple[BothPicked, list[Half | None]]) -> None:
+            def show(times: tuple[BothPicked, list[Half | None]]) -> None:
                 if halves == twins.halves:
-                    picked, (first, second) = found
+                    picked, (first, second) = times
                     twins.halves = first, second
                     twins.go_to_step(step, picked)
 
             self._screen.compute("pick", work, show)
 
-    def _show_gaps(self, cause: str, found: tuple[list[Span], BothPicked]) -> None:
-        self._twins.go_to_spans(found[0], cause, found[1])
+    def _show_gaps(self, cause: str, spans: tuple[list[Span], BothPicked]) -> None:
+        self._twins.go_to_spans(spans[0], cause, spans[1])
 
     @property
     def _group(self) -> str:
@@ -78,8 +78,8 @@ class RowTimes:
         """An event of the row's name in the report in front; None where that has none."""
         result, row = self._screen.result, self._table.change
         if result is not None and row is not None:
-            found = result.examples(self._group, row.name, self._step(result))
-            for end, picked in zip((result.pair.a, result.pair.b), found, strict=True):
+            spans = result.examples(self._group, row.name, self._step(result))
+            for end, picked in zip((result.pair.a, result.pair.b), spans, strict=True):
                 if picked is not None and getattr(end, "session", None) is self._screen.session:
                     return evidence_of(picked.events, picked.row)
         return None

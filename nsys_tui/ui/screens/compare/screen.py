@@ -189,23 +189,23 @@ class CompareScreen(ResultScreen[Result]):
             def halves() -> tuple[Half | None, Half | None]:
                 return half_of(ends[0], result.plans[0]), half_of(ends[1], result.plans[1])
 
-            def drawn(found: tuple[Half | None, Half | None]) -> None:
-                self.twins.show_result(result, found)
+            def drawn(lanes: tuple[Half | None, Half | None]) -> None:
+                self.twins.show_result(result, lanes)
                 self.row_times.follow(self.table.row)
 
             self.compute("lanes", halves, drawn)
 
     def _show_figures(self, result: Result) -> None:
         self.result = self.twins.result = result
-        found, pair = result.found, result.pair
-        self.table.found = found
-        basis = {"steps": "step", "identity": "step" if found.by_step else "name"}
-        aligned = basis.get(found.judgement.basis, "name")
+        comparison, pair = result.comparison, result.pair
+        self.table.comparison = comparison
+        basis = {"steps": "step", "identity": "step" if comparison.by_step else "name"}
+        aligned = basis.get(comparison.judgement.basis, "name")
         names = "A: {}   B: {}".format(*pair.names)
         whole = "0: whole  " if pair.titles else ""
         self.summary.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
         self.summary.show_built(
-            lambda width: summary_lines(found, width, pair.titles, single=pair.single)
+            lambda width: summary_lines(comparison, width, pair.titles, single=pair.single)
         )
         self.table.fill()
 
@@ -345,8 +345,10 @@ class CompareScreen(ResultScreen[Result]):
             return {}
         difference = self.difference.difference
         if self.has_class("-flame") and difference is not None:
-            return flame_writers(difference, f"{result.found.a.label} and {result.found.b.label}")
-        return comparison_writers(result.found)
+            return flame_writers(
+                difference, f"{result.comparison.a.label} and {result.comparison.b.label}"
+            )
+        return comparison_writers(result.comparison)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What works depends on what there is and what has the focus."""

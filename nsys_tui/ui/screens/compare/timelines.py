@@ -177,10 +177,10 @@ class TwinTimelines(Vertical):
         self.look_at((first, second), what, picked)
 
     def go_to_spans(
-        self, found: Sequence[Span], what: str, picked: BothPicked = (None, None)
+        self, times: Sequence[Span], what: str, picked: BothPicked = (None, None)
     ) -> None:
         """Each where its side has what is looked for; the whole where it has none."""
-        spans = [span or _whole(half) for span, half in zip(found, self.halves, strict=True)]
+        spans = [span or _whole(half) for span, half in zip(times, self.halves, strict=True)]
         first, second = (around(start, max(end - start, 1)) for start, end in spans)
         self.step = None
         self.look_at((first, second), what, picked)
@@ -190,8 +190,8 @@ class TwinTimelines(Vertical):
         if self.result is None or self.step is None:
             self.app.say("no steps to go to")
             return
-        found = self.result.found
-        last = min(len(found.a.steps), len(found.b.steps)) - 1
+        comparison = self.result.comparison
+        last = min(len(comparison.a.steps), len(comparison.b.steps)) - 1
         self.go_to_step(min(max(self.step + by, 0), last))
 
     def toggle_lock(self) -> None:

@@ -205,9 +205,9 @@ class HeatPane(DrawnPane, can_focus=True):
         shown = self.shown
         full = shown.top or float(np.nanmax(shown.values, initial=0.0))
         _, rank = notable(shown.values[first:last], 1, self.cells, full)
-        found = int(rank[0, min(self.column, self.cells - 1)])
-        if found >= 0:
-            self.row = first + found
+        row = int(rank[0, min(self.column, self.cells - 1)])
+        if row >= 0:
+            self.row = first + row
 
     def action_step(self, down: int, right: int) -> None:
         """Moves the cursor by rows drawn or cells."""

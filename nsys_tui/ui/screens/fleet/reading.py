@@ -55,10 +55,10 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     members = [fleet.members[row.member] for row in rows]
     late = fleet.collectives.by_rank()
     places = np.array([row.member for row in rows], np.int64)
-    found = fleet_steps(fleet)
+    steps = fleet_steps(fleet)
     wins: dict[int, int] = {}
-    if found is not None:
-        wins = dict(zip(found.ranks, found.times_slowest.tolist(), strict=True))
+    if steps is not None:
+        wins = dict(zip(steps.ranks, steps.times_slowest.tolist(), strict=True))
 
     def share(
         header: str, figure: str, category: Category | None = None, *, extra: bool = False
@@ -95,12 +95,12 @@ def _gpu(member: Member, row: RankRow) -> str:
 
 def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
     place = SPLIT.index(figure)
-    found = np.full(len(rows), np.nan)
+    shares = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         member = fleet.members[row.member]
         if row.device is not None and member.lasted:
-            found[number] = 100.0 * member.process.splits[row.device, place] / member.lasted
-    return found
+            shares[number] = 100.0 * member.process.splits[row.device, place] / member.lasted
+    return shares
 
 
 def _median_step(member: Member) -> float:
@@ -159,9 +159,9 @@ class Partial:
         begun, done = time.monotonic(), len(self._results)
         if begun < self._due or done == len(self.names):
             return
-        found = [(name, self._results[name]) for name in self.names if name in self._results]
-        if any(isinstance(result, ReportSummary) for _, result in found):
-            self.show(shown(reduce(found, self.options)), done)
+        results = [(name, self._results[name]) for name in self.names if name in self._results]
+        if any(isinstance(result, ReportSummary) for _, result in results):
+            self.show(shown(reduce(results, self.options)), done)
         now = time.monotonic()
         self._due = now + max(PAUSE, SHARE * (now - begun))
 
@@ -193,15 +193,17 @@ def parse_cut(text: str) -> Cut:
     numbers: dict[str, set[int]] = {}
     others = []
     for piece in text.split(";"):
-        if found := _NUMBERED.fullmatch(piece):
-            kind = _KINDS[found[1].lower()]
-            numbers.setdefault(kind, set()).update(map(int, found[2].replace(",", " ").split()))
+        if numbers_of := _NUMBERED.fullmatch(piece):
+            kind = _KINDS[numbers_of[1].lower()]
+            numbers.setdefault(kind, set()).update(
+                map(int, numbers_of[2].replace(",", " ").split())
+            )
         else:
             others.append(piece)
     cut = _parse_span(";".join(others).strip())
     if not numbers:
         return cut
-    choice = Choice(**{kind: tuple(sorted(found)) for kind, found in numbers.items()})
+    choice = Choice(**{kind: tuple(sorted(numbers_of)) for kind, numbers_of in numbers.items()})
     return replace(cut, text=text.strip(), choice=choice)
 
 

@@ -160,8 +160,8 @@ class FleetScreen(TableScreen[Shown]):
         in_one_go = window is None and options == options.unrestricted
         reading = self._reading = object()
 
-        def show(found: Shown, done: int) -> None:
-            self.app.call_from_thread(self._show_partial, reading, found, done)
+        def show(figures: Shown, done: int) -> None:
+            self.app.call_from_thread(self._show_partial, reading, figures, done)
 
         def work(progress: Progress) -> Shown:
             partial = Partial([str(path) for path in paths], options, show)
@@ -187,11 +187,11 @@ class FleetScreen(TableScreen[Shown]):
 
         return work
 
-    def _show_partial(self, reading: object, found: Shown, done: int) -> None:
+    def _show_partial(self, reading: object, figures: Shown, done: int) -> None:
         """The ranks known so far."""
         if reading is not self._reading or not self.is_current:
             return
-        self._show_ranks(found, f"{out_of(done, len(self._paths))} reports read, Esc stops")
+        self._show_ranks(figures, f"{out_of(done, len(self._paths))} reports read, Esc stops")
         self._show_map()
 
     def say_stopped(self, why: str) -> None:
@@ -220,20 +220,20 @@ class FleetScreen(TableScreen[Shown]):
             )
         self._show_map()
 
-    def _show_ranks(self, found: Shown, note: str) -> None:
+    def _show_ranks(self, figures: Shown, note: str) -> None:
         """Another table; the cursor stays on its rank, or goes to the report in front.
 
         From there it goes to the first rank that the verdict names alone.
         """
         here, at_front = self._identity(self.table.row), self.table.row in (None, self._front())
-        self._shown = found
+        self._shown = figures
         self.table.note, self.table.empty = note, "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
-        if at_front and (named := found.verdict.rank) is not None:
-            ranks = [found.fleet.members[row.member].rank for row in found.rows]
+        if at_front and (named := figures.verdict.rank) is not None:
+            ranks = [figures.fleet.members[row.member].rank for row in figures.rows]
             row = ranks.index(named) if named in ranks else row
-        self.table.show_rows(found.columns, len(self._rows), row=row)
+        self.table.show_rows(figures.columns, len(self._rows), row=row)
 
     def _identity(self, row: int | None) -> tuple[str, int, int, int | None] | None:
         """What a row of the table is about, whatever its place."""

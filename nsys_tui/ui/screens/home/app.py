@@ -87,10 +87,10 @@ def _together(ranks: Sequence[Path]) -> Iterator[Entry]:
 
 def _logs(folder: Path) -> Iterator[Entry]:
     """The logs of a folder, as those of one run."""
-    if found := tuple(sorted(logs_in(folder, LOGS))):
-        told = visible(f"{folder.absolute()}: " + ", ".join(path.name for path in found))
-        text = f"{len(found)} log{'s' * (len(found) > 1)}: hangs, slow ranks, bandwidth, steps"
-        yield Entry(text, "logs", Choice(screen="logs", logs=found, told=told))
+    if logs := tuple(sorted(logs_in(folder, LOGS))):
+        told = visible(f"{folder.absolute()}: " + ", ".join(path.name for path in logs))
+        text = f"{len(logs)} log{'s' * (len(logs) > 1)}: hangs, slow ranks, bandwidth, steps"
+        yield Entry(text, "logs", Choice(screen="logs", logs=logs, told=told))
 
 
 def _reports(kind: str, paths: list[Path], verdicts: dict[Path, str]) -> Iterator[Entry]:

@@ -191,8 +191,8 @@ def _launch_columns(report: Report, rows: Indices) -> list[TableColumn]:
 
 def _latency(report: Report, rows: Indices) -> Int64:
     """From call to start, masked where no call is known."""
-    found = launches(report, rows)
-    return np.ma.masked_array(found.latency, ~found.called)
+    latency = launches(report, rows)
+    return np.ma.masked_array(latency.latency, ~latency.called)
 
 
 def _shape_column(report: Report, rows: Indices) -> TableColumn:

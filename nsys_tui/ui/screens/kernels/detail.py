@@ -33,9 +33,9 @@ def bins_for(width: int) -> int:
     return max(8, min(width - MARGIN - 1, 96))
 
 
-def histogram_lines(found: Histogram, height: int, glyphs: Glyphs) -> list[Line]:
+def histogram_lines(counted: Histogram, height: int, glyphs: Glyphs) -> list[Line]:
     """Durations by equal factors; the axis is labelled at its edges."""
-    rows = draw_histogram(found, max(1, height - 2), glyphs, format_duration)
+    rows = draw_histogram(counted, max(1, height - 2), glyphs, format_duration)
     return [row.runs() for row in rows]
 
 

@@ -125,9 +125,9 @@ class KernelsScreen(KernelDetail):
         )
 
     def _show_estimate(self, made: tuple[Report, KernelTable]) -> None:
-        sampled, found = made
+        sampled, table = made
         glyphs = self.app.glyphs
-        self._arrange(found, sampled_columns(found, sampled, glyphs, self.wide))
+        self._arrange(table, sampled_columns(table, sampled, glyphs, self.wide))
         self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
         self.table.redraw_heading()
 
@@ -152,18 +152,18 @@ class KernelsScreen(KernelDetail):
         if not len(result):
             self._clear_detail()
 
-    def _arrange(self, found: KernelTable, columns: Sequence[TableColumn]) -> None:
+    def _arrange(self, table: KernelTable, columns: Sequence[TableColumn]) -> None:
         """Puts the columns into the table, by and by sorted as before."""
         place, on_top = self.table.row, self.table.estimated and self.table.cursor == 0
         here = None if place is None or on_top else self._labels[place]
-        self._labels = found.labels
+        self._labels = table.labels
         arrangement = self.table.arrangement
         headers = {str(by) for by in GroupBy}
         if arrangement.sort in headers:
-            self.table.arrangement = replace(arrangement, sort=str(found.by))
+            self.table.arrangement = replace(arrangement, sort=str(table.by))
         self.table.prefer("total", self.state.filter.pattern)
-        row = found.labels.index(here) if here in found.labels else None
-        self.table.show_rows(columns, len(found), row=row)
+        row = table.labels.index(here) if here in table.labels else None
+        self.table.show_rows(columns, len(table), row=row)
 
     def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the group of a kernel name or of a selected operation."""

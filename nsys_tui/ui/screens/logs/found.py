@@ -67,21 +67,21 @@ def reopen_grown(opened: Opened) -> Opened | None:
 
 
 def _states(paths: Sequence[Path]) -> tuple[tuple[int, int], ...]:
-    found = []
+    states = []
     for path in paths:
         try:
             state = path.stat()
         except OSError:
             continue
-        found.append((state.st_size, state.st_mtime_ns))
-    return tuple(found)
+        states.append((state.st_size, state.st_mtime_ns))
+    return tuple(states)
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """Collectives of the reports of one run."""
 
-    found: Collectives
+    calls: Collectives
     places: tuple[Place, ...]
     """The reports, in the order of ``Member.report``; the one in front is the first."""
 
@@ -115,11 +115,11 @@ def find_collectives(
     traced = [
         Traced(place.report, named_rank=told_rank(place.report, place.path)) for place in places
     ]
-    found = collectives(traced, join_calls(opened.result) if opened else None)
-    if opened and not len(found):
-        said += ["the logs fit no open report, so sizes are the report's own", *found.notes]
-        found = collectives(traced)
-    return Joined(replace(found, notes=(*said, *found.notes)), places)
+    calls = collectives(traced, join_calls(opened.result) if opened else None)
+    if opened and not len(calls):
+        said += ["the logs fit no open report, so sizes are the report's own", *calls.notes]
+        calls = collectives(traced)
+    return Joined(replace(calls, notes=(*said, *calls.notes)), places)
 
 
 def _same_run(report: Report, other: Report) -> bool:
@@ -139,7 +139,7 @@ def _session(report: Report) -> tuple[int, int] | None:
 def sections(opened: Opened | None, joined: Joined | None) -> list[str]:
     """Names of what can be shown, in reading order."""
     own = [] if opened is None else [name for name in SECTIONS if _listed(name, opened)]
-    return [*(JOINED if joined is not None and len(joined.found) else ()), *own]
+    return [*(JOINED if joined is not None and len(joined.calls) else ()), *own]
 
 
 def _listed(name: str, opened: Opened) -> bool:
@@ -149,13 +149,13 @@ def _listed(name: str, opened: Opened) -> bool:
 def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Table | None:
     """The table of a section; None where nothing has it."""
     if name in JOINED and joined is not None:
-        return TABLES[JOINED[name]](joined.found, None)
+        return TABLES[JOINED[name]](joined.calls, None)
     if opened is None or name not in SECTIONS:
         return None
     table = SECTIONS[name].table(LogAnswer(opened.result, opened.hangs))
     if name != "files":
         return table
-    unjoined = joined.found.notes if joined is not None and not len(joined.found) else ()
+    unjoined = joined.calls.notes if joined is not None and not len(joined.calls) else ()
     said = [*(one.text for one in advise(opened.result)), *unjoined]
     return replace(table, notes=(*table.notes, *said))
 

@@ -47,13 +47,13 @@ from nsys_tui.ui.widgets.table.table import VirtualTable
 
 def entries(folders: list[Path]) -> list[Entry]:
     """What the picker offers: each folder that holds several logs, then the logs themselves."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     for folder in dict.fromkeys(folder.absolute() for folder in folders):
         logs = logs_in(folder)
         if len(logs) > 1:
-            found.append(Entry(f"{folder}/  ({len(logs)} logs)", "all", str(folder)))
-        found += [Entry(str(path), "here", str(path)) for path in logs]
-    return found
+            listed.append(Entry(f"{folder}/  ({len(logs)} logs)", "all", str(folder)))
+        listed += [Entry(str(path), "here", str(path)) for path in logs]
+    return listed
 
 
 def expand(text: str) -> list[Path]:
@@ -64,14 +64,14 @@ def expand(text: str) -> list[Path]:
     """
     path = Path(text.strip()).expanduser()
     if path.is_dir():
-        found = sorted(logs_in(path))
+        paths = sorted(logs_in(path))
     elif path.is_file():
-        found = [path]
+        paths = [path]
     else:
-        found = sorted(p for name in glob.glob(str(path)) if (p := Path(name)).is_file())
-    if not found:
+        paths = sorted(p for name in glob.glob(str(path)) if (p := Path(name)).is_file())
+    if not paths:
         raise UsageError(f"no log there: {text}", hint="a file, a folder, or a pattern: rank*.log")
-    return found
+    return paths
 
 
 ACTIONS = (
@@ -253,7 +253,7 @@ class LogsScreen(ResultScreen[Joined]):
         self._tables[name] = table
         self.table.title, self.table.empty = table.title, "none"
         self.table.show_rows(columns_of(table), len(table))
-        joined = self.result.found.notes if self.result is not None and name in JOINED else ()
+        joined = self.result.calls.notes if self.result is not None and name in JOINED else ()
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
     def _show_notes(self, notes: Iterable[str]) -> None:
@@ -326,9 +326,9 @@ class LogsScreen(ResultScreen[Joined]):
         joined = self.result
         if self.section != "which kernel" or joined is None:
             return
-        found = joined.found
-        row = found.kernel_row(message.row)
-        path, report = joined.places[found.members[found.last[message.row]].report]
+        calls = joined.calls
+        row = calls.kernel_row(message.row)
+        path, report = joined.places[calls.members[calls.last[message.row]].report]
         if report is not self.report:
             self.app.open_path(path)
         show_on_timeline(self.app, report.operations, row, report.extent)

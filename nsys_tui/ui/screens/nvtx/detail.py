@@ -33,11 +33,11 @@ NAMED: Final = 3
 """Outliers that are named; the rest is counted."""
 
 
-def step_heading(steps: StepTimes, found: Iterations) -> tuple[str, str]:
+def step_heading(steps: StepTimes, iterations: Iterations) -> tuple[str, str]:
     """What the bars are, and by which rule the iterations were found."""
     if not steps.by_iteration:
         return f"per instance ({len(steps):,})", ""
-    rule = str(found.rule) if found.rule is not Rule.PATTERN else "by pattern"
+    rule = str(iterations.rule) if iterations.rule is not Rule.PATTERN else "by pattern"
     return f"per iteration ({len(steps):,})", f"iterations {rule}"
 
 

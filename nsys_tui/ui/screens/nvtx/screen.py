@@ -170,14 +170,14 @@ class NvtxScreen(RangeDetail):
             return ""
         return table.names[int(flat.label[row])]
 
-    def _show_flat(self, found: NvtxTable, name: str) -> None:
+    def _show_flat(self, table: NvtxTable, name: str) -> None:
         glyphs = self.app.glyphs
         self.by_name.prefer("total", self.state.filter.pattern)
-        if len(found.report.ranges):
-            names = [found.names[code] for code in found.flat.label.tolist()]
+        if len(table.report.ranges):
+            names = [table.names[code] for code in table.flat.label.tolist()]
             row = names.index(name) if name in names else None
-            shown = columns.flat_columns(found, glyphs, self.wide)
-            self.by_name.show_rows(shown, len(found.flat), row=row)
+            shown = columns.flat_columns(table, glyphs, self.wide)
+            self.by_name.show_rows(shown, len(table.flat), row=row)
         else:
             self.by_name.show_rows((), 0)
 
@@ -252,11 +252,11 @@ class NvtxScreen(RangeDetail):
             super().take_up(view)
 
 
-def nodes_of(found: NvtxTable, name: str) -> Indices:
+def nodes_of(table: NvtxTable, name: str) -> Indices:
     """Nodes of a range name as the overview writes it: digits as ``#``, without domain."""
     codes: list[int] = []
     for form in (str, similar_name):
         wanted = form(name)
-        texts = enumerate(map(form, found.trie.labels))
+        texts = enumerate(map(form, table.trie.labels))
         codes = codes or [c for c, text in texts if text == wanted or text.endswith(f":{wanted}")]
-    return np.flatnonzero(np.isin(found.trie.label, codes))
+    return np.flatnonzero(np.isin(table.trie.label, codes))

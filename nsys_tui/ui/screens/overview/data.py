@@ -100,8 +100,8 @@ def findings(
         return idle_gaps(session, report, Scope(), THRESHOLD_NS, progress)
 
     case = Case(report, splits=splits, idle=idle)
-    found = session.memo("findings", lambda: find_in(case, progress))
-    return Findings(found, verdict(case, found), not_looked_at(report), case.base_ns)
+    ranked = session.memo("findings", lambda: find_in(case, progress))
+    return Findings(ranked, verdict(case, ranked), not_looked_at(report), case.base_ns)
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:
@@ -212,13 +212,13 @@ def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str
     """
 
     def answer() -> OverviewAnswer:
-        found = overview(report, style=names)
-        told, bound = judged(report, found.scope, found.devices)
-        return OverviewAnswer(report, found, recorded_memory(report), None, told, bound)
+        result = overview(report, style=names)
+        told, bound = judged(report, result.scope, result.devices)
+        return OverviewAnswer(report, result, recorded_memory(report), None, told, bound)
 
     def data() -> Iterator[str]:
-        found = answer()
-        return document_text(DOCUMENT, found, found, [*found.result.notes, *report.notes])
+        result = answer()
+        return document_text(DOCUMENT, result, result, [*result.result.notes, *report.notes])
 
     def markdown() -> Iterator[str]:
         return sections([*answer().tables().values()], "markdown")

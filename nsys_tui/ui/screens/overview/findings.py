@@ -36,18 +36,18 @@ class FindingsPane(LinePane):
             place: tells where a finding is.
             facts: lines of a width that stand below.
         """
-        found, unseen = findings.ranked, findings.unseen
+        ranked, unseen = findings.ranked, findings.unseen
 
         def gain(entry: Finding) -> str:
             return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
 
         def build(width: int) -> Built:
-            chosen = self.choice or found[0]
+            chosen = self.choice or ranked[0]
             more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
-            lines, choices = panes.finding_lines(found, found, width, place, gain)
+            lines, choices = panes.finding_lines(ranked, ranked, width, place, gain)
             self.whole = len(lines + more)
             if self.whole > self.size.height:
-                lines, choices = panes.finding_lines(found, [chosen], width, place, gain)
+                lines, choices = panes.finding_lines(ranked, [chosen], width, place, gain)
             rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
             below = facts(width)
             head: list[Line] = [[("Report", BOLD)]] if below else []
@@ -56,8 +56,8 @@ class FindingsPane(LinePane):
 
         self.show_choices(build)
         self._report = name
-        priced = ", could give back up to % of the time" * any(map(gain, found))
-        self._titled = f"Findings ({len(found)}){priced}"
+        priced = ", could give back up to % of the time" * any(map(gain, ranked))
+        self._titled = f"Findings ({len(ranked)}){priced}"
         self._head()
 
     def forget(self) -> None:

@@ -51,20 +51,22 @@ def category_fill(category: Category, glyphs: Glyphs) -> tuple[str, int]:
     return glyphs.bar if glyphs.solid else FILLS[category], style(category_ink(category))
 
 
-def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = False) -> list[Line]:
+def time_split(
+    overview: Overview, width: int, glyphs: Glyphs, *, sampled: bool = False
+) -> list[Line]:
     """One bar of the time of all GPUs, what its parts are, then each GPU for itself.
 
     Args:
-        found: the figures.
+        overview: the figures.
         width: cells per line.
         glyphs: the characters of this terminal.
         sampled: the shares are estimates of kernel time; the rest is not known yet.
     """
-    head = found.headline
+    head = overview.headline
     whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
     if not head.device_count:
-        doubt: list[Line] = [[("GPU work is not known", MUTED)]] * (not found.gpu_known)
-        return _threads(found.host, width, glyphs) or doubt
+        doubt: list[Line] = [[("GPU work is not known", MUTED)]] * (not overview.gpu_known)
+        return _threads(overview.host, width, glyphs) or doubt
     told = head.compute_ns + head.exposed_comm_ns + head.exposed_memory_ns
     parts = [
         (Category.COMPUTE, "compute", head.compute_ns, head.compute_ns),
@@ -88,7 +90,7 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
     idle = f" idle {format_share(head.idle_ns, whole)}"
     gap = f" (longest {format_duration(head.max_gap_ns)})" * (width < NARROW)
     legend.insert(3, [(glyphs.idle, IDLE), (idle + gap, 0)])
-    return [line, *side_by_side(legend, width), *per_gpu(found.devices)]
+    return [line, *side_by_side(legend, width), *per_gpu(overview.devices)]
 
 
 def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
@@ -130,31 +132,31 @@ def _percent(part: int, whole: int) -> str:
 
 
 def top_list(
-    found: Overview, kind: str, glyphs: Glyphs, width: int
+    overview: Overview, kind: str, glyphs: Glyphs, width: int
 ) -> tuple[list[Line], list[Chosen | None]]:
     """Kernels or ranges with their shares, and what each line stands for.
 
     Without GPU work MPI or OS runtime calls stand in the place of kernels.
     """
-    if kind == "kernel" and (calls := found.mpi or found.calls):
-        return top_names(calls, "call", f"{found.called} call", glyphs, width)
+    if kind == "kernel" and (calls := overview.mpi or overview.calls):
+        return top_names(calls, "call", f"{overview.called} call", glyphs, width)
     names, what = {
-        "kernel": (found.kernels, "kernel"),
-        "other": (found.other_work, "operation"),
-        "range": (found.ranges, "range (host time)"),
+        "kernel": (overview.kernels, "kernel"),
+        "other": (overview.other_work, "operation"),
+        "range": (overview.ranges, "range (host time)"),
     }[kind]
     return top_names(names, kind, what, glyphs, width)
 
 
-def listed(found: Overview) -> dict[str, int]:
+def listed(overview: Overview) -> dict[str, int]:
     """How many names there are of each kind that there are any of, as ``top_list`` takes them.
 
     MPI or OS runtime calls count as kernels, in whose place they stand.
     """
     names = {
-        "kernel": found.kernels or found.mpi or found.calls,
-        "other": found.other_work,
-        "range": found.ranges,
+        "kernel": overview.kernels or overview.mpi or overview.calls,
+        "other": overview.other_work,
+        "range": overview.ranges,
     }
     return {kind: len(some) for kind, some in names.items() if some}
 
@@ -256,27 +258,27 @@ def unseen_lines(unseen: Sequence[NotLookedAt], width: int, *, chosen: bool) -> 
     return lines + [[(f"   {part}", 0)] for text in texts for part in wrapped(text, width - 3)]
 
 
-def report_facts(found: Overview, width: int, gpus: str) -> list[Line]:
+def report_facts(overview: Overview, width: int, gpus: str) -> list[Line]:
     """What was captured, where and with what; what nsys said; what is missing and why."""
-    meta = found.metadata
+    meta = overview.metadata
     lines: list[Line] = []
-    for label, text in _facts(meta, found, gpus):
+    for label, text in _facts(meta, overview, gpus):
         first, *rest = wrapped(text, width - 10) or [""]
         lines.append([(f"{label:<10}", MUTED), (first, 0)])
         lines += [[(" " * 10 + part, 0)] for part in rest]
-    for message in found.messages:
+    for message in overview.messages:
         sign = "!" if message.serious else " "
         lines += _listed(f"{sign} {message.first.severity}: ", message.text, width)
-    for entry in found.missing:
+    for entry in overview.missing:
         lines += _listed("- ", entry.reason, width)
-    for note in found.notes:
-        if not (found.missing and note.startswith(NO_WORK)):
+    for note in overview.notes:
+        if not (overview.missing and note.startswith(NO_WORK)):
             lines += _listed("* ", note, width)
     return lines
 
 
-def _facts(meta: Metadata, found: Overview, gpus: str) -> list[tuple[str, str]]:
-    lo, hi = found.base
+def _facts(meta: Metadata, overview: Overview, gpus: str) -> list[tuple[str, str]]:
+    lo, hi = overview.base
     session = format_duration(meta.session_duration_ns) if meta.session_duration_ns else "unknown"
     work = f", GPU work {format_duration(hi - lo)}" if hi > lo else ""
     versions = [f"nsys {meta.product_version}" if meta.product_version else "nsys unknown"]
@@ -287,7 +289,7 @@ def _facts(meta: Metadata, found: Overview, gpus: str) -> list[tuple[str, str]]:
         ("GPUs", gpus),
         ("captured", _utc(meta.session_start_utc_ns)),
         ("duration", session + work),
-        *([("recorded", ", ".join(found.host.recorded))] if found.host is not None else []),
+        *([("recorded", ", ".join(overview.host.recorded))] if overview.host is not None else []),
         ("with", ", ".join(versions)),
     ]
     return [(label, text or "not recorded") for label, text in facts]

@@ -125,7 +125,7 @@ class OverviewScreen(ResultScreen[Overview]):
                 self.compute(
                     "overview",
                     lambda: data.gpu_figures(report, names),
-                    lambda found: self.show_result(report, found),
+                    lambda result: self.show_result(report, result),
                 )
         elif part == "ranges":
             self._find_host_rows(report, part)
@@ -171,22 +171,22 @@ class OverviewScreen(ResultScreen[Overview]):
         """What is known of the whole trace, as much as there is room for."""
         self.query_one(WholeTrace).fit_in(self.session, self.size)
 
-    def _show_estimates(self, found: Overview) -> None:
+    def _show_estimates(self, result: Overview) -> None:
         glyphs, pane = self.app.glyphs, self.query_one("#kernels", LinePane)
         pane.heading("Top kernels", "≈ from a sample")
-        top = partial(panes.top_names, found.kernels, "kernel", "kernel", glyphs, sampled=True)
+        top = partial(panes.top_names, result.kernels, "kernel", "kernel", glyphs, sampled=True)
         pane.show_choices(top)
-        self._show_split(found, sampled=True)
-        self._show_facts(found)
+        self._show_split(result, sampled=True)
+        self._show_facts(result)
 
-    def _show_split(self, found: Overview, *, sampled: bool = False) -> None:
+    def _show_split(self, result: Overview, *, sampled: bool = False) -> None:
         """Where the time went: a pane at the left, or on a narrow screen a few bare lines."""
         pane, glyphs = self.query_one("#split", LinePane), self.app.glyphs
         wide, gpus = self.size.width >= WIDE, self.session.gpus
         pane.set_class(wide, "framed")
         pane.can_focus = wide
-        has_threads = found.host is not None and found.host.threads
-        has_split = bool(found.headline.device_count or has_threads or not found.gpu_known)
+        has_threads = result.host is not None and result.host.threads
+        has_split = bool(result.headline.device_count or has_threads or not result.gpu_known)
         told = wide and self.has_class("-findings")
         pane.set_class(not (has_split or told), "-empty")
         split = "Time split" if has_split else "Report"
@@ -195,11 +195,11 @@ class OverviewScreen(ResultScreen[Overview]):
         most = height // SPLIT if height >= MEDIUM else LOW
 
         def build(width: int) -> list[Line]:
-            lines = panes.time_split(found, width, glyphs, sampled=sampled)
+            lines = panes.time_split(result, width, glyphs, sampled=sampled)
             if not wide:
                 pane.styles.height = min(len(lines), most)
                 return lines[:most]
-            facts = panes.report_facts(found, width, gpus) if told else []
+            facts = panes.report_facts(result, width, gpus) if told else []
             head: list[Line] = [[("", 0)], [("Report", BOLD)]] if lines and facts else []
             return [*lines, *head, *facts]
 
@@ -207,21 +207,21 @@ class OverviewScreen(ResultScreen[Overview]):
             pane.styles.height = "100%"
         pane.show_built(build)
 
-    def _show_facts(self, found: Overview) -> None:
+    def _show_facts(self, result: Overview) -> None:
         """What was captured and what is missing, until there are findings."""
         gpus = self.session.gpus
         if not self.has_class("-findings"):
             pane = self.query_one("#findings", LinePane)
-            pane.show_built(lambda width: panes.report_facts(found, width, gpus))
+            pane.show_built(lambda width: panes.report_facts(result, width, gpus))
 
     def show_result(self, report: Report, result: Overview) -> None:
         """Figures, and where all is read what is wrong."""
-        found = self.result = result
-        self._show_split(found)
-        self._show_facts(found)
+        answer = self.result = result
+        self._show_split(answer)
+        self._show_facts(answer)
         self._show_tops()
         self._draw_trace()
-        self._compute_findings(report, found.devices)
+        self._compute_findings(report, answer.devices)
         if self.session.finished:
             self.compute("opening", self.session.few_steps, self._show_steps)
             if not len(report.ranges):
@@ -248,17 +248,17 @@ class OverviewScreen(ResultScreen[Overview]):
         )
 
     def _show_findings(self, findings: data.Findings) -> None:
-        found = findings.ranked
-        late = [entry.late for entry in found if entry.late >= 0]
-        places = (entry.place for entry in found if entry.place is not None)
+        ranked = findings.ranked
+        late = [entry.late for entry in ranked if entry.late >= 0]
+        places = (entry.place for entry in ranked if entry.place is not None)
         self.query_one(WholeTrace).telling = [*late, *places]
         self._draw_trace()
         self.app.remember(self.session, findings.verdict)
         self.query_one(Verdict).tell(findings.verdict)
-        self.set_class(bool(found), "-findings")
+        self.set_class(bool(ranked), "-findings")
         if self.result is not None:
             self._show_split(self.result)
-        if found:
+        if ranked:
             pane = self.query_one(FindingsPane)
             pane.show_findings(findings, self.session.name, self._place, self._facts)
         self.call_after_refresh(self._fit_upper)
@@ -288,12 +288,12 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _show_tops(self) -> None:
         """Lists side by side, or one below the other; what has nothing to list gives way."""
-        if (found := self.result) is None:
+        if (result := self.result) is None:
             return
         glyphs = self.app.glyphs
         wide, finished = self.size.width >= WIDE, self.session.finished
-        what = f"{found.called} calls" if found.mpi or found.calls else "kernels"
-        titles, counts = {"kernel": what, "range": "NVTX ranges"}, panes.listed(found)
+        what = f"{result.called} calls" if result.mpi or result.calls else "kernels"
+        titles, counts = {"kernel": what, "range": "NVTX ranges"}, panes.listed(result)
         kinds = [kind for kind in titles if kind in counts or not finished]
         lists = {"kernels": kinds}
         if wide:
@@ -307,7 +307,7 @@ class OverviewScreen(ResultScreen[Overview]):
                 choices: list[panes.Chosen | None] = []
                 for kind in kinds:
                     ready = finished or kind != "range"
-                    made = panes.top_list(found, kind, glyphs, width) if ready else READING
+                    made = panes.top_list(result, kind, glyphs, width) if ready else READING
                     lines, choices = lines + made[0], choices + made[1]
                 return lines, choices
 
@@ -370,9 +370,9 @@ class OverviewScreen(ResultScreen[Overview]):
     @property
     def evidence(self) -> Evidence:
         """The finding under the cursor."""
-        found = self._told
-        if isinstance(found, Finding):
-            return Evidence(found.window, found.place, found.screen)
+        shown = self._told
+        if isinstance(shown, Finding):
+            return Evidence(shown.window, shown.place, shown.screen)
         return super().evidence
 
     @property

@@ -24,8 +24,8 @@ KEPT: Final = 100
 def asked_before(folder: Path | None = None) -> list[str]:
     """Queries, newest first; none where the file cannot be read."""
     with suppress(OSError, ValueError):
-        found = json.loads(_file(folder).read_text(encoding="utf-8"))
-        return [query for query in found if isinstance(query, str)]
+        queries = json.loads(_file(folder).read_text(encoding="utf-8"))
+        return [query for query in queries if isinstance(query, str)]
     return []
 
 

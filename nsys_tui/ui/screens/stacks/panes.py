@@ -126,8 +126,8 @@ def busiest_threads(report: Report, source: StackSource) -> list[int]:
     else:
         tids = report.numbers(Kind.SCHEDULING, "global_tid")[1]
     threads, counts = np.unique(tids, return_counts=True)
-    found: list[int] = threads[np.argsort(-counts, kind="stable")].tolist()
-    return found
+    busiest: list[int] = threads[np.argsort(-counts, kind="stable")].tolist()
+    return busiest
 
 
 def merges_at_first(report: Report) -> bool:
@@ -167,22 +167,22 @@ def viewed(stacks: Stacks, options: Options) -> Viewed:
     return Viewed(tuple(views), tree, codes, (*figures, name))
 
 
-def arranged(report: Report, stacks: Stacks, found: Viewed, options: Options) -> Shown:
+def arranged(report: Report, stacks: Stacks, views: Viewed, options: Options) -> Shown:
     """Lays out the stacks as they are looked at."""
-    tree, order = found.tree, None
+    tree, order = views.tree, None
     if options.order is Order.TIME:
         events = event_set(report, options.source)
         node = stacks.node
-        for view in found.views:
+        for view in views.views:
             node = view.of_node[node]
         order = stack_views.first_seen(tree, node, events.start[stacks.rows])
-    row = found.row_of(options.frame)
+    row = views.row_of(options.frame)
     if options.order is Order.SANDWICH and row is not None:
-        label = int(found.codes[row])
+        label = int(views.codes[row])
         below, above = stack_views.callees(tree, label), stack_views.callers(tree, label).tree
-        return Shown(stacks, found, (*found.views, below), below.tree, None, above)
+        return Shown(stacks, views, (*views.views, below), below.tree, None, above)
     laid = lay_out(tree.trie, tree.weight, order)
-    return Shown(stacks, found, found.views, tree, order, hint=_hint(tree, options), laid=laid)
+    return Shown(stacks, views, views.views, tree, order, hint=_hint(tree, options), laid=laid)
 
 
 def _hint(tree: WeightedTree, options: Options) -> str:
@@ -251,7 +251,7 @@ def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
     }
 
 
-def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[Line]:
+def frame_facts(shown: Shown, pane: IciclePane, searched: str, width: int) -> list[Line]:
     """Lines of the pane under the icicle; only what is told of all frames is wrapped."""
     tree, node = shown.tree, pane.selected
     trie, weight = tree.trie, tree.weight
@@ -279,8 +279,8 @@ def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[
             )
         ],
     ]
-    if found:
-        lines.append([(found, 0)])
+    if searched:
+        lines.append([(searched, 0)])
     told = [note for note in (shown.hint, *shown.stacks.notes) if note]
     return lines + [[(line, MUTED)] for note in told for line in wrapped(note, width)]
 
@@ -303,12 +303,12 @@ def show_as_tree(pane: VirtualTree, stacks: WeightedTree, selected: int) -> None
 
 def next_source(report: Report, now: StackSource) -> tuple[StackSource, str]:
     """The next source with data, and once all were seen what would record others."""
-    found = sources(report) or [StackSource.GPU]
-    place = found.index(now) + 1 if now in found else 0
-    needs = dict.fromkeys(kind for source, kind in NEEDED.items() if source not in found)
+    recorded = sources(report) or [StackSource.GPU]
+    place = recorded.index(now) + 1 if now in recorded else 0
+    needs = dict.fromkeys(kind for source, kind in NEEDED.items() if source not in recorded)
     lacks = [report.lacks(kind) for kind in needs]
     options = " ".join(filter(None, (why.partition("nsys profile ")[2] for why in lacks)))
-    return found[place % len(found)], options if place == len(found) else ""
+    return recorded[place % len(recorded)], options if place == len(recorded) else ""
 
 
 def _figures(

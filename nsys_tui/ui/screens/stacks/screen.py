@@ -161,10 +161,10 @@ class StacksScreen(Finding):
                     lambda: fold(report, options, scope, names, progress),
                 )
                 shape = (options.merges, options.recursion, options.small)
-                found = memo(
+                stacks = memo(
                     ("viewed", *how, scope, names, *shape), lambda: viewed(folded, options)
                 )
-                return arranged(report, folded, found, options)
+                return arranged(report, folded, stacks, options)
             except NoDataError as error:
                 return error
 
@@ -182,31 +182,31 @@ class StacksScreen(Finding):
 
     def show_result(self, report: Report, result: Shown | NoDataError) -> None:
         """Draws the stacks, or says why there are none."""
-        pane, found = self.icicle, result
+        pane, stacks = self.icicle, result
         self._keep_place(pane)
-        self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
-        if isinstance(found, NoDataError):
-            reason = str(found).partition(": ")[2] or str(found)
+        self.set_class(isinstance(stacks, Shown) and stacks.callers is not None, "-sandwich")
+        if isinstance(stacks, NoDataError):
+            reason = str(stacks).partition(": ")[2] or str(stacks)
             others = ["s: another source"] if sources(report) else []
             self._show_nothing(pane, *wrap(reason, NARROW), *others)
             return
-        if not int(found.stacks.tree.self_count.sum()):
+        if not int(stacks.stacks.tree.self_count.sum()):
             whole = "0: the whole trace" if self.state.window is not None else "a filter is set"
             self._show_nothing(pane, "nothing of this source here", "s: another source", whole)
             return
-        self._show_functions(found.viewed)
-        self.shown = found
-        if found.callers is not None:
-            self.query_one("#callers", IciclePane).show(found.callers)
-        pane.show(found.tree, found.order, found.laid)
+        self._show_functions(stacks.viewed)
+        self.shown = stacks
+        if stacks.callers is not None:
+            self.query_one("#callers", IciclePane).show(stacks.callers)
+        pane.show(stacks.tree, stacks.order, stacks.laid)
         if self.has_class("-tree"):
             self._fill_tree()
-        if found.callers is None:
-            selected, zoomed = (stack_views.located(found.tree.trie, p) for p in self._place)
+        if stacks.callers is None:
+            selected, zoomed = (stack_views.located(stacks.tree.trie, p) for p in self._place)
             pane.zoom(zoomed)
             pane.select(selected)
         else:
-            children = found.tree.trie.children_of(ROOT)
+            children = stacks.tree.trie.children_of(ROOT)
             pane.select(int(children[0]) if len(children) else ROOT)
         self.search_again()
         self._heading()
@@ -263,18 +263,18 @@ class StacksScreen(Finding):
         shown, pane = self.shown, self.icicle
         if shown is None:
             return
-        found = self.found_text()
+        searched = self.found_text()
         self.query_one("#frame", LinePane).show_built(
-            lambda width: frame_facts(shown, pane, found, width)
+            lambda width: frame_facts(shown, pane, searched, width)
         )
         self._heading()
 
-    def _show_functions(self, found: Viewed) -> None:
+    def _show_functions(self, stacks: Viewed) -> None:
         """The functions of these stacks; the cursor goes to the one in the middle."""
-        table, row = self.functions, found.row_of(self.options.frame)
-        if self.shown is None or self.shown.viewed is not found:
+        table, row = self.functions, stacks.row_of(self.options.frame)
+        if self.shown is None or self.shown.viewed is not stacks:
             table.prefer("self")
-            table.show_rows(found.functions, len(found.codes), row=row)
+            table.show_rows(stacks.functions, len(stacks.codes), row=row)
         elif row is not None and row != table.row:
             table.put_cursor(table.position_of(row) or 0)
 

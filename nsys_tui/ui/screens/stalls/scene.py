@@ -70,12 +70,12 @@ def look(report: Report, row: StallRow) -> Drawn:
         report: the report; all parts are loaded.
         row: the gap or run.
     """
-    found = scene(report, row.place, (row.start, row.end), row.thread)
+    drawn = scene(report, row.place, (row.start, row.end), row.thread)
     lo, hi = report.extent
-    window = max(found.window[0], lo), min(found.window[1], hi)
-    nvtx = [lane for lane in found.launching if lane.label.endswith(": NVTX")]
-    calls = [lane for lane in found.launching if not lane.label.endswith(": NVTX")]
-    streams = found.gpu if len(found.gpu) > 1 else ()
+    window = max(drawn.window[0], lo), min(drawn.window[1], hi)
+    nvtx = [lane for lane in drawn.launching if lane.label.endswith(": NVTX")]
+    calls = [lane for lane in drawn.launching if not lane.label.endswith(": NVTX")]
+    streams = drawn.gpu if len(drawn.gpu) > 1 else ()
     lacking = () if report.can(Capability.API) else (report.lacks(Capability.API),)
     return Drawn(
         row=row,
@@ -84,11 +84,11 @@ def look(report: Report, row: StallRow) -> Drawn:
         host=tuple(_rows(calls, own=True)),
         others=(
             *_rows(nvtx, own=True),
-            *_rows(found.others, FEW_LEVELS),
+            *_rows(drawn.others, FEW_LEVELS),
             *_rows(streams, FEW_LEVELS),
         ),
-        why=tuple(_words(row, found)),
-        notes=(*lacking, *found.notes),
+        why=tuple(_words(row, drawn)),
+        notes=(*lacking, *drawn.notes),
     )
 
 
@@ -114,20 +114,20 @@ def _rows(
     lanes: Iterable[SceneLane], most: int = MOST_LEVELS, *, own: bool = False
 ) -> Iterator[TraceRow]:
     """Lanes by nested level; the first carries the label, ``own`` ones without the thread."""
-    for found in lanes:
-        who, _, kind = found.label.rpartition(": ")
-        label = f"{SHORT_KINDS[kind]} {who}" if kind in SHORT_KINDS else found.label
+    for each in lanes:
+        who, _, kind = each.label.rpartition(": ")
+        label = f"{SHORT_KINDS[kind]} {who}" if kind in SHORT_KINDS else each.label
         label = kind if own else label
-        hidden = f" (+{format_count(found.hidden)})" if found.hidden else ""
-        whole = Lane.build(found.starts, found.ends, category=found.categories)
+        hidden = f" (+{format_count(each.hidden)})" if each.hidden else ""
+        whole = Lane.build(each.starts, each.ends, category=each.categories)
         levels = split(whole)
         deeper = f" (+{len(levels) - most} levels)" if len(levels) > most else ""
         for level, lane in enumerate(levels[:most]):
             text = f"{label}{hidden}{deeper}" if not level else ""
-            yield TraceRow(text, LaneView(lane, label=found.names.__getitem__))
+            yield TraceRow(text, LaneView(lane, label=each.names.__getitem__))
 
 
-def _words(row: StallRow, found: Scene) -> Iterator[tuple[str, str]]:
+def _words(row: StallRow, drawn: Scene) -> Iterator[tuple[str, str]]:
     shares = sorted(row.shares.items(), key=lambda item: -item[1])
     if shares:
         parts = [f"{cause} {format_duration(ns)}" for cause, ns in shares]
@@ -136,8 +136,8 @@ def _words(row: StallRow, found: Scene) -> Iterator[tuple[str, str]]:
         yield "host", NO_REASON[row.cause]
     if row.kind == "run":
         yield "run", f"{row.what}, {format_count(row.gaps)} gaps, {format_duration(row.idle_ns)}"
-    if found.stack is not None:
-        yield "stack", stack_text(found.stack)
+    if drawn.stack is not None:
+        yield "stack", stack_text(drawn.stack)
 
 
 def stack_text(stack: HotFrames) -> str:

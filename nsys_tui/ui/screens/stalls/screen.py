@@ -148,28 +148,28 @@ class StallsScreen(TableScreen[Found]):
 
     def _fill(self) -> None:
         """Fills the table; the cursor stays on the same gap or group."""
-        report, table, found = self.report, self.table, self.result
-        if report is None or found is None:
+        report, table, stalls = self.report, self.table, self.result
+        if report is None or stalls is None:
             return
-        sums = found.sums
+        sums = stalls.sums
         width = self._width = table.size.width
         table.empty = self._why_empty(report)
-        threshold = plain_duration(found.wish.threshold)
+        threshold = plain_duration(stalls.wish.threshold)
         between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
         between = between if sums.device_count else ""
-        if found.grouped:
-            title = found.wish.title
+        if stalls.grouped:
+            title = stalls.wish.title
             table.title, table.note = f"Idle by {title}", between
-            whole = found.result.idle_ns if found.wish.by == "device" else sums.inner_ns
-            columns = group_columns(found.groups, title, whole, width)
-            size = len(found.groups)
+            whole = stalls.result.idle_ns if stalls.wish.by == "device" else sums.inner_ns
+            columns = group_columns(stalls.groups, title, whole, width)
+            size = len(stalls.groups)
         else:
-            inside = f"{found.wish.title} = {found.wish.inside}"
-            note = inside if found.wish.inside else between
+            inside = f"{stalls.wish.title} = {stalls.wish.inside}"
+            note = inside if stalls.wish.inside else between
             table.title, table.note = "Idle gaps", f">= {threshold}  {note}"
-            columns = gap_columns(found.rows, report, self.state.display.time, width)
-            size = len(found.rows)
-        table.show_rows(columns, size, row=found.row_of(self._key))
+            columns = gap_columns(stalls.rows, report, self.state.display.time, width)
+            size = len(stalls.rows)
+        table.show_rows(columns, size, row=stalls.row_of(self._key))
 
     def _why_empty(self, report: Report) -> str:
         if not len(report.operations):
@@ -178,8 +178,8 @@ class StallsScreen(TableScreen[Found]):
             return "no GPU work in this selection of GPUs, streams and processes"
         return "no idle gap from the threshold on: - lowers it, 0 shows the whole trace"
 
-    def _show_sums(self, found: Found) -> None:
-        sums, threshold, glyphs = found.sums, found.wish.threshold, self.app.glyphs
+    def _show_sums(self, stalls: Found) -> None:
+        sums, threshold, glyphs = stalls.sums, stalls.wish.threshold, self.app.glyphs
         self.set_class(not sums.device_count, "-workless")
         self.query_one("#sums", LinePane).show_built(
             lambda width: sum_lines(sums, threshold, width)
@@ -192,11 +192,11 @@ class StallsScreen(TableScreen[Found]):
     @property
     def stall(self) -> StallRow | None:
         """The gap under the cursor, or the longest one of the group under it."""
-        found, report = self.result, self.report
-        place = found.gap_at(self.table.row) if found is not None else None
-        if place is None or found is None or report is None:
+        stalls, report = self.result, self.report
+        place = stalls.gap_at(self.table.row) if stalls is not None else None
+        if place is None or stalls is None or report is None:
             return None
-        return found.rows.row(report, place)
+        return stalls.rows.row(report, place)
 
     def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the gap that a finding shows."""
@@ -271,11 +271,11 @@ class StallsScreen(TableScreen[Found]):
 
     def action_table_instances(self) -> None:
         """The gaps of the group under the cursor, or back to the groups."""
-        found, row = self.result, self.table.row
+        stalls, row = self.result, self.table.row
         if self.wish.inside:
             self.action_nav_escape()
-        elif found is not None and row is not None and found.gap_at(row) is not None:
-            self.choose(inside=found.groups[row].key)
+        elif stalls is not None and row is not None and stalls.gap_at(row) is not None:
+            self.choose(inside=stalls.groups[row].key)
 
     def action_nav_escape(self) -> None:
         """Back from the gaps of a group to the groups."""
@@ -332,9 +332,9 @@ def _find(
     """The gaps that are wished for; in a worker."""
 
     def exposed() -> int:
-        found = exposed_communication(report, scope)
+        comm = exposed_communication(report, scope)
         give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
-        return found
+        return comm
 
     exposed_ns = session.memo(("exposed_communication", scope), exposed)
     gaps = idle_gaps(session, report, scope, wish.threshold, progress)

@@ -57,10 +57,12 @@ def chart_lines(
 
     The scale is that of the steady part: what is in no statistics is cut there and marked.
     """
-    found, tall = answer.table.found, max(1, height - 1)
-    apart = np.flatnonzero(~found.counted)
-    times = np.minimum(found.duration, int(found.steady.max()))
-    rows, merged = draw_bars(times, width, tall, glyphs, format_duration, found.outliers, chosen)
+    iterations, tall = answer.table.iterations, max(1, height - 1)
+    apart = np.flatnonzero(~iterations.counted)
+    times = np.minimum(iterations.duration, int(iterations.steady.max()))
+    rows, merged = draw_bars(
+        times, width, tall, glyphs, format_duration, iterations.outliers, chosen
+    )
     for place in apart.tolist():
         rows[0].put(MARGIN + place // merged, APART, MUTED)
     return [row.runs() for row in rows]
@@ -75,13 +77,13 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
 
 def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     """How long a step took, and which of its phases differ most from their medians."""
-    found = answer.table.found
-    time, median = int(found.duration[step]), answer.whole.median
+    iterations = answer.table.iterations
+    time, median = int(iterations.duration[step]), answer.whole.median
     lines = [
         *labelled("time", f"{format_duration(time)}, {_against(time, median)}", width),
         *labelled("", _standing(answer, step), width),
     ]
-    busy = answer.shares[~np.isnan(answer.shares) & found.counted]
+    busy = answer.shares[~np.isnan(answer.shares) & iterations.counted]
     if len(busy) and not answer.gpu_doubt and not np.isnan(answer.shares[step]):
         text = f"{100 * answer.shares[step]:.1f}%, median {100 * float(np.median(busy)):.1f}%"
         lines += labelled("GPU busy", text, width)
@@ -127,13 +129,13 @@ def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]
 
 
 def _standing(answer: IterationAnswer, step: int) -> str:
-    found = answer.table.found
-    if found.never_closed[step]:
+    iterations = answer.table.iterations
+    if iterations.never_closed[step]:
         return "never closed: counted to the end of the capture, in no statistics"
-    if not found.counted[step]:
+    if not iterations.counted[step]:
         return "warm-up: in no statistics"
     if step in answer.outliers:
-        return f"outlier, z = {found.z[step]:.1f}"
+        return f"outlier, z = {iterations.z[step]:.1f}"
     return "typical" if step == answer.typical else "within the usual scatter"
 
 
@@ -222,12 +224,12 @@ class StepsScreen(TableScreen[Steps]):
             for pane in self.query(LinePane):
                 pane.show([])
             return
-        found = result.answer.table.found
-        outliers = len(found.outliers)
+        iterations = result.answer.table.iterations
+        outliers = len(iterations.outliers)
         odd = f"{plural(outliers, 'outlier')}, " if outliers else ""
-        self.table.note = f"{odd}{found.name} ({found.rule})"
-        columns = self._columns(report, result.table, int(found.start[0]))
-        self.table.show_rows(columns, len(found), row=self.table.row)
+        self.table.note = f"{odd}{iterations.name} ({iterations.rule})"
+        columns = self._columns(report, result.table, int(iterations.start[0]))
+        self.table.show_rows(columns, len(iterations), row=self.table.row)
 
     def _columns(self, report: Report, table: Table, origin: int) -> tuple[TableColumn, ...]:
         """The table's columns: phases come last where not all have room."""
@@ -251,7 +253,7 @@ class StepsScreen(TableScreen[Steps]):
         """Puts the cursor on the step that a selected event begins in."""
         if self.answer is None or selection.span is None:
             return
-        starts = self.answer.table.found.start
+        starts = self.answer.table.iterations.start
         self.table.go_to_row(int(np.searchsorted(starts, selection.span.start, side="right")) - 1)
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
@@ -270,7 +272,7 @@ class StepsScreen(TableScreen[Steps]):
         if self.path_shown:
             self._find_path(answer, step)
             return
-        facts.heading(answer.table.found.labels[step], "c: critical path")
+        facts.heading(answer.table.iterations.labels[step], "c: critical path")
         facts.show_built(lambda width: step_lines(answer, step, width))
 
     def action_steps_path(self) -> None:
@@ -282,9 +284,9 @@ class StepsScreen(TableScreen[Steps]):
         self._show_step(answer, step)
 
     def _find_path(self, answer: IterationAnswer, step: int) -> None:
-        report, found = self.report, answer.table.found
+        report, iterations = self.report, answer.table.iterations
         if report is not None:
-            self.compute("path", lambda: step_path(report, found, step), self._show_path)
+            self.compute("path", lambda: step_path(report, iterations, step), self._show_path)
 
     def _show_path(self, path: StepPath) -> None:
         if not self.path_shown or path.step != self.table.row:
@@ -318,8 +320,8 @@ class StepsScreen(TableScreen[Steps]):
         row = self.table.row
         if self.answer is None or row is None:
             return super().evidence
-        found = self.answer.table.found
-        return Evidence((int(found.start[row]), int(found.end[row])))
+        iterations = self.answer.table.iterations
+        return Evidence((int(iterations.start[row]), int(iterations.end[row])))
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """An outlier beside a typical step; another step on the timeline, with its range."""
@@ -328,22 +330,22 @@ class StepsScreen(TableScreen[Steps]):
         if message.row in self.answer.outliers:
             self._lay_beside(self.answer, self.answer.typical, message.row)
             return
-        found, ranges = self.answer.table.found, self.report.ranges
-        start, end = int(found.start[message.row]), int(found.end[message.row])
+        iterations, ranges = self.answer.table.iterations, self.report.ranges
+        start, end = int(iterations.start[message.row]), int(iterations.end[message.row])
         beside = (end - start) // AROUND
         changes: dict[str, Any] = {"window": Window(start - beside, end + beside)}
-        if len(found.rows):
-            row = int(found.rows[message.row])
+        if len(iterations.rows):
+            row = int(iterations.rows[message.row])
             changes["selection"] = selection_of(ranges, row, self.state.display.names)
         self.app.show("timeline", cursor=Cursor(start), **changes)
 
     def _lay_beside(self, answer: IterationAnswer, *steps: int) -> None:
         """Steps above each other in the same scale, with what differs between them."""
-        found, key = answer.table.found, []
+        iterations, key = answer.table.iterations, []
         for step in steps:
             name = "typical step" if step == answer.typical else "outlier"
-            title = f"{name} {found.labels[step]}"
-            key += [int(found.start[step]), int(found.end[step]), title]
+            title = f"{name} {iterations.labels[step]}"
+            key += [int(iterations.start[step]), int(iterations.end[step]), title]
         self.app.show("compare", selection=Selection("parts", tuple(key)))
 
 

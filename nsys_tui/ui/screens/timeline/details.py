@@ -62,10 +62,10 @@ def _gap(session: Session, report: Report, selection: Selection, moment: Moment)
 def _finding(
     session: Session, report: Report, selection: Selection, moment: Moment
 ) -> Facts | None:
-    found = session.memo("findings", lambda: find(report))
+    findings = session.memo("findings", lambda: find(report))
     fits = (
         entry
-        for entry in found
+        for entry in findings
         if entry.window is not None
         and (entry.rule, *entry.window) == selection.key
         and entry.title == selection.label
@@ -187,8 +187,8 @@ class Details:
         # Not in a worker: one millisecond, and its job would hold a closed report.
         self._show_cell(cell_title(self._model), cell_facts(self._model))
 
-    def _show_cell(self, title: str, found: tuple[list[str], Area | None]) -> None:
-        said, sums = found
+    def _show_cell(self, title: str, facts: tuple[list[str], Area | None]) -> None:
+        said, sums = facts
         hint = "tab snaps to an event, . steps on" if sums or said else "nothing here: tab goes on"
         self.strip.heading(title or "Nothing selected", "enter: select")
         if self._model.view.selection is not None:

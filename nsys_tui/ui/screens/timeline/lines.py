@@ -18,14 +18,14 @@ LOW_NAME: Final = 24
 """Least cells of a name where there are few lines."""
 
 
-def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
+def area_lines(area: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
     """Categories, then names; side by side where there is room."""
-    categories = _categories(found)
-    names = _names(found, width, ascii_only=ascii_only)
+    categories = _categories(area)
+    names = _names(area, width, ascii_only=ascii_only)
     if width < 76:
         return [*categories, [], *names]
     left = 38
-    names = _names(found, width - left - 2, ascii_only=ascii_only)
+    names = _names(area, width - left - 2, ascii_only=ascii_only)
     lines: list[Line] = []
     for number in range(max(len(categories), len(names))):
         line = categories[number] if number < len(categories) else []
@@ -35,30 +35,30 @@ def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Lin
     return lines
 
 
-def _categories(found: Area) -> list[Line]:
+def _categories(area: Area) -> list[Line]:
     lines: list[Line] = [[(f" {'category':<9}{'time':>10}{'%':>7}{'events':>9}", BOLD)]]
-    for row in found.categories:
+    for row in area.categories:
         share = format_share(row.busy, row.of).rstrip("%") if row.of else "-"
         text = f" {row.name:<9}{format_duration(row.busy):>10}{share:>7}{row.events:>9,}"
         lines.append([(text, 0)])
     return lines
 
 
-def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
+def _names(area: Area, width: int, *, ascii_only: bool) -> list[Line]:
     lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", BOLD)]]
     room = max(8, width - 24)
-    told = told_apart([visible(row.name, ascii_only) for row in found.names], room)
-    for row, name in zip(found.names, told, strict=True):
+    told = told_apart([visible(row.name, ascii_only) for row in area.names], room)
+    for row, name in zip(area.names, told, strict=True):
         more = f"+{row.straddling}" if row.straddling else ""
         figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
         letter = (f" {LETTERS[row.category]} ", style(category_ink(row.category)))
         lines.append([letter, (f"{name:<{room}}{figures}", 0)])
-    if found.more_names:
-        lines.append([(f" and {found.more_names:,} more names", MUTED)])
+    if area.more_names:
+        lines.append([(f" and {area.more_names:,} more names", MUTED)])
     return lines
 
 
-def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
+def low_lines(area: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
     """The same in a few lines: the GPU's categories, then names, then the host's categories.
 
     The only name of a category stands for it, where that took as long.
@@ -66,17 +66,17 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
     alone: dict[Category, CategoryRow] = {}
     work: list[Line] = []
     host: list[Line] = []
-    for row in found.categories:
-        own = [entry for entry in found.names if entry.category.name.lower() == row.name]
+    for row in area.categories:
+        own = [entry for entry in area.names if entry.category.name.lower() == row.name]
         if len(own) == 1 and own[0].total == row.busy:
             alone[own[0].category] = row
         elif row.busy or row.events:
             text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
             (work if row.of else host).append([(f" {text}", 0)])
     names: list[Line] = []
-    shown = [visible(entry.name, ascii_only) for entry in found.names]
+    shown = [visible(entry.name, ascii_only) for entry in area.names]
     told = told_apart(shown, max(LOW_NAME, width // 4))
-    for entry, name in zip(found.names, told, strict=True):
+    for entry, name in zip(area.names, told, strict=True):
         figures = format_duration(entry.total) + _share(alone.get(entry.category))
         text = f"{name} {figures}{_times(entry.events) or ' from before'}"
         names.append([(f" {text}", category_ink(entry.category))])
@@ -108,16 +108,16 @@ SENTENCES: Final = ("finding", "advice")
 """Facts that stand before all others, in full."""
 
 
-def column_lines(found: Facts, width: int) -> list[Line]:
+def column_lines(facts: Facts, width: int) -> list[Line]:
     """Facts a line each or joined where short, then the call stack and the raw row.
 
     A name that the heading cuts stands above them in full.
     """
     lines: list[Line] = []
-    if cell_len(found.title) > width - HEADING:
-        lines += _wrapped("name", found.title, width, 10)
+    if cell_len(facts.title) > width - HEADING:
+        lines += _wrapped("name", facts.title, width, 10)
     used = width
-    for name, text in found.facts:
+    for name, text in facts.facts:
         piece: Line = [(f"  {name} " if name else "  ", MUTED), (visible(text), 0)]
         cells = sum(cell_len(part) for part, _ in piece)
         if name in JOINED and used + cells < width:
@@ -127,12 +127,12 @@ def column_lines(found: Facts, width: int) -> list[Line]:
         wrapped = _wrapped(name, text, width, 10)
         lines += wrapped
         used = sum(cell_len(part) for part, _ in wrapped[-1])
-    if found.stack:
+    if facts.stack:
         lines.append([(" call stack, innermost first", BOLD)])
-        lines += [[(f"  {frame}", 0)] for frame in found.stack]
-    if found.raw:
-        lines.append([(f" row of {found.table}", BOLD)])
-        for name, value in found.raw.items():
+        lines += [[(f"  {frame}", 0)] for frame in facts.stack]
+    if facts.raw:
+        lines.append([(f" row of {facts.table}", BOLD)])
+        for name, value in facts.raw.items():
             if value is not None:
                 shown = value.hex(" ") if isinstance(value, bytes) else str(value)
                 lines += _wrapped(name, shown, width, 24)
@@ -150,11 +150,11 @@ def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
     ]
 
 
-def flowing_lines(found: Facts, width: int) -> list[Line]:
+def flowing_lines(facts: Facts, width: int) -> list[Line]:
     """The facts in their shortest form, telling ones first; ranges in the third line."""
-    said = [(name, text) for name, text in found.facts if name in SENTENCES]
+    said = [(name, text) for name, text in facts.facts if name in SENTENCES]
     left_out = (SPREAD, *SENTENCES)
-    shown = [(name, text.partition(" (")[0]) for name, text in found.facts if name not in left_out]
+    shown = [(name, text.partition(" (")[0]) for name, text in facts.facts if name not in left_out]
     rank = {name: place for place, name in enumerate(TELLING)}
     shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
     ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]

@@ -185,9 +185,9 @@ class TimelineScreen(ModelScreen):
     def _find_opening(self) -> None:
         """Looks for steps, of which a few are shown where there are many."""
 
-        def show(found: FewSteps | None) -> None:
-            if found is not None:
-                self.take(self.model.opened_on(found))
+        def show(few: FewSteps | None) -> None:
+            if few is not None:
+                self.take(self.model.opened_on(few))
 
         if self.model.trace.few is None:
             self.compute("opening", self.session.few_steps, show)

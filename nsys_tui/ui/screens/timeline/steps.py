@@ -30,13 +30,15 @@ class Steps:
 
     def iterate(self, step: int) -> None:
         """Goes to the next (1) or previous (-1) iteration."""
-        self._with_steps(lambda found: moving.step_iteration(self._screen.model, found, step))
+        self._with_steps(
+            lambda iterations: moving.step_iteration(self._screen.model, iterations, step)
+        )
 
     def fit(self) -> None:
         """Fits the selection, then wider and wider."""
         screen = self._screen
         if screen.session.finished and moving.needs_steps(screen.model):
-            self._with_steps(lambda found: moving.fit(screen.model, found))
+            self._with_steps(lambda iterations: moving.fit(screen.model, iterations))
         else:
             screen.take(moving.fit(screen.model))
 
@@ -52,7 +54,9 @@ class Steps:
         if (width := moving.width_of(text)) is not None:
             screen.take(moving.zoom_to_width(screen.model, width))
         elif count := moving.wanted_steps(text):
-            self._with_steps(lambda found: moving.zoom_to_steps(screen.model, found, count))
+            self._with_steps(
+                lambda iterations: moving.zoom_to_steps(screen.model, iterations, count)
+            )
         else:
             self._finder.search(text, go=True, fit=True)
 
@@ -71,14 +75,14 @@ class Steps:
             screen.compute(
                 "path",
                 lambda: path.path_at(report, known(), time),
-                lambda found: put(path.with_path(screen.model, found)),
+                lambda segments: put(path.with_path(screen.model, segments)),
             )
 
     def _with_steps(self, to_next: Callable[[Iterations], TimelineModel]) -> None:
         """Goes to the next moment with the steps."""
         screen = self._screen
         if known := self._known("iterations are"):
-            screen.compute("iterations", known, lambda found: screen.take(to_next(found)))
+            screen.compute("iterations", known, lambda iterations: screen.take(to_next(iterations)))
 
     def _known(self, what: str) -> Callable[[], Iterations] | None:
         """Looks for the steps, in a worker; None, with a word, before the report is read."""

@@ -122,8 +122,8 @@ class TableColumn(ABC):
     def within(self, low: float, high: float) -> Bool:
         """Rows whose key lies in [low, high]."""
         keys = self.keys()
-        found: Bool = np.ma.filled((keys >= low) & (keys <= high), False)
-        return found
+        inside: Bool = np.ma.filled((keys >= low) & (keys <= high), False)
+        return inside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -175,8 +175,8 @@ class Numbers(TableColumn):
         distinct, counts = np.unique(values, return_counts=True) if few else (values[:0], values)
         if few and len(distinct) <= min(FEW, max(BINS, len(values) // 2)):
             pairs = zip(distinct.tolist(), counts.tolist(), strict=True)
-            found = [Tally(self.write(v), n, v, v) for v, n in pairs]
-            return sorted(found, key=lambda t: -t.rows), len(found)
+            tallies = [Tally(self.write(v), n, v, v) for v, n in pairs]
+            return sorted(tallies, key=lambda t: -t.rows), len(tallies)
         return self._bins(values, low, high)
 
     def _bins(self, values: Array, low: Any, high: Any) -> tuple[list[Tally], int]:
@@ -187,15 +187,15 @@ class Numbers(TableColumn):
             edges = np.unique(np.round(edges).astype(np.int64))
         edges[0], edges[-1] = low, high
         counts = np.histogram(values, edges)[0]
-        found = []
+        bins = []
         for place, count in enumerate(counts.tolist()):
             if not count:
                 continue
             start, end = edges[place].item(), edges[place + 1].item()
             last = place == len(counts) - 1
             top = end if last else (end - 1 if whole else float(np.nextafter(end, start)))
-            found.append(Tally(f"{self.write(start)} to {self.write(end)}", count, start, top))
-        return found, len(found)
+            bins.append(Tally(f"{self.write(start)} to {self.write(end)}", count, start, top))
+        return bins, len(bins)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,15 +218,15 @@ class Texts(TableColumn):
         order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))
         rank = np.empty(max(len(order), 1), np.int64)
         rank[order] = np.arange(len(order))
-        found: Array = rank[codes]
-        return found
+        key: Array = rank[codes]
+        return key
 
     def hits(self, test: Callable[[str], bool]) -> Bool:
         """The test runs once a label, never once a row."""
         codes, labels = self.load()
         passed = np.fromiter(map(test, labels), bool, len(labels))
-        found: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
-        return found
+        passing: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
+        return passing
 
     def stored(self, rows: Integers) -> tuple[Column, Values]:
         """The labels, looked up when a writer comes to them."""
@@ -244,8 +244,8 @@ class Texts(TableColumn):
     def within(self, low: float, high: float) -> Bool:
         """Rows whose code lies in [low, high]."""
         codes = self.load()[0]
-        found: Bool = (codes >= low) & (codes <= high)
-        return found
+        inside: Bool = (codes >= low) & (codes <= high)
+        return inside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -56,16 +56,16 @@ def slots(
     gap = WIDE_GAP if _needed(widths, WIDE_GAP) + ROOM_TO_GROW <= width else GAP
     spare = max(0, width - _needed(widths, gap))
     growing = [place for place in taken if columns[place].grow]
-    found, x = [], MARGIN
+    laid_out, x = [], MARGIN
     for place, own in zip(taken, widths, strict=True):
         cells = own
         if columns[place].grow:
             share = spare // len(growing)
             cells += spare - share * (len(growing) - 1) if place == growing[-1] else share
         cells = min(cells, max(1, width - x))
-        found.append(Slot(place, x, cells))
+        laid_out.append(Slot(place, x, cells))
         x += cells + gap
-    return found
+    return laid_out
 
 
 def first_for(

@@ -64,10 +64,10 @@ def with_ancestors(trie: Trie, chosen: Bool) -> Bool:
 
 def ancestors(trie: Trie, node: int) -> list[int]:
     """Nodes above a node, the nearest first; without the root."""
-    found = []
+    above = []
     while (node := int(trie.parent[node])) > ROOT:
-        found.append(node)
-    return found
+        above.append(node)
+    return above
 
 
 def first_folds(trie: Trie, most: int, present: Bool, weight: Int64 | None = None) -> Bool:

@@ -365,11 +365,11 @@ class VirtualTree(SiftedGrid):
 
 def matching_nodes(labels: Sequence[str], present: Bool, pattern: str) -> Bool:
     """Nodes below the root whose label matches a pattern; none for an empty one."""
-    found = np.zeros(len(present), bool)
+    matching = np.zeros(len(present), bool)
     if pattern.strip() and labels:
         test = matcher(pattern)
         passed = {label: test(label) for label in set(labels)}
-        found[:] = [passed[label] for label in labels]
-        found &= present
-        found[ROOT] = False
-    return found
+        matching[:] = [passed[label] for label in labels]
+        matching &= present
+        matching[ROOT] = False
+    return matching
