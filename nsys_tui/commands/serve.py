@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _seconds(text: str) -> float:
     from nsys_tui.units import parse_duration
 
-    seconds = parse_duration(text) / 1e9
+    seconds = parse_duration(text, "s") / 1e9
     if seconds <= 0:
         raise UsageError(f"--idle {text}: not a time", hint="such as 30min or 8h")
     return seconds

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout", default="60s", metavar="TIME",
-        help="how long the query may take (default 60s); then it ends with 130",
+        help="how long the query may take, as 90 or 500ms (default 60s); then it ends with 130",
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if options.rows_told(arguments):
         return OK
-    timeout = parse_duration(arguments.timeout)
+    timeout = parse_duration(arguments.timeout, "s")
     if timeout <= 0:
         raise UsageError(f"--timeout {arguments.timeout}: no query is answered in no time")
     query = "" if arguments.tables else _query(arguments)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NEAR: Final = re.compile(r'near "(.*)": syntax error', re.DOTALL)
 _MISSING: Final = re.compile(r"no such (table|column|function): (\S+)")
-_DAMAGED: Final = ("malformed", "not a database", "disk I/O")
+_DAMAGED: Final = ("image is malformed", "malformed database", "not a database", "disk I/O")
 
 
 class QueryError(UsageError):
@@ -71,6 +71,8 @@ def explained(
         offset = _syntax_offset(sql, match[1], str(error), compiles)
         return QueryError(f"syntax error near {visible(match[1])!r}{_place(sql, offset)}",
                           offset=offset)  # fmt: skip
+    if isinstance(error, UnicodeEncodeError):
+        return QueryError("the query is no UTF-8 text")
     if "incomplete input" in said:
         return QueryError("the query is not finished", offset=len(sql.rstrip()))
     return QueryError(f"SQLite says: {said}")
@@ -89,7 +91,9 @@ def _missing(
     known = {"table": [*tables], "column": [*{*chain(*tables.values())}]}.get(kind, [])
     near = difflib.get_close_matches(bare, sorted({*known} - {bare}), 3, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else ""
-    if kind == "table" and not near:
+    if kind == "table" and bare in tables:
+        hint = f"it is called {bare}"
+    elif kind == "table" and not near:
         hint = f"views: {', '.join(list(tables)[:9])}; {len(tables) - 9} tables of nsys"
     offset = _word(sql, bare)
     return QueryError(f"no such {kind}: {visible(name)}{_place(sql, offset)}", "", hint, offset)

@@ -26,6 +26,51 @@ DOCUMENTS: Final = {
     "collectives": ("nsys_tui.analysis.nccl.tables", "collectives"),
 }
 """Views that are records of what a verb prints as JSON: its module, and the name of the records."""
+_TEXTS: Final = {
+    "device": "GPU, by its number in the overview",
+    "start_ns": "start, ns since the session began",
+    "end_ns": "end; half-open",
+    "kind": "gap, run (launch-bound), or head and tail: before the first and after the last work",
+    "idle_ns": "idle time; of a run the sum of its gaps",
+    "gaps": "how many gaps it is: 1 but of a run",
+    "severity": "high, medium or low; NULL of head and tail",
+    "cause": "cause, as nsys-tui explain cause lists them",
+    "link": "opens it on the timeline: nsys-tui LINK",
+    "what": "call or range that the cause names",
+    "previous": "operation that ran before",
+    "next": "operation that ended the gap",
+    "range": "NVTX range in which that was launched",
+    "thread": "thread that launched it",
+    "call": "call that launched it",
+    "witness": "how the cause is known: measured, sampled or inferred",
+    "label": "name of the step",
+    "time_ns": "duration; of collectives from the last rank's start to the last one's end",
+    "of_median_share": "its duration by the median of the steady steps",
+    "warm_up": "1 of the first step",
+    "closed": "0 where its range was never closed",
+    "outlier": "1 where it lasts far longer than the median",
+    "deviations": "distance from the median in units of the usual scatter",
+    "gpu_busy_ns": "busy time of all GPUs",
+    "gpu_busy_share": "the same as a share of the step, from 0 to 1",
+    "host_lead_mean_ns": "from the end of a launching call to the start of its work, mean",
+    "why_longer": "parts that take most more than their medians",
+    "operation": "AllReduce, AllGather, …",
+    "bytes": "buffer that the program passed in; NULL where not known",
+    "skew_ns": "from the first rank's start to the last one's; NULL for a rank alone",
+    "joined": "how a call was matched with its kernel: by call, or (weaker) by order",
+    "kernel": "kernel that did it",
+    "calls": "calls in it: several where NCCL grouped them",
+    "wire_bytes": "bytes that cross the wire per rank",
+    "communicator": "NCCL's id of the group of ranks",
+    "nranks": "ranks of the communicator",
+    "ranks_seen": "ranks that the report has",
+    "last_start_ns": "start of the rank that came last",
+    "time_includes_waiting": "1 where time_ns is a kernel's, waiting for ranks not seen included",
+    "last_member": "which one came last, counted as nsys-tui collectives --format json lists them",
+    "algorithm_bytes_per_s": "bytes by time_ns",
+    "bus_bytes_per_s": "wire_bytes by time_ns",
+}
+"""What the columns of those views are."""
 
 
 def _inner(view: str) -> tuple[Column, ...]:
@@ -39,8 +84,8 @@ def _inner(view: str) -> tuple[Column, ...]:
 
 
 def record_columns(view: str) -> tuple[ViewColumn, ...]:
-    """Names of the columns of a view of records; JSON has the same."""
-    return tuple(ViewColumn(c.name, c.header or c.name.replace("_", " ")) for c in _inner(view))
+    """The columns of a view of records; JSON calls them the same."""
+    return tuple(ViewColumn(c.name, _TEXTS[c.name]) for c in _inner(view))
 
 
 def _stalls(report: Report) -> Table:

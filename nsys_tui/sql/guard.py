@@ -29,8 +29,8 @@ They have no names, so what is watched is the room that is left where they lie.
 """
 LONGEST_VALUE: Final = 8 << 20
 """Bytes of one text, blob or row."""
-SLOW: Final = {"instr": 512, "replace": 512, "trim": 128, "ltrim": 128, "rtrim": 128,
-               "json_patch": 128, "unhex": 32}  # fmt: skip
+SLOW: Final = {"like": 1024, "glob": 1024, "instr": 512, "replace": 512, "trim": 128,
+               "ltrim": 128, "rtrim": 128, "json_patch": 128, "unhex": 32}  # fmt: skip
 """Functions that compare all of one value with all of another, and KiB of a value in their queries.
 
 Nothing stops a call of them before its end: of values so long it takes a second or two.

@@ -143,6 +143,8 @@ def test_calls_that_cannot_be_stopped_are_left_between_two_of_them(path: Path) -
 
 @pytest.mark.parametrize(("query", "most"), [
     ("instr(hex(zeroblob(300000)), 'x')", "512 KiB"),
+    ("hex(zeroblob(600000)) like '%' || substr(hex(zeroblob(99)), 9) || '1%'", "1024 KiB"),
+    ("hex(zeroblob(600000)) glob '*' || substr(hex(zeroblob(99)), 9) || '[2-9]*'", "1024 KiB"),
     ("replace(hex(zeroblob(300000)), 'x', '')", "512 KiB"),
     ("rtrim(hex(zeroblob(70000)), '0')", "128 KiB"),
     ("instr(hex(zeroblob(200000)), 'a') + instr('b', 'b') + instr('c', 'c') + instr('d', 'd')",
@@ -296,6 +298,9 @@ _KEPT: Console | None = None
         ("select 'from', from kernels", 15, "near 'from' in line 1, column 16"),
         ("select (1", 9, "not finished"),
         ("select nosuch(1)", 7, "no such function: nosuch"),
+        ("select 1 from main.kernels", 19, "it is called kernels"),
+        ("select '\ud800'", -1, "no UTF-8"),
+        ("select json('[')", -1, "malformed JSON"),
     ],
 )
 def test_an_error_tells_its_place(console: Console, query: str, offset: int, said: str) -> None:
