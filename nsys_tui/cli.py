@@ -135,8 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
-        place = f"cannot use {error.filename}" if error.filename else "cannot write the output"
-        _tell(f"nsys-tui: {place}: {error.strerror or error}")
+        refused = f"cannot use {error.filename}" if error.filename else "cannot write the output"
+        _tell(f"nsys-tui: {refused}: {error.strerror or error}")
         return errors.UsageError.exit_code
     except Exception as error:
         if os.environ.get("NSYS_TUI_DEBUG"):

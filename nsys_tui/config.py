@@ -204,9 +204,9 @@ def load_config(
             the wrong kind; file and key are named, with a near match for an unknown key.
     """
     environ = os.environ if environ is None else environ
-    place = Path(path).expanduser() if path is not None else default_path(environ)
+    file = Path(path).expanduser() if path is not None else default_path(environ)
     must_exist = path is not None or bool(environ.get("NSYS_TUI_CONFIG"))
-    config = parse_config(_read(place, must_exist), place)
+    config = parse_config(_read(file, must_exist), file)
     for name, key in ENVIRONMENT.items():
         if environ.get(name):
             config = _override(config, key, environ[name], "environment", f"environment: {name}")

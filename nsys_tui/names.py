@@ -129,17 +129,17 @@ def _without_groups(text: str) -> tuple[str, bool]:
 def _without_return_type(name: str) -> str:
     name = name.strip()
     conversion = _CONVERSION.search(name)
-    place = len(name) if conversion is None else conversion.start()
-    return name[:place].rpartition(" ")[2] + name[place:]
+    begin = len(name) if conversion is None else conversion.start()
+    return name[:begin].rpartition(" ")[2] + name[begin:]
 
 
 def _without_clone_suffix(name: str) -> str:
     parts = name.split(".")
     keep = len(parts)
-    for place in range(len(parts) - 1, 0, -1):
-        if parts[place] in _CLONE_WORDS:
-            keep = place
-        elif not parts[place].isdigit():
+    for number in range(len(parts) - 1, 0, -1):
+        if parts[number] in _CLONE_WORDS:
+            keep = number
+        elif not parts[number].isdigit():
             break
     return ".".join(parts[:keep])
 
@@ -212,10 +212,10 @@ def cut(text: str, cells: int) -> str:
     if text.isascii():
         return text[: max(cells, 0)]
     used = 0
-    for place, char in enumerate(text):
+    for position, char in enumerate(text):
         used += char_cells(char)
         if used > cells:
-            return text[:place]
+            return text[:position]
     return text
 
 
@@ -245,16 +245,16 @@ def told_apart(names: Sequence[str], cells: int) -> list[str]:
     """
     shown = [both_ends(name, cells) for name in names]
     alike: dict[str, list[int]] = {}
-    for place, text in enumerate(shown):
-        alike.setdefault(text, []).append(place)
+    for index, text in enumerate(shown):
+        alike.setdefault(text, []).append(index)
     for places in alike.values():
-        own = [names[place] for place in places]
+        own = [names[index] for index in places]
         pairs = enumerate(zip(min(own), max(own), strict=False))
         common = next((at for at, (one, other) in pairs if one != other), 0)
-        for place in places if common > _KEPT else ():
-            rest = names[place][common:]
-            head = names[place][: max(_KEPT, cells - 1 - cell_len(rest))]
-            shown[place] = pad(f"{head}~{rest}", cells).rstrip()
+        for index in places if common > _KEPT else ():
+            rest = names[index][common:]
+            head = names[index][: max(_KEPT, cells - 1 - cell_len(rest))]
+            shown[index] = pad(f"{head}~{rest}", cells).rstrip()
     return shown
 
 

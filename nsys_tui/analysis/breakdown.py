@@ -76,7 +76,7 @@ class Covered:
 class Coverage:
     """When one device did what, as sets of intervals."""
 
-    place: int
+    device: int
     """Place in ``Report.devices``."""
     sets: dict[str, Covered]
     """By figure; exposed times follow from the overlaps, for which ``all_three`` is here too."""
@@ -110,7 +110,7 @@ def _with_exposed(parts: dict[str, Figure]) -> dict[str, Figure]:
 class DeviceSplit:
     """Where the time of one device went, in ns, over ``base``."""
 
-    place: int
+    index: int
     """Place in ``Report.devices``."""
     device: Device
     base: tuple[int, int]
@@ -169,11 +169,13 @@ def coverages(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[Coverage]
     ops, window = report.operations, scope.window
     parts = scope.by_device(report)
     if window is None:
-        for place, rows in parts:
-            yield _coverage(ops, rows, place, None, _active(ops, rows, None))
+        for device, rows in parts:
+            yield _coverage(ops, rows, device, None, _active(ops, rows, None))
         return
-    for (place, rows), (_, every) in zip(parts, scope.at_any_time().by_device(report), strict=True):
-        yield _coverage(ops, rows, place, window, _active(ops, every, window))
+    for (device, rows), (_, every) in zip(
+        parts, scope.at_any_time().by_device(report), strict=True
+    ):
+        yield _coverage(ops, rows, device, window, _active(ops, every, window))
 
 
 def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSplit]:
@@ -185,7 +187,7 @@ def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSpl
 def _coverage(
     ops: Operations,
     rows: Rows,
-    place: int,
+    device: int,
     window: tuple[int, int] | None,
     active: tuple[int, int],
 ) -> Coverage:
@@ -216,7 +218,7 @@ def _coverage(
         "all_three": intervals.meet(memory, compute_comm),
     }
     covered = {name: Covered(*pair) for name, pair in sets.items()}
-    return Coverage(place, covered, rows, starts, ends, active)
+    return Coverage(device, covered, rows, starts, ends, active)
 
 
 def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
@@ -227,8 +229,8 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
     begun = counted if scope.window is None else counted & starting(ops, rows, scope.window)
     lengths = coverage.ends - coverage.starts
     return DeviceSplit(
-        place=coverage.place,
-        device=report.devices[coverage.place],
+        index=coverage.device,
+        device=report.devices[coverage.device],
         base=base,
         idle_ns=base[1] - base[0] - figures["busy_ns"],
         sum_ns=int((lengths * counted).sum()),
@@ -410,6 +412,6 @@ def _pieces(
 ) -> Pieces:
     places, figures = [], []
     for coverage in coverages(report, scope):
-        places.append(coverage.place)
+        places.append(coverage.device)
         figures.append(coverage.within(starts, ends))
     return Pieces(what, labels, starts, ends, tuple(places), tuple(figures))

@@ -91,17 +91,17 @@ def sampled_kernels(
     )
 
 
-def kernel_runs(sample: Operations, place: int) -> Runs:
+def kernel_runs(sample: Operations, device: int) -> Runs:
     """Runs of neighbouring kernels of one device.
 
     Args:
         sample: operations as ``Report.sampled_operations`` gives them.
-        place: index into ``sample.devices``.
+        device: index into ``sample.devices``.
     """
     kernels = np.flatnonzero(sample.kind == OpKind.KERNEL)
     kernels = kernels[np.argsort(sample.rowid[kernels], kind="stable")]
     page = np.cumsum(np.diff(sample.rowid[kernels], prepend=0) != 1)
-    mine = sample.device[kernels] == place
+    mine = sample.device[kernels] == device
     rows, page = kernels[mine], page[mine]
     if not len(rows):
         none = np.empty(0, np.int64)

@@ -123,10 +123,10 @@ def gaps_before(ops: Operations, rows: Indices) -> Int64:
     for stream in distinct.tolist():
         every, mine = np.flatnonzero(ops.stream == stream), np.flatnonzero(streams == stream)
         reach = np.maximum.accumulate(ops.end[every])
-        place = np.searchsorted(every, rows[mine])
-        later = place > 0
+        position = np.searchsorted(every, rows[mine])
+        later = position > 0
         start = ops.start[rows[mine[later]]]
-        gaps[mine[later]] = np.maximum(start - reach[place[later] - 1], 0)
+        gaps[mine[later]] = np.maximum(start - reach[position[later] - 1], 0)
     return gaps
 
 
@@ -147,9 +147,9 @@ def _shapes(grid: Integers, block: Integers) -> Parts:
     distinct, counts = np.unique(packed, return_counts=True)
     shapes = distinct.view(np.int32).reshape(-1, 6)
     texts = []
-    for place in np.argsort(-counts, kind="stable").tolist():
-        sizes = [str(size) for size in shapes[place].tolist()]
-        texts.append((f"grid {','.join(sizes[:3])} block {','.join(sizes[3:])}", counts[place]))
+    for shape in np.argsort(-counts, kind="stable").tolist():
+        sizes = [str(size) for size in shapes[shape].tolist()]
+        texts.append((f"grid {','.join(sizes[:3])} block {','.join(sizes[3:])}", counts[shape]))
     return _parts(texts, len(grid))
 
 

@@ -170,8 +170,8 @@ def _by_shape(
         return names, texts
     launch = report.launch_attributes
     of_shape, shapes = launch.alike(rows, launch.table[:, SHAPE].T)
-    codes, outer, place = pair_codes(names, of_shape, len(shapes))
-    shape = [tuple(sizes) for sizes in shapes[place].tolist()]
+    codes, outer, of_call = pair_codes(names, of_shape, len(shapes))
+    shape = [tuple(sizes) for sizes in shapes[of_call].tolist()]
     is_kernel = np.zeros(len(outer), bool)
     is_kernel[codes] = report.operations.kind[rows] == OpKind.KERNEL
     return codes, [
@@ -203,9 +203,9 @@ def _table(
     present, total = np.bincount(codes, minlength=n), when.sum(axis=1)
     # Groups with work, largest first; ties by label.
     kept = sorted(np.flatnonzero(present).tolist(), key=lambda g: (-int(total[g]), labels[g]))
-    place = np.full(max(n, 1), -1, np.int32)
-    place[kept] = np.arange(len(kept))
-    group: Int32 = place[codes]
+    row = np.full(max(n, 1), -1, np.int32)
+    row[kept] = np.arange(len(kept))
+    group: Int32 = row[codes]
     groups = aggregate(ops, rows, group, len(kept), scope.window)
     stats, some = groups.instances, groups.counts > 0
     progress("statistics of groups", len(start), len(start))

@@ -56,8 +56,8 @@ def calls_of_waits(report: Report) -> Int64:
         if len(mine):
             order = mine[np.argsort(api.correlation[mine], kind="stable")]
             waits = np.flatnonzero(syncs.process == code)
-            place = np.searchsorted(api.correlation[order], syncs.correlation[waits])
-            call = order[np.minimum(place, len(order) - 1)]
+            position = np.searchsorted(api.correlation[order], syncs.correlation[waits])
+            call = order[np.minimum(position, len(order) - 1)]
             match = api.correlation[call] == syncs.correlation[waits]
             row_of_call[waits] = np.where(match, call, -1)
     return row_of_call
@@ -76,7 +76,7 @@ def stream_gaps(ops: Operations) -> Int64:
 class LaunchBoundRun:
     """Many short operations in a row between which the device waits for the host."""
 
-    place: int
+    device: int
     """Place in ``Report.devices``."""
     start: int
     end: int
@@ -109,8 +109,8 @@ def launch_bound_runs(
     rule = rule or report.launch_bound
     runs = [
         run
-        for place, rows in scope.at_any_time().by_device(report)
-        for run in runs_of(report, place, row_numbers(report.operations, rows), rule)
+        for device, rows in scope.at_any_time().by_device(report)
+        for run in runs_of(report, device, row_numbers(report.operations, rows), rule)
     ]
     return touching_runs(runs, scope)
 
@@ -122,13 +122,13 @@ def touching_runs(runs: Iterable[LaunchBoundRun], scope: Scope) -> list[LaunchBo
 
 
 def runs_of(
-    report: Report, place: int, rows: Indices, rule: LaunchBoundConfig
+    report: Report, device: int, rows: Indices, rule: LaunchBoundConfig
 ) -> list[LaunchBoundRun]:
     """Launch-bound runs among some operations of one device.
 
     Args:
         report: their report.
-        place: the device.
+        device: the device.
         rows: rows of its operations in start order.
         rule: what counts.
     """
@@ -141,7 +141,7 @@ def runs_of(
         if len(runs):
             part = slice(int(first[runs[0]]), int(last[runs[-1]]) + 1)
             begin = first[runs] - part.start, last[runs] - part.start
-            bound_runs += _bound(report, place, rows[part], *begin, int(before[runs[0]]), rule)
+            bound_runs += _bound(report, device, rows[part], *begin, int(before[runs[0]]), rule)
     return bound_runs
 
 
@@ -169,7 +169,7 @@ def _short_work(
 
 def _bound(
     report: Report,
-    place: int,
+    device: int,
     rows: Indices,
     first: Indices,
     last: Indices,
@@ -180,7 +180,7 @@ def _bound(
 
     Args:
         report: their report.
-        place: the device.
+        device: the device.
         rows: rows of its operations from the first stretch to the last.
         first: place in ``rows`` of each stretch's first operation.
         last: and of its last one.
@@ -206,7 +206,7 @@ def _bound(
     gap_before = np.cumsum(gaps > 0)
     return [
         LaunchBoundRun(
-            place=place,
+            device=device,
             start=int(starts[first[run]]),
             end=int(until[run]),
             operations=int(operations[run]),

@@ -106,7 +106,7 @@ def link(name: str, place: Place) -> str:
 
 def finding_link(report: Report, finding: Finding) -> str:
     """The link to where a finding shows."""
-    return evidence_link(report, finding.window, finding.place, finding.screen)
+    return evidence_link(report, finding.window, finding.device, finding.screen)
 
 
 def evidence_link(

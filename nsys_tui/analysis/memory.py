@@ -45,8 +45,8 @@ class DeviceMemory:
 
     def at(self, times: Int64) -> Int64:
         """Bytes held at each time: int64 [n]."""
-        place = np.searchsorted(self.times, times, side="right")
-        return np.append(0, self.used)[place]
+        before = np.searchsorted(self.times, times, side="right")
+        return np.append(0, self.used)[before]
 
 
 def recorded_memory(report: Report) -> list[DeviceMemory]:
@@ -67,12 +67,12 @@ def device_memory(report: Report) -> list[DeviceMemory]:
     usage = report.memory_usage
     on_gpu = ~np.isin(usage.memory_kind, HOST_KINDS)
     return [
-        _of_device(usage, place, np.flatnonzero(on_gpu & (usage.device == place)))
-        for place in np.unique(usage.device[on_gpu]).tolist()
+        _of_device(usage, device, np.flatnonzero(on_gpu & (usage.device == device)))
+        for device in np.unique(usage.device[on_gpu]).tolist()
     ]
 
 
-def _of_device(usage: MemoryUsage, place: int, rows: Indices) -> DeviceMemory:
+def _of_device(usage: MemoryUsage, device: int, rows: Indices) -> DeviceMemory:
     frees = usage.operation[rows] == 1
     allocation = _freed_allocation(usage, rows, frees)
     matched = allocation >= 0
@@ -85,7 +85,7 @@ def _of_device(usage: MemoryUsage, place: int, rows: Indices) -> DeviceMemory:
     never = rows[kept]
     never = never[np.argsort(-usage.bytes[never], kind="stable")]
     return DeviceMemory(
-        device=usage.devices[place],
+        device=usage.devices[device],
         times=times[last],
         used=used[last],
         allocations=int((~frees).sum()),

@@ -33,7 +33,7 @@ def _titled(name: str) -> str:
 
 
 def _alone(split: DeviceSplit, answer: Any) -> dict[str, Any]:
-    return ten_figures(answer.report, answer.result.scope, answer.rows_by_device[split.place])
+    return ten_figures(answer.report, answer.result.scope, answer.rows_by_device[split.index])
 
 
 def _part(name: str, header: str = "") -> Column:

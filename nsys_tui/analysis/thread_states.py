@@ -249,8 +249,8 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     samples = report.samples
     rows = ByThread(samples).rows(thread)
     times = samples.start[rows]
-    place = np.searchsorted(starts, times, side="right") - 1
-    hit = rows[(place >= 0) & (times < ends[np.maximum(place, 0)])]
+    position = np.searchsorted(starts, times, side="right") - 1
+    hit = rows[(position >= 0) & (times < ends[np.maximum(position, 0)])]
     ids, count = np.unique(samples.chain[hit], return_counts=True)
     if len(hit) < FEWEST:
         return None

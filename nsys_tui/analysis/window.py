@@ -52,7 +52,7 @@ class Scope:
     def device_rows(self, report: Report) -> list[int]:
         """Places in ``Report.devices`` that are looked at."""
         every = range(len(report.devices))
-        return [place for place in every if self.devices is None or place in self.devices]
+        return [device for device in every if self.devices is None or device in self.devices]
 
     def operations(self, ops: Operations) -> Rows:
         """Operations of the chosen devices, processes and streams that touch the window."""
@@ -75,8 +75,8 @@ class Scope:
         else:
             numbers = row_numbers(ops, chosen)
             parts = [numbers[own] for own in rows_of_codes(ops.device[chosen], len(ops.devices))]
-        for place in self.device_rows(report):
-            yield place, parts[place]
+        for device in self.device_rows(report):
+            yield device, parts[device]
 
     def at_any_time(self) -> Scope:
         """The same without a window: idle time needs its neighbours outside too."""
@@ -176,7 +176,7 @@ class Choice:
 
     def scope(self, report: Report, window: tuple[int, int] | None = None) -> Scope:
         """The part of a report that the numbers and a window [start, end) in ns name."""
-        places = (place for n in self.devices or () for place in _places_of(report, n))
+        places = (device for n in self.devices or () for device in _places_of(report, n))
         return Scope(
             window=window,
             devices=None if self.devices is None else frozenset(places),
@@ -196,8 +196,8 @@ class Choice:
 def _places_of(report: Report, number: int) -> list[int]:
     """Places of the GPUs of a number; where none has it, of those whose CUDA ordinal it is."""
     devices = [*enumerate(report.devices)]
-    by_number = [place for place, device in devices if device.number == number]
-    return by_number or [place for place, device in devices if device.id == number]
+    by_number = [index for index, device in devices if device.number == number]
+    return by_number or [index for index, device in devices if device.id == number]
 
 
 def _lacking(kind: str, asked: Collection[int] | None, there: set[int]) -> Iterator[Lacking]:

@@ -223,10 +223,10 @@ def _tell_reader(report: ReportFile, export: Path) -> None:
     """Lets the report be opened by its name without another export, where a link can be made."""
     from nsys_tui.reader.cache import CacheFolder, cache_at
 
-    place = CacheFolder(cache_at().root, "exports", report.report_id)
+    folder = CacheFolder(cache_at().root, "exports", report.report_id)
     with contextlib.suppress(OSError):
-        os.link(export, place.path / f"{Path(report.local).stem}.sqlite")
-    place.close()
+        os.link(export, folder.path / f"{Path(report.local).stem}.sqlite")
+    folder.close()
 
 
 def _replace(job: Job, report: ReportFile) -> None:

@@ -112,8 +112,8 @@ def _is_report(file: RemoteFile) -> bool:
 def _is_ours(job: Job, path: str) -> bool:
     """Whether a report lies where this capture was to write one."""
     folder, name = posixpath.split(path)
-    place, pattern = output_pattern(job.plan.output)
-    there = posixpath.normpath(posixpath.join(job.record.cwd, place))
+    inside, pattern = output_pattern(job.plan.output)
+    there = posixpath.normpath(posixpath.join(job.record.cwd, inside))
     named = bool(pattern) and folder == there and fnmatchcase(name, pattern + ".*")
     return named or path.startswith(job.record.job_dir + "/")
 
@@ -225,7 +225,7 @@ async def _importer(job: Job) -> tuple[str, str]:
     release, _, last = posixpath.dirname(job.record.nsys_path).rpartition("/")
     number = job.record.nsys_version
     places = [release, f"{release}/nsight-systems-{number}", *(f"{p}/{number}" for p in _PACKAGES)]
-    looked = [f"{place}/{_IMPORTER}" for place in places]
+    looked = [f"{folder}/{_IMPORTER}" for folder in places]
     there = files_in(await job.ask("files", PATHS="\n".join(looked)))
     if there:
         return "", there[0].path

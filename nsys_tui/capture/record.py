@@ -298,15 +298,15 @@ class Store:
 
     def wish(self, capture: str, what: str) -> None:
         """Leaves a word for the process that drives a capture: ``keep``, ``discard``, ``kill``."""
-        place = self.path(capture) / "wish"
-        write_whole(place, what)
+        path = self.path(capture) / "wish"
+        write_whole(path, what)
 
     def take_wish(self, capture: str) -> str:
         """The word that another process left, once; empty = none."""
-        place = self.path(capture) / "wish"
+        path = self.path(capture) / "wish"
         try:
-            what = place.read_text("ascii")
-            place.unlink()
+            what = path.read_text("ascii")
+            path.unlink()
         except OSError:
             return ""
         return what

@@ -266,8 +266,8 @@ def _cache_folder(config: Config) -> Path:
     from nsys_tui.reader.cache import cache_at
 
     folder = cache_at(config.cache.dir).root / "remote"
-    for place in (folder, folder / "jobs"):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in (folder, folder / "jobs"):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 

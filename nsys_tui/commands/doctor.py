@@ -178,9 +178,9 @@ def cache_lines(config: Config) -> Lines:
 
     root = cache_at(config.cache.dir).root
     used = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
-    place = next((p for p in (root, *root.parents) if p.is_dir()), Path("/"))
-    free = shutil.disk_usage(place).free
-    writable = "" if os.access(place, os.W_OK) else "; cannot be written: nothing is kept"
+    existing = next((p for p in (root, *root.parents) if p.is_dir()), Path("/"))
+    free = shutil.disk_usage(existing).free
+    writable = "" if os.access(existing, os.W_OK) else "; cannot be written: nothing is kept"
     return [
         ("folder", f"{root}{writable}"),
         ("used", format_bytes(used)),

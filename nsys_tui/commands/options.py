@@ -90,11 +90,11 @@ class _FormatAction(argparse.Action):
         parser.exit()
 
 
-def declared(place: str) -> Any:
+def declared(name_of: str) -> Any:
     """What ``module:NAME`` holds, or gives when it is called; without a name its ``DOCUMENT``."""
     import importlib
 
-    module, _, name = place.partition(":")
+    module, _, name = name_of.partition(":")
     document = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
     return document() if callable(document) else document
 

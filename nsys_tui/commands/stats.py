@@ -158,10 +158,10 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
     formats = _listed(arguments.formats) or ["."]
     count = max(len(reports), len(outputs), len(formats))
     jobs = []
-    for place in range(count):
-        wanted = reports[min(place, len(reports) - 1)]
-        output = outputs[min(place, len(outputs) - 1)]
-        fmt = formats[min(place, len(formats) - 1)]
+    for number in range(count):
+        wanted = reports[min(number, len(reports) - 1)]
+        output = outputs[min(number, len(outputs) - 1)]
+        fmt = formats[min(number, len(formats) - 1)]
         if fmt == ".":
             fmt = "column" if output == CONSOLE else "csv"
         chosen = parse_format(fmt)
@@ -248,8 +248,8 @@ class _Printer:
         if job.output == CONSOLE:
             write(sys.stdout, self._on_console(job, table, titled))
         elif table is not None:
-            place = job.output if job.output.startswith("@") else str(job.path(self.report))
-            with opened(place, overwrite=self.arguments.force_overwrite) as stream:
+            target = job.output if job.output.startswith("@") else str(job.path(self.report))
+            with opened(target, overwrite=self.arguments.force_overwrite) as stream:
                 write(stream, self._text(job, table, stream))
 
     def print_object(self, jobs: Sequence[Job]) -> None:

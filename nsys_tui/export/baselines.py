@@ -118,8 +118,8 @@ def _baseline(data: Mapping[str, Any]) -> Baseline:
 
 def names(folder: Path | None = None) -> list[str]:
     """Names of all baselines, sorted."""
-    place = folder or default_folder()
-    stems = (path.stem for path in place.glob("*.json")) if place.is_dir() else ()
+    root = folder or default_folder()
+    stems = (path.stem for path in root.glob("*.json")) if root.is_dir() else ()
     return sorted(name for name in stems if NAME.fullmatch(name))
 
 

@@ -109,9 +109,9 @@ def _events(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
 
 
 def _names(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
-    for place in scope.device_rows(report):
-        device = report.devices[place]
-        yield _metadata("process_name", _GPU_PIDS + place, 0, f"{device.label} {device.name}")
+    for number in scope.device_rows(report):
+        device = report.devices[number]
+        yield _metadata("process_name", _GPU_PIDS + number, 0, f"{device.label} {device.name}")
     sets = (report.api, report.ranges, report.osrt, report.host_events)
     owners = {int(pid) for events in sets for pid in events.thread_process if pid != -1}
     for owner in sorted(owners):
@@ -145,9 +145,9 @@ def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, An
     owners = [pid_of(stream.globalPid) for stream in ops.streams]
     calls = report.calls
     for row in _nested(ops.start, ops.end, rows):
-        start, end, place = int(ops.start[row]), int(ops.end[row]), int(ops.stream[row])
+        start, end, lane = int(ops.start[row]), int(ops.end[row]), int(ops.stream[row])
         pid = _GPU_PIDS + int(ops.device[row])
-        track = tracks.track(pid, f"pid {owners[place]} {labels[place]}", start, end)
+        track = tracks.track(pid, f"pid {owners[lane]} {labels[lane]}", start, end)
         args: dict[str, Any] = {"correlation": int(ops.correlation[row])}
         if ops.bytes[row]:
             args["bytes"] = int(ops.bytes[row])
@@ -163,7 +163,7 @@ class _Series(NamedTuple):
     name: str
     unit: str
     """Perfetto writes it behind the name."""
-    place: int
+    device: int
     times: Int64
     values: Int64
 
@@ -172,17 +172,17 @@ def _series(report: Report, scope: Scope) -> Iterator[_Series]:
     """GPU memory in use, and every sampled metric, of the GPUs in scope."""
     chosen = set(scope.device_rows(report))
     for held in recorded_memory(report):
-        place = report.devices.index(held.device)
-        if place in chosen:
-            yield _cut(_Series("memory in use", "bytes", place, held.times, held.used), scope)
+        device = report.devices.index(held.device)
+        if device in chosen:
+            yield _cut(_Series("memory in use", "bytes", device, held.times, held.used), scope)
     metrics = report.gpu_metrics
-    for place in sorted(chosen):
-        mine = metrics.gpu == report.devices[place].number
+    for device in sorted(chosen):
+        mine = metrics.gpu == report.devices[device].number
         for code in np.unique(metrics.metric[mine]).tolist():
             rows = np.flatnonzero(mine & (metrics.metric == code))
             name, _, unit = metrics.metrics[code].removesuffix("]").partition(" [")
             times, values = metrics.start[rows], metrics.value[rows]
-            yield _cut(_Series(name, unit or "value", place, times, values), scope)
+            yield _cut(_Series(name, unit or "value", device, times, values), scope)
 
 
 def _cut(series: _Series, scope: Scope) -> _Series:
@@ -198,7 +198,7 @@ def _cut(series: _Series, scope: Scope) -> _Series:
 
 def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
     for series in _series(report, scope):
-        pid = _GPU_PIDS + series.place
+        pid = _GPU_PIDS + series.device
         for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
             yield {
                 "ph": "C", "name": series.name, "ts": time / 1000, "pid": pid,

@@ -58,7 +58,7 @@ def _seen(groups: Sequence[Group], sessions: Sequence[int]) -> list[_Seen]:
     """What clocks can be fitted to: groups of several sessions that leave together."""
     seen = []
     for group in groups:
-        own = tuple(sessions[place] for place in group.members)
+        own = tuple(sessions[member] for member in group.members)
         if group.calls and len(set(own)) > 1 and not _LEAVES_ALONE.search(group.name):
             step = -(-group.calls // _MOST)
             seen.append(_Seen(own, group.end[:, ::step].astype(np.float64)))
@@ -114,7 +114,7 @@ def _doubtful(
     bound = close(groups)
     for group in groups:
         period = _period(group, bound) if group.unmatched else None
-        own = {sessions[place] for place in group.members}
+        own = {sessions[member] for member in group.members}
         if period is None or len(own) < 2:
             continue
         for session in own:

@@ -37,13 +37,13 @@ def purpose(group: Group, members: Sequence[Member]) -> str:
     """
     if "SendRecv" in group.name:
         return "≈ pipeline or expert parallel"
-    ranks = sorted(members[place].rank for place in group.members)
+    ranks = sorted(members[member].rank for member in group.members)
     steps = set(np.diff(ranks).tolist())
     if len(ranks) == len(members) or len(steps) != 1:
         return ""
     if steps != {1}:
         return "≈ data parallel"
-    hosts = {members[place].report.host for place in group.members}
+    hosts = {members[member].report.host for member in group.members}
     return "≈ tensor parallel" if len(hosts) == 1 else ""
 
 
@@ -82,7 +82,7 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
 
 
 def _members(ranks: Sequence[int], group: Group) -> str:
-    return ranks_text(ranks[place] for place in group.members)
+    return ranks_text(ranks[member] for member in group.members)
 
 
 def _median(values: Values) -> float | None:
@@ -143,7 +143,7 @@ def short_of_calls(fleet: Fleet, least: float = 0.0) -> list[Told]:
     lacking: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
     for group in fleet.collectives.groups:
         most, own = max(group.counts), zip(group.members, group.counts, strict=True)
-        if short := tuple(ranks[place] for place, count in own if count < most):
+        if short := tuple(ranks[who] for who, count in own if count < most):
             lacking.setdefault(short, []).append((most - group.calls, most, group.name))
     told = sorted(((max(numbers), short) for short, numbers in lacking.items()), reverse=True)
     return [
@@ -208,11 +208,11 @@ def late_rank(fleet: Fleet) -> Told:
 
     worst, *others = np.argsort(-held, kind="stable").tolist()
     took = format_duration(int(blamed.cost[worst]))
-    rank, place = fleet.members[worst].rank, blamed.mostly[worst]
+    rank, why = fleet.members[worst].rank, blamed.mostly[worst]
     text = f"rank {rank} cost the others {took} of waiting, {part(worst)}"
     if blamed.cost[others[0]] >= _FAIR * cost:
         text = f"{text}; rank {fleet.members[others[0]].rank} {part(others[0])}"
-    return Told(text, rank, matched.groups[place].name if place >= 0 else "")
+    return Told(text, rank, matched.groups[why].name if why >= 0 else "")
 
 
 def _cause(shares: Float64) -> str | None:
@@ -220,17 +220,17 @@ def _cause(shares: Float64) -> str | None:
 
     That it was late before only passes a lateness on: a fair part of another cause comes first.
     """
-    order = sorted(range(len(CAUSES)), key=lambda place: -shares[place])
+    order = sorted(range(len(CAUSES)), key=lambda cause: -shares[cause])
     if CAUSES[order[0]] == "late before" and shares[order[1]] >= _FAIR:
         first, second = order[1], order[0]
         return f"{CAUSES[first]} {shares[first]:.0%}, {CAUSES[second]} {shares[second]:.0%}"
-    place = order[0]
-    return f"{CAUSES[place]} {shares[place]:.0%}" if shares[place] > 0 else None
+    cause = order[0]
+    return f"{CAUSES[cause]} {shares[cause]:.0%}" if shares[cause] > 0 else None
 
 
 def _group(group: Group, members: Sequence[Member]) -> str:
     guess = purpose(group, members)
-    own = named_ranks(members[place].rank for place in group.members)
+    own = named_ranks(members[member].rank for member in group.members)
     return f"{group.name} of {own}" + (f" ({guess})" if guess else "")
 
 

@@ -158,10 +158,10 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
     """
     holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
     rows_of: dict[tuple[tuple[str, str], int], Indices] = {}
-    for place, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
+    for session, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
         for code, key in enumerate(mine.keys):
-            rows = rows_of[key, place] = np.flatnonzero(mine.key == code)
-            entry = (place, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
+            rows = rows_of[key, session] = np.flatnonzero(mine.key == code)
+            entry = (session, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
             holders.setdefault(key, []).append(entry)
     groups = []
     for key, entries in holders.items():
@@ -171,11 +171,13 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
         groups.append(
             Group(
                 *key,
-                tuple(place for place, _, _ in entries),
+                tuple(session for session, _, _ in entries),
                 np.stack([start[:calls] for _, start, _ in entries]),
                 np.stack([end[:calls] for _, _, end in entries]),
                 tuple(len(start) for _, start, _ in entries),
-                *_before(own, [(place, rows_of[key, place][:calls]) for place, _, _ in entries]),
+                *_before(
+                    own, [(session, rows_of[key, session][:calls]) for session, _, _ in entries]
+                ),
             )
         )
     alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
@@ -187,11 +189,11 @@ def _before(
     own: Sequence[Collectives], chosen: Sequence[tuple[int, Indices]]
 ) -> tuple[Int64, NDArray[np.float32]]:
     """What ranks did before some of their calls; nothing where summaries do not tell."""
-    if any(len(own[place].gap) == 0 for place, _ in chosen):
+    if any(len(own[session].gap) == 0 for session, _ in chosen):
         shape = len(chosen), len(chosen[0][1])
         return np.full(shape, -1, np.int64), np.zeros((*shape, len(PARTS)), np.float32)
-    gap = np.stack([own[place].gap[rows] for place, rows in chosen])
-    before = [own[place].before[rows].astype(np.float32) for place, rows in chosen]
+    gap = np.stack([own[session].gap[rows] for session, rows in chosen])
+    before = [own[session].before[rows].astype(np.float32) for session, rows in chosen]
     return gap, np.stack(before)
 
 
@@ -218,7 +220,7 @@ def blame(matched: Matched) -> Blame:
     groups = matched.groups
     causes = np.zeros((matched.ranks, len(CAUSES)))
     most, mostly = np.zeros(matched.ranks), np.full(matched.ranks, -1)
-    for place, group in enumerate(groups):
+    for number, group in enumerate(groups):
         if not group.calls:
             continue
         members = np.array(group.members)
@@ -227,7 +229,7 @@ def blame(matched: Matched) -> Blame:
         np.add.at(own, group.last, _shares(group) * cost[:, None])
         causes[members] += own
         worse = own.sum(axis=1) > most[members]
-        mostly[members[worse]] = place
+        mostly[members[worse]] = number
         most[members[worse]] = own.sum(axis=1)[worse]
     cost = np.rint(causes.sum(axis=1)).astype(np.int64)
     return Blame(cost, causes, tuple(mostly.tolist()))

@@ -70,11 +70,13 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
     if not others or len(main) < 2:
         return []
     holder = {
-        claim: reports[place][0] for place in sorted(main) for claim in _claims(reports[place][1])
+        claim: reports[number][0]
+        for number in sorted(main)
+        for claim in _claims(reports[number][1])
     }
     strangers = []
-    for place in others:
-        path, report = reports[place]
+    for number in others:
+        path, report = reports[number]
         claims = _claims(report)
         if claims and all(claim in holder for claim in claims):
             rank, source = claims[0]
@@ -91,33 +93,33 @@ def of_other_times(reports: Reports) -> list[int]:
     """Places of reports that do not overlap in time with those of the largest run."""
     runs = _runs(reports)
     main = max(runs, key=len, default=[])
-    return sorted(place for run in runs if run is not main for place in run)
+    return sorted(number for run in runs if run is not main for number in run)
 
 
 def of_same_ranks(reports: Reports, others: Sequence[int]) -> set[int]:
     """Which of some reports say that they are ranks that the rest has, too."""
     rest = {
         claim
-        for place, (_, report) in enumerate(reports)
-        if place not in others
+        for number, (_, report) in enumerate(reports)
+        if number not in others
         for claim in _claims(report)
     }
-    return {place for place in others if rest.intersection(_claims(reports[place][1]))}
+    return {number for number in others if rest.intersection(_claims(reports[number][1]))}
 
 
 def _runs(reports: Reports) -> list[list[int]]:
     """Places of reports whose sessions overlap in time, directly or by others; in order of time."""
     spans = []
-    for place, (_, report) in enumerate(reports):
+    for number, (_, report) in enumerate(reports):
         if report.start_utc is not None:
             lasted = max(report.session_ns or 0, report.base[1])
-            spans.append((report.start_utc, report.start_utc + lasted, place))
+            spans.append((report.start_utc, report.start_utc + lasted, number))
     runs: list[list[int]] = []
     until = 0
-    for start, end, place in sorted(spans):
+    for start, end, number in sorted(spans):
         if not runs or start > until:
             runs.append([])
-        runs[-1].append(place)
+        runs[-1].append(number)
         until = max(until, end)
     return runs
 

@@ -208,8 +208,8 @@ class Fleet:
         self, grid: Grid, values: Callable[[Member, int], Int64 | None], *, peak: bool = False
     ) -> Int64:
         cells = np.full((len(self.rows), grid.count), -1, np.int64)
-        for row, (place, device) in enumerate(self.rows):
-            member = self.members[place]
+        for row, (who, device) in enumerate(self.rows):
+            member = self.members[who]
             own = values(member, device)
             if own is not None:
                 moved = self._moved(member)

@@ -262,7 +262,7 @@ def _process(
     pid = pid_of(process) if process >= 0 else -1
     covered = [coverage for coverage in coverages(report, scope) if len(coverage.starts)]
     memory_peak, memory = summary_parts.memory_maps(
-        report, [c.place for c in covered], grid, scope.window
+        report, [c.device for c in covered], grid, scope.window
     )
     of_host = replace(scope, processes=frozenset()) if unit.number else scope
     return ProcessSummary(
@@ -271,7 +271,7 @@ def _process(
         pid=pid,
         name=report.process_name(process) if process >= 0 else "",
         evidence=ranks,
-        devices=tuple(report.devices[coverage.place].label for coverage in covered),
+        devices=tuple(report.devices[coverage.device].label for coverage in covered),
         splits=_splits(report, covered, scope),
         heat=_heat(covered, grid, report.metadata.session_start_utc_ns or 0),
         memory_peak=memory_peak,

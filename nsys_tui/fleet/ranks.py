@@ -45,7 +45,7 @@ def evidence(
     recorded, nccl = report.ranks, nccl_ranks(report)
     sizes, seen = Counter(owners), Counter[int]()
     members = []
-    for place, process in enumerate(owners):
+    for number, process in enumerate(owners):
         here, count = seen[process], sizes[process]
         seen[process] += 1
         numbers = nccl.get(process, [])
@@ -59,7 +59,7 @@ def evidence(
             said = [_in_process(rank, source, here, count) for rank, source in said]
             said.sort(key=lambda entry: not entry[1].startswith("≈ NCCL"))
         own = [(rank, source) for rank, source in said if rank is not None]
-        members.append((*own, *_of_program(place, len(owners), environment, name)))
+        members.append((*own, *_of_program(number, len(owners), environment, name)))
     return members
 
 
@@ -71,7 +71,7 @@ def _in_process(rank: int | None, source: str, here: int, count: int) -> tuple[i
 
 
 def _of_program(
-    place: int, count: int, environment: Identity, name: Identity
+    number: int, count: int, environment: Identity, name: Identity
 ) -> list[tuple[int, str]]:
     said = [
         (environment.rank, environment.variable),
@@ -84,7 +84,7 @@ def _of_program(
         return [(rank, source) for rank, source in said if rank is not None]
     blocks = [(environment.node, "node number"), *said]
     return [
-        (block * count + place, f"≈ {source} × {count} + order of GPUs")
+        (block * count + number, f"≈ {source} × {count} + order of GPUs")
         for block, source in blocks
         if block is not None
     ]
@@ -119,18 +119,18 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
     """
     choice = [0] * len(members)
 
-    def claim(place: int) -> tuple[int, str] | None:
-        own = members[place]
-        return own[choice[place]] if choice[place] < len(own) else None
+    def claim(member: int) -> tuple[int, str] | None:
+        own = members[member]
+        return own[choice[member]] if choice[member] < len(own) else None
 
     while True:
-        claims = [claim(place) for place in range(len(members))]
+        claims = [claim(member) for member in range(len(members))]
         counts = Counter(rank for rank, _ in filter(None, claims))
-        shared = [place for place, c in enumerate(claims) if c is not None and counts[c[0]] > 1]
+        shared = [member for member, c in enumerate(claims) if c is not None and counts[c[0]] > 1]
         if not shared:
             break
-        for place in shared:
-            choice[place] += 1
+        for member in shared:
+            choice[member] += 1
     taken = {c[0] for c in claims if c is not None}
     free = (rank for rank in range(len(taken) + len(members)) if rank not in taken)
     return [c if c is not None else (next(free), BY_ORDER) for c in claims]

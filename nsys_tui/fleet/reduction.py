@@ -73,28 +73,28 @@ def reduce(
     owners = _of_communicators([report for _, report in reports])
     evidence = _evidence(reports, given)
     ranks = decide(evidence)
-    order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
+    order = sorted(range(len(owners)), key=lambda member: ranks[member][0])
     others = of_other_times(reports)
     used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
     twice = of_same_ranks(reports, others)
-    apart = {place for place in others if place in twice or not clocks[place].fitted}
+    apart = {member for member in others if member in twice or not clocks[member].fitted}
     members = tuple(
         Member(
-            ranks[place][0],
-            ranks[place][1],
-            reports[owners[place][0]][0],
-            reports[owners[place][0]][1],
-            owners[place][1],
-            clocks[owners[place][0]],
-            owners[place][0] in apart,
+            ranks[member][0],
+            ranks[member][1],
+            reports[owners[member][0]][0],
+            reports[owners[member][0]][1],
+            owners[member][1],
+            clocks[owners[member][0]],
+            owners[member][0] in apart,
         )
-        for place in order
+        for member in order
     )
     several = len(reports) > 1
     notes = (
         *([_CLOCK_TEXT[used]] if several else []),
         *_left_notes(left),
-        *_other_notes([os.path.basename(reports[place][0]) for place in others]),
+        *_other_notes([os.path.basename(reports[member][0]) for member in others]),
         *_notes(members, used),
         *conflicts(evidence, ranks),
         *(_clock_notes(members) if several else []),
@@ -124,10 +124,10 @@ def _evidence(
     of_hosts = _by_host([report for _, report in reports])
     members: list[Evidence] = []
     for (path, report), on_host in zip(reports, of_hosts, strict=True):
-        for place, process in enumerate(report.processes):
+        for number, process in enumerate(report.processes):
             own = process.evidence
             if path in given:
-                own = ((given[path][place], GIVEN),)
+                own = ((given[path][number], GIVEN),)
             elif len(reports) == 1:
                 own = without_numbers(own)
             elif on_host is not None:
@@ -175,12 +175,12 @@ def _clocks(
     told = [report.start_utc for report in reports]
     if clock is not Clock.UTC:
         doubtful = set(others)
-        told = [None if place in doubtful else start for place, start in enumerate(told)]
+        told = [None if session in doubtful else start for session, start in enumerate(told)]
     known = [start for start in told if start is not None]
     first = min(known, default=0)
     starts = [None if start is None else start - first for start in told]
     by_utc = [SessionClock(start or 0) for start in starts]
-    sessions = [place for place, _ in owners]
+    sessions = [session for session, _ in owners]
     own = [process.collectives for _, process in owners] if len(reports) > 1 else []
     groups = match(own, [SessionClock(0)] * len(own)).groups
     if clock is Clock.SESSION:
@@ -283,9 +283,9 @@ def told_apart(
         if not _are_communicators(sets, hosts):
             continue
         for number, members in enumerate(sets, 1):
-            for place in members:
-                at = keys[place].index((group.name, group.communicator))
-                keys[place][at] = group.name, f"≈ {group.communicator}, set {number}"
+            for index in members:
+                at = keys[index].index((group.name, group.communicator))
+                keys[index][at] = group.name, f"≈ {group.communicator}, set {number}"
     return [replace(mine, keys=tuple(each)) for mine, each in zip(own, keys, strict=True)]
 
 
@@ -303,7 +303,7 @@ def _leaving_together(group: Group, bound: float) -> list[list[int]]:
 
 def _are_communicators(sets: Sequence[Sequence[int]], hosts: Sequence[str]) -> bool:
     """Whether sets of ranks are of one size and none of them is what shares a clock."""
-    of_sets = [{hosts[place] for place in members} for members in sets]
+    of_sets = [{hosts[member] for member in members} for members in sets]
     one_host = len(set().union(*of_sets)) == 1
     alike = len(set(map(len, sets))) == 1 and len(sets[0]) > 1
     return len(sets) > 1 and alike and (one_host or all(len(each) > 1 for each in of_sets))

@@ -98,13 +98,13 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     by_label = bool(common)
     firsts: dict[object, tuple[str, float]] = {}
     for member, steps in zip(having, own, strict=True):
-        for place, label in enumerate(steps.labels):
-            key: object = label if by_label else place
-            began = float(member.clock.fleet_time(int(steps.start[place])))
+        for step, label in enumerate(steps.labels):
+            key: object = label if by_label else step
+            began = float(member.clock.fleet_time(int(steps.start[step])))
             if key not in firsts or began < firsts[key][1]:
                 firsts[key] = (label, began)
     keys = sorted(firsts, key=lambda key: firsts[key][1])
-    place_of = {key: place for place, key in enumerate(keys)}
+    place_of = {key: step for step, key in enumerate(keys)}
     shape = (len(having), len(keys))
     time, start = np.full(shape, np.nan), np.full(shape, np.nan)
     figures = np.full((len(STEP_FIGURES), *shape), np.nan)
@@ -126,7 +126,7 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         start,
         figures,
         counted,
-        tuple(firsts[keys[place]][0] for place in np.flatnonzero(never_closed).tolist()),
+        tuple(firsts[keys[step]][0] for step in np.flatnonzero(never_closed).tolist()),
         tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in own)),
         any(steps.has_warm_up for steps in own),
     )

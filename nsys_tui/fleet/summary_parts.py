@@ -111,7 +111,7 @@ def _alone(report: Report, rows: Indices, covered: list[Coverage]) -> int:
     """Time in some kernels while their GPU computes nothing, ns."""
     ops, alone = report.operations, 0
     for coverage in covered:
-        own = rows[ops.device[rows] == coverage.place]
+        own = rows[ops.device[rows] == coverage.device]
         if len(own):
             busy = coverage.sets["compute"]
             times = intervals.union(ops.start[own], ops.end[own])
@@ -149,9 +149,9 @@ def _named_communicators(report: Report, rows: Indices) -> list[str]:
     for thread in np.unique(ranges.thread[calls]).tolist():
         mine = np.flatnonzero(ranges.thread[calls] == thread)
         by = (launch >= 0) & (api.threads[api.thread[launch]] == ranges.threads[thread])
-        place = np.searchsorted(ranges.start[calls[mine]], api.start[launch], side="right") - 1
+        position = np.searchsorted(ranges.start[calls[mine]], api.start[launch], side="right") - 1
         communicator = np.where(
-            by & (place >= 0), payload[mine[np.maximum(place, 0)]], communicator
+            by & (position >= 0), payload[mine[np.maximum(position, 0)]], communicator
         )
     return [ids[code] if code >= 0 else "" for code in communicator.tolist()]
 
@@ -281,14 +281,14 @@ def metric_maps(
     spot = wide.place(samples.start, anchor)
     inside = (spot >= 0) & (spot < wide.count)
     if scope.devices is not None:
-        numbers = [report.devices[place].number for place in scope.devices]
+        numbers = [report.devices[device].number for device in scope.devices]
         gpus = gpus[np.isin(gpus, [number for number in numbers if number is not None])]
         inside &= np.isin(samples.gpu, gpus)
     if window is not None:
         inside &= (samples.start >= window[0]) & (samples.start < window[1])
     shape = (len(gpus), len(samples.metrics), wide.count)
-    place = np.searchsorted(gpus, samples.gpu)
-    cell = np.ravel_multi_index((place[inside], samples.metric[inside], spot[inside]), shape)
+    device = np.searchsorted(gpus, samples.gpu)
+    cell = np.ravel_multi_index((device[inside], samples.metric[inside], spot[inside]), shape)
     size = int(np.prod(shape))
     sums = np.bincount(cell, samples.value[inside], size)
     return {
@@ -335,7 +335,7 @@ def before_calls(
     gap = start - begun
     gap[:1] = -1
     parts = np.zeros((len(rows), len(PARTS)), np.int64)
-    own = next((c for c in covered if c.place == ops.device[rows[0]]), None)
+    own = next((c for c in covered if c.device == ops.device[rows[0]]), None)
     if own is not None:
         within = own.within(begun, start)
         busy = own.sets["busy"]

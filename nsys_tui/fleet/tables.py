@@ -99,12 +99,12 @@ _SHARES: Final = (
 def ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """Where the time of each rank's GPUs went, as shares of its report's span."""
     rows = fleet.rows
-    splits = [_split(fleet.members[place], device) for place, device in rows]
-    base = [fleet.members[place].lasted for place, _ in rows]
+    splits = [_split(fleet.members[member], device) for member, device in rows]
+    base = [fleet.members[member].lasted for member, _ in rows]
     columns: Columns = [
-        (Column("Rank", Unit.NONE), [fleet.members[place].rank for place, _ in rows]),
-        (Column("Host"), [fleet.members[place].report.host or None for place, _ in rows]),
-        (Column("GPU"), [fleet.members[place].process.devices[device] for place, device in rows]),
+        (Column("Rank", Unit.NONE), [fleet.members[member].rank for member, _ in rows]),
+        (Column("Host"), [fleet.members[member].report.host or None for member, _ in rows]),
+        (Column("GPU"), [fleet.members[member].process.devices[device] for member, device in rows]),
         *(
             (share_column(header), [percent(s[key], b) for s, b in zip(splits, base, strict=True)])
             for header, key in _SHARES
@@ -116,7 +116,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
         *_bubbles(fleet, rows, base),
         (time_column("Span"), base),
         (count_column("Kernels"), [s["kernels"] for s in splits]),
-        (Column("Report"), [fleet.members[place].file for place, _ in rows]),
+        (Column("Report"), [fleet.members[member].file for member, _ in rows]),
     ]
     notes = fleet.unknown
     if not rows and not notes:
@@ -126,7 +126,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
 
 def _bubbles(fleet: Fleet, rows: Sequence[tuple[int, int]], base: Sequence[int]) -> Columns:
     """Share of sends and receives that nothing hides, where there are any."""
-    own = [fleet.members[place].process.collectives for place, _ in rows]
+    own = [fleet.members[member].process.collectives for member, _ in rows]
     if not any(one.point_to_point for one in own):
         return []
     shares = [percent(one.alone_ns, span) for one, span in zip(own, base, strict=True)]
@@ -142,8 +142,8 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
     del ask
     fleet = fleet.run
     rows = fleet.rows
-    splits = [_split(fleet.members[place], device) for place, device in rows]
-    base = np.array([fleet.members[place].lasted for place, _ in rows], np.float64)
+    splits = [_split(fleet.members[member], device) for member, device in rows]
+    base = np.array([fleet.members[member].lasted for member, _ in rows], np.float64)
     rows_of = []
     for header, key in _SHARES if rows else ():
         own = np.array([s[key] for s in splits], np.float64)
@@ -163,7 +163,7 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
         share_column("Highest"),
         Column("Highest rank"),
     )
-    ranks = len({place for place, _ in rows})
+    ranks = len({member for member, _ in rows})
     title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}" if rows else "No GPU work"
     columns: Columns = [(c, [row[n] for row in rows_of]) for n, c in enumerate(headers)]
     return made("total", title, columns, fleet.unknown)
@@ -196,8 +196,8 @@ def memory_table(fleet: Fleet, ask: Ask) -> Table:
     """Most GPU memory held by each rank."""
     rows = [
         (m.rank, m.report.host or None, m.process.devices[d], int(m.process.memory_peak[d]))
-        for place, d in fleet.rows
-        for m in (fleet.members[place],)
+        for member, d in fleet.rows
+        for m in (fleet.members[member],)
         if m.process.memory_peak[d] >= 0
     ]
     columns: Columns = [

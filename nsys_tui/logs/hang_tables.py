@@ -114,8 +114,8 @@ def _reached(one: Progress, by_order: bool) -> str:
 
 def _who(result: LogResult, member: Member) -> str:
     one = result.communicators[member.communicator]
-    place = result.process_label(one.process, "?")
-    return f"rank {one.rank} ({place})" if one.rank >= 0 else place
+    label = result.process_label(one.process, "?")
+    return f"rank {one.rank} ({label})" if one.rank >= 0 else label
 
 
 SECTIONS: Final = (

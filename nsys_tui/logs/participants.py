@@ -137,7 +137,7 @@ def _purpose(calls: Calls, rows: Integers, group: Group) -> str:
 
 def _exchange(calls: Calls, rows: Integers) -> str:
     """Pipeline or expert parallelism, by how many partners a rank has."""
-    places = [place for place, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    places = [code for code, op in enumerate(calls.ops) if op in POINT_TO_POINT]
     rows = rows[np.isin(calls.op[rows], places)]
     peers = calls.root[rows]
     _, pairs = factorise_rows((calls.communicator[rows], peers))

@@ -157,16 +157,16 @@ class LogResult:
         """What the communicators of each group are probably for; empty where nothing tells."""
         return purposes(self.calls.sums, self.communicators, self.groups)
 
-    def process_label(self, place: int, unknown: str = "-") -> str:
+    def process_label(self, index: int, unknown: str = "-") -> str:
         """``host:pid`` of a process by its place, or ``unknown`` where that is -1."""
-        if place < 0:
+        if index < 0:
             return unknown
-        process = self.processes[place]
+        process = self.processes[index]
         return f"{process.host}:{process.pid}"
 
-    def group_label(self, place: int) -> str:
+    def group_label(self, group: int) -> str:
         """Number of a group, marked where its members are a guess."""
-        return f"{'' if self.groups[place].certain else '≈'}{place}"
+        return f"{'' if self.groups[group].certain else '≈'}{group}"
 
 
 def job_ranks(result: LogResult, calls: Calls) -> Int64:

@@ -240,8 +240,8 @@ class Payloads:
         """Code of the payload of each row, -1 for none."""
         if not len(self.rowid):
             return np.full(len(rowids), -1, np.int32)
-        place = np.minimum(np.searchsorted(self.rowid, rowids), len(self.rowid) - 1)
-        return np.where(self.rowid[place] == rowids, self.text[place], -1).astype(np.int32)
+        position = np.minimum(np.searchsorted(self.rowid, rowids), len(self.rowid) - 1)
+        return np.where(self.rowid[position] == rowids, self.text[position], -1).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

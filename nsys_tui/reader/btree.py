@@ -139,10 +139,10 @@ class TablePages:
         return TextSpans(records.buffer, *spans, records.rowid)
 
     def _place(self, records: Records, column: str) -> int:
-        place = self.places[column]
-        if column in self.with_default and records.lacks(place):
+        column_number = self.places[column]
+        if column in self.with_default and records.lacks(column_number):
             raise PagesRefusedError(f"{column} takes a default in old records")
-        return place
+        return column_number
 
     def _records(self, chosen: Int64) -> Records:
         buffer, starts = _read_pages(self.db, self.leaves[chosen])

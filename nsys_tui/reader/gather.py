@@ -68,8 +68,8 @@ class Codebook:
     def _look_up(self, values: Int64) -> Indices | None:
         if not len(self._known):
             return None
-        place = np.minimum(np.searchsorted(self._known, values), len(self._known) - 1)
-        return place if (self._known[place] == values).all() else None
+        position = np.minimum(np.searchsorted(self._known, values), len(self._known) - 1)
+        return position if (self._known[position] == values).all() else None
 
     def learn(self, new: Int64) -> None:
         """Gives the next numbers to values, in their order, that are not known yet."""
@@ -241,38 +241,38 @@ def merge(parts: Sequence[Arrays]) -> Arrays:
         for name, dtype in names.items()
     }
     order = np.argsort(small["start"], kind="stable")
-    place = np.searchsorted(largest["start"], small["start"][order], side="right")
-    place += np.arange(len(order))
+    position = np.searchsorted(largest["start"], small["start"][order], side="right")
+    position += np.arange(len(order))
     rows = len(order) + len(largest["start"])
     merged: Arrays = {}
     for name, dtype in names.items():
         if name in largest:
-            merged[name] = insert(largest.pop(name), place, small[name][order])
+            merged[name] = insert(largest.pop(name), position, small[name][order])
         else:
             merged[name] = np.zeros(rows, dtype)
-            merged[name][place] = small[name][order]
+            merged[name][position] = small[name][order]
     return merged
 
 
-def insert(column: Array, place: Indices, values: Array | int) -> Array:
+def insert(column: Array, position: Indices, values: Array | int) -> Array:
     """Moves a column's rows apart, from its end, and puts others in between.
 
     Args:
         column: the rows; where ``gather`` left room behind them, they stay in their memory.
-        place: where the others are then, ascending.
+        position: where the others are then, ascending.
         values: the others, or one number for all.
 
     Returns:
         the column with as many rows more.
     """
-    column = _grown(column, len(column) + len(place))
+    column = _grown(column, len(column) + len(position))
     for start in range(len(column) - 1 & -_AT_A_TIME, -1, -_AT_A_TIME):
-        lo, hi = np.searchsorted(place, (start, start + _AT_A_TIME)).tolist()
+        lo, hi = np.searchsorted(position, (start, start + _AT_A_TIME)).tolist()
         if not hi:
             break
         part = column[start : start + _AT_A_TIME]
         own = np.ones(len(part), bool)
-        own[place[lo:hi] - start] = False
+        own[position[lo:hi] - start] = False
         part[own] = column[start - lo : start + len(part) - hi].copy()
         part[~own] = values if isinstance(values, int) else values[lo:hi]
     return column

@@ -298,10 +298,10 @@ def _first_match(wanted: Int64, keys: Int64, rows: Int32) -> Int32:
     if high - low < 4 * len(keys) + (1 << 20):
         table = np.full(high - low + 2, -1, np.int32)
         table[keys[::-1] - low] = rows[::-1]
-        place = wanted - low
-        place[(wanted < max(low, 0)) | (wanted > high)] = high - low + 1
-        return table[place]
+        position = wanted - low
+        position[(wanted < max(low, 0)) | (wanted > high)] = high - low + 1
+        return table[position]
     order = np.argsort(keys, kind="stable")
-    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    row = order[place]
+    position = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    row = order[position]
     return np.where((keys[row] == wanted) & (wanted >= 0), rows[row], -1).astype(np.int32)

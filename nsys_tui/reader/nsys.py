@@ -180,10 +180,10 @@ def export_at(
         return path
     if not is_nsys_report(path, start):
         raise not_sqlite(path, start)
-    place = target or _cached(path, cache).path / f"{path.stem}.sqlite"
-    if (anew or not place.is_file()) and not export_newest(path, place, nsys):
+    output = target or _cached(path, cache).path / f"{path.stem}.sqlite"
+    if (anew or not output.is_file()) and not export_newest(path, output, nsys):
         raise _nsys_missing(path, nsys)
-    return place
+    return output
 
 
 def _cached(path: Path, cache: Cache) -> CacheFolder:

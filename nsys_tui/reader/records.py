@@ -132,15 +132,15 @@ class Records:
         """The beginnings of the records, a row for each."""
         return windows(self.buffer, self._start, min(_COPIED, int(self._local.max()) + 8))
 
-    def lacks(self, place: int) -> bool:
+    def lacks(self, column: int) -> bool:
         """Whether some records end before a column: they were written before it was added."""
-        return bool((self._layouts.columns <= place).any())
+        return bool((self._layouts.columns <= column).any())
 
-    def integers(self, place: int) -> tuple[Int64, Bool | None]:
+    def integers(self, column: int) -> tuple[Int64, Bool | None]:
         """Loads a column.
 
         Args:
-            place: number of the column in the table.
+            column: number of the column in the table.
 
         Returns:
             int64 values, 0 for NULL, and where the NULLs are (None without any).
@@ -148,25 +148,25 @@ class Records:
         Raises:
             PagesRefusedError: a value is no integer, or on an overflow page.
         """
-        types = self._layouts.types[:, place]
+        types = self._layouts.types[:, column]
         if ((types == _FLOAT) | (types > _ONE)).any():
             raise PagesRefusedError("a value that is no integer")
-        self._require_local(place)
+        self._require_local(column)
         low, high = int(types.min()), int(types.max())
         if low == high:
-            return self._uniform(place, high), np.ones(len(self.rowid), bool) if not low else None
-        values = self._load(place, ">i8")
+            return self._uniform(column, high), np.ones(len(self.rowid), bool) if not low else None
+        values = self._load(column, ">i8")
         values >>= _SHIFTS[types].take(self._headers)
         if low == _NULL or high >= _ZERO:
             constant = ((types == _NULL) | (types >= _ZERO)).take(self._headers)
             np.copyto(values, (types == _ONE).take(self._headers), where=constant)
         return values, (types == _NULL).take(self._headers) if low == _NULL else None
 
-    def texts(self, place: int) -> tuple[Int64, Int64]:
+    def texts(self, column: int) -> tuple[Int64, Int64]:
         """Finds the texts of a column.
 
         Args:
-            place: number of the column in the table.
+            column: number of the column in the table.
 
         Returns:
             Offsets into the buffer and lengths in bytes; length -1 is NULL.
@@ -174,34 +174,34 @@ class Records:
         Raises:
             PagesRefusedError: a value that is no text, or lies on an overflow page.
         """
-        types = self._layouts.types[:, place]
+        types = self._layouts.types[:, column]
         if ((types != _NULL) & ((types <= _FIRST_BLOB) | (types & 1 == 0))).any():
             raise PagesRefusedError("a value that is no text")
-        self._require_local(place)
-        lengths = np.where(types == _NULL, -1, self._layouts.sizes[:, place])
-        offsets = self._layouts.offsets[:, place]
+        self._require_local(column)
+        lengths = np.where(types == _NULL, -1, self._layouts.sizes[:, column])
+        offsets = self._layouts.offsets[:, column]
         return self._start + offsets.take(self._headers), lengths.take(self._headers)
 
-    def _require_local(self, place: int) -> None:
+    def _require_local(self, column: int) -> None:
         if self._has_overflow:
-            ends = self._layouts.offsets[:, place] + self._layouts.sizes[:, place]
+            ends = self._layouts.offsets[:, column] + self._layouts.sizes[:, column]
             if (ends.take(self._headers) > self._local).any():
                 raise PagesRefusedError("a value on an overflow page")
 
-    def _uniform(self, place: int, kind: int) -> Int64:
+    def _uniform(self, column: int, kind: int) -> Int64:
         """Loads values that all have one serial type, an integer's."""
         if kind in (_NULL, _ZERO, _ONE):
             return np.full(len(self.rowid), int(kind == _ONE), np.int64)
         size = int(_INTEGER_SIZES[kind])
         if size in (1, 2, 4, 8):
-            return self._load(place, f">i{size}")
-        values = self._load(place, ">i8")
+            return self._load(column, f">i{size}")
+        values = self._load(column, ">i8")
         values >>= _SHIFTS[kind]
         return values
 
-    def _load(self, place: int, dtype: str) -> Int64:
+    def _load(self, column: int, dtype: str) -> Int64:
         """Loads numbers of one type from where the column's values begin."""
-        offsets, kind = self._layouts.offsets[:, place], np.dtype(dtype)
+        offsets, kind = self._layouts.offsets[:, column], np.dtype(dtype)
         distinct = np.unique(offsets).tolist()
         count, width = self._copies.shape
         if len(distinct) > _FEW or distinct[-1] + kind.itemsize > width:

@@ -64,7 +64,7 @@ def evidence(report: Report, finding: Finding) -> str:
     if finding.window is None or finding.window[1] <= finding.window[0]:
         return ""
     span = _around(_beginning(report, finding.window), report.extent)
-    rows = list(_rows(report, span, finding.place))
+    rows = list(_rows(report, span, finding.device))
     if not rows:
         return ""
     lost = None if finding.lost is None else intervals.clip(*finding.lost, *span)
@@ -86,10 +86,10 @@ def _around(window: tuple[int, int], extent: tuple[int, int]) -> tuple[int, int]
     return max(start, extent[0]), min(end, max(extent[1], window[1]))
 
 
-def _rows(report: Report, span: tuple[int, int], place: int | None) -> Iterator[_Row]:
+def _rows(report: Report, span: tuple[int, int], device: int | None) -> Iterator[_Row]:
     """NVTX of the busiest threads, the streams of the GPU, and the API calls of those threads."""
     ops = report.operations
-    places = [place] if place is not None else list(range(len(report.devices)))[:_GPUS]
+    places = [device] if device is not None else list(range(len(report.devices)))[:_GPUS]
     rows = row_numbers(ops, Scope(span, frozenset(places)).operations(ops))
     threads = _busiest(report.api, span) or _busiest(report.ranges, span)
     names = {tid: report.thread_name(tid) for tid in threads}

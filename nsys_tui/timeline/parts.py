@@ -98,8 +98,8 @@ def explained_gaps(report: Report) -> dict[int, Explained]:
     gaps = stalls(report, merge_runs=False).gaps
     known = gaps.take((gaps.cause != Cause.UNKNOWN) & (gaps.cause != Cause.NOTHING))
     by_place = {}
-    for place in np.unique(known.place).tolist():
-        rows = np.flatnonzero(known.place == place)
+    for device in np.unique(known.device).tolist():
+        rows = np.flatnonzero(known.device == device)
         rows = rows[np.argsort(known.end[rows], kind="stable")]
-        by_place[place] = Explained(known.end[rows], known.cause[rows].astype(np.uint8))
+        by_place[device] = Explained(known.end[rows], known.cause[rows].astype(np.uint8))
     return by_place

@@ -63,9 +63,9 @@ def show_on_timeline(
 
 def evidence_of(events: EventSet, row: int) -> Evidence:
     """What a link to an event leads to."""
-    place = int(events.device[row]) if isinstance(events, Operations) else None
+    device = int(events.device[row]) if isinstance(events, Operations) else None
     start = int(events.start[row])
-    return Evidence((start, max(int(events.end[row]), start + 1)), place)
+    return Evidence((start, max(int(events.end[row]), start + 1)), device)
 
 
 def longest(events: EventSet, rows: Indices) -> int:
@@ -95,5 +95,5 @@ def show_finding(app: Host, finding: Finding) -> None:
         screen,
         window=window,
         selection=Selection("finding", key, Window(start, end), (), finding.title),
-        cursor=Cursor(start, "" if finding.place is None else gpu_key(finding.place)),
+        cursor=Cursor(start, "" if finding.device is None else gpu_key(finding.device)),
     )

@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 
     window: tuple[int, int] | None = None
     """[start, end) in ns; None for the whole trace."""
-    place: int | None = None
+    device: int | None = None
     """Of a device in ``Report.devices``."""
     screen: str = "2"
     """Number key of the screen that shows it."""

@@ -47,9 +47,9 @@ def settle(session: Session) -> None:
 def link_to(session: Session, shown: Evidence) -> str:
     """The link to what a screen shows of a report, as ``nsys-tui`` opens it."""
     number = None
-    if session.report is not None and session.exact and shown.place is not None:
+    if session.report is not None and session.exact and shown.device is not None:
         devices = session.report.devices
-        number = devices[shown.place].number if 0 <= shown.place < len(devices) else None
+        number = devices[shown.device].number if 0 <= shown.device < len(devices) else None
     window = shown.window
     wide = (window[0], max(window[1], window[0] + 1)) if window is not None else None
     return link(str(session.path), Place(wide, number, shown.screen))

@@ -20,7 +20,7 @@ def report_scope(report: Report, state: ViewState) -> Scope:
         window=state.window,
         devices=kept.devices or None,
         processes=frozenset(pid_of(pid) for pid in kept.processes) or None,
-        streams=frozenset(streams[place].id for place in kept.streams) or None,
+        streams=frozenset(streams[stream].id for stream in kept.streams) or None,
     )
 
 
@@ -40,7 +40,7 @@ def scope_text(report: Report, scope: Scope, style: TimeFormat = TimeFormat.AUTO
     if scope.window is not None:
         said.append(window_text(Window(*scope.window), style, report))
     if scope.devices is not None:
-        said += [report.devices[place].label for place in scope.device_rows(report)]
+        said += [report.devices[device].label for device in scope.device_rows(report)]
     said += [f"process {pid}" for pid in sorted(scope.processes or ())]
     said += [f"stream {stream}" for stream in sorted(scope.streams or ())]
     return ", ".join(said)

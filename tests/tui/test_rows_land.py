@@ -206,7 +206,7 @@ def shows_finding(pilot: Pilot[int], entry: Finding, where: str) -> None:
     if front.SCREEN == "timeline":
         model = landed(pilot, where)
         assert model.cursor_time == start, where
-        assert entry.place is None or model.row.device == entry.place, where
+        assert entry.device is None or model.row.device == entry.device, where
     elif front.SCREEN == "stalls":
         assert front.stall.start == start, where
     elif front.SCREEN == "kernels":

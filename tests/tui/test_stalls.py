@@ -270,7 +270,7 @@ async def test_planted_stalls_of_the_demo_come_out_with_the_planted_figures(
         by_device = {device.gpu_id: place for place, device in enumerate(report.devices)}
         stalls = [found.rows.row(report, place) for place in range(len(found.rows))]
         for problem in truth["problems"]:
-            own = [row for row in stalls if row.place == by_device[problem["device"]]]
+            own = [row for row in stalls if row.device == by_device[problem["device"]]]
             a, b = problem["window"]
             inside = [row for row in own if a <= row.start and row.end <= b]
             if problem["kind"] == "launch_bound":

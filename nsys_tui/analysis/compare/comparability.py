@@ -63,7 +63,7 @@ class Difference:
 def facts(report: Report, scope: Scope) -> dict[str, str]:
     """Facts of a capture by name; those that are not recorded are left out."""
     data = report.metadata
-    used = [report.devices[place] for place in scope.device_rows(report)]
+    used = [report.devices[number] for number in scope.device_rows(report)]
     names = sorted(device.info.name if device.info else device.name for device in used)
     recorded = {
         "GPUs": "GPU work not known" if report.gpu_doubt else counted_names(names),

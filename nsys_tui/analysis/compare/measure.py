@@ -265,7 +265,7 @@ def _metrics(
 
 def _rank(report: Report, coverage: Coverage) -> str:
     """A GPU, and its rank where one process with a known one works on it."""
-    ops, label = report.operations, report.devices[coverage.place].label
+    ops, label = report.operations, report.devices[coverage.device].label
     working = np.unique(ops.process[coverage.rows])
     process = int(ops.processes[working[0]]) if len(working) == 1 else -1
     return f"rank {report.ranks[process]}, {label}" if process in report.ranks else label

@@ -183,7 +183,7 @@ def answer_of(
 ) -> IterationAnswer:
     """The iterations of a report; arguments and errors are those of ``iteration_table``."""
     table = iteration_table(report, pattern, scope, paths)
-    labels = [report.devices[place].label for place in table.parts.places]
+    labels = [report.devices[device].label for device in table.parts.places]
     return IterationAnswer(report.name, table, report.gpu_doubt, ", ".join(labels))
 
 

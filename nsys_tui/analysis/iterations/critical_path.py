@@ -218,11 +218,11 @@ class _Walk:
 
     def _partner(self, row: int) -> tuple[int, int]:
         """When the last rank came to a collective, and its kernel; -1 where it is this one."""
-        place = int(np.searchsorted(self.waits.row, row))
-        if place == len(self.waits) or self.waits.row[place] != row:
+        position = int(np.searchsorted(self.waits.row, row))
+        if position == len(self.waits) or self.waits.row[position] != row:
             return 0, -1
-        partner = int(self.waits.last[place])
-        return int(self.waits.until[place]), -1 if partner == row else partner
+        partner = int(self.waits.last[position])
+        return int(self.waits.until[position]), -1 if partner == row else partner
 
     def _before(self, row: int) -> tuple[int, int, Edge]:
         """The operation that one waited for, -1 for its call; when it ended; how that is known."""
@@ -249,8 +249,8 @@ class _Walk:
     def _previous(self, row: int) -> int:
         """The operation before one in its stream, if it touches the step."""
         mine = self._by_stream.get(int(self.report.operations.stream[row]), self.rows[:0])
-        place = int(np.searchsorted(mine, row)) - 1
-        return int(mine[place]) if place >= 0 else -1
+        position = int(np.searchsorted(mine, row)) - 1
+        return int(mine[position]) if position >= 0 else -1
 
     @cached_property
     def _latency(self) -> int:
@@ -307,17 +307,17 @@ class _Walk:
         """Goes back over what a thread did last before the time at which the walk stands."""
         host = self._host(thread)
         where = self.report.thread_name(thread)
-        place = int(np.searchsorted(host.starts, self.time)) - 1
-        if place < 0:
+        position = int(np.searchsorted(host.starts, self.time)) - 1
+        if position < 0:
             self._add(self.start, What.HOST, self._state(thread, self.start), where, Edge.ORDER)
             return -1, thread
-        begin, end = int(host.starts[place]), int(host.ends[place])
+        begin, end = int(host.starts[position]), int(host.ends[position])
         if end < self.time:
             self._add(end, What.HOST, self._state(thread, end), where, Edge.ORDER)
             return -1, thread
-        if host.calls[place] >= 0:
-            return self._in_call(thread, int(host.calls[place]), begin, where)
-        return self._in_os_call(thread, int(host.os_calls[place]), begin, where)
+        if host.calls[position] >= 0:
+            return self._in_call(thread, int(host.calls[position]), begin, where)
+        return self._in_os_call(thread, int(host.os_calls[position]), begin, where)
 
     def _state(self, thread: int, since: int) -> str:
         """Where a thread was while it was in no call: what most of the time shows."""

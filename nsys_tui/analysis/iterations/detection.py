@@ -349,11 +349,11 @@ class _Candidates:
             return None
         ranges = self._ranges
         thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
-        place = int(places[np.lexsort((thread, -self.covered[places]))[0]])
-        rows = self._rows[self._of == place]
+        chosen = int(places[np.lexsort((thread, -self.covered[places]))[0]])
+        rows = self._rows[self._of == chosen]
         iterations = Iterations(
             rule,
-            self._labels[int(self._key[self._first[place]]) % len(self._labels)],
+            self._labels[int(self._key[self._first[chosen]]) % len(self._labels)],
             ranges.start[rows],
             ranges.end[rows],
             tuple(ranges.names[code] for code in ranges.name[rows]),
@@ -361,9 +361,9 @@ class _Candidates:
             ranges.open[rows],
             int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
         )
-        if rule is not Rule.NUMBERED or self.counts_up[place]:
+        if rule is not Rule.NUMBERED or self.counts_up[chosen]:
             return iterations
-        turn = int(self._turn[place])
+        turn = int(self._turn[chosen])
         last = np.append(np.arange(turn, len(rows), turn), len(rows)) - 1
         return replace(
             iterations,
@@ -482,6 +482,6 @@ def is_launched_alike(report: Report, rows: Indices, period: int) -> bool:
         return False
     heads = calls[::period]
     mine = np.flatnonzero((api.thread == usual) & api.real)
-    place = np.searchsorted(api.start[mine], api.start[heads[heads >= 0]])
-    between = np.diff(place)
+    position = np.searchsorted(api.start[mine], api.start[heads[heads >= 0]])
+    between = np.diff(position)
     return bool((between >= 0).mean() >= SAME) and are_alike(between) if len(between) else True

@@ -91,10 +91,10 @@ def step_flops(
         peak: FLOP/s of one GPU; by its name where None.
     """
     places = table.parts.places
-    peaks = [peak_of(report.devices[place].name) for place in places]
+    peaks = [peak_of(report.devices[device].name) for device in places]
     known = [peak or one for one, _ in peaks]
     told = [one for one in known if one]
-    names = sorted({report.devices[place].name for place in places})
+    names = sorted({report.devices[device].name for device in places})
     source = f"no peak is known for {', '.join(names) or 'no GPU'}: give --peak"
     if known and len(told) == len(known):
         told_by = ", ".join(sorted({published for _, published in peaks}))

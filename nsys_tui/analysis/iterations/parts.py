@@ -83,7 +83,7 @@ class StepParts:
     def idle_causes(self) -> list[int]:
         """Places in ``IDLE_PARTS`` of the causes that occur, that with most in any step first."""
         most = self.idle.max(axis=0, initial=0)
-        return [place for place in np.argsort(-most, kind="stable").tolist() if most[place]]
+        return [which for which in np.argsort(-most, kind="stable").tolist() if most[which]]
 
     @cached_property
     def mean(self) -> Float64:
@@ -102,10 +102,10 @@ class StepParts:
         order = np.argsort(-more, kind="stable")
         enough = _ENOUGH * float(more.sum())
         reasons: list[tuple[str, int]] = []
-        for place in order[:2].tolist():
-            if more[place] <= 0 or sum(ns for _, ns in reasons) >= enough > 0:
+        for part in order[:2].tolist():
+            if more[part] <= 0 or sum(ns for _, ns in reasons) >= enough > 0:
                 break
-            reasons.append((self._named(place, step), round(float(more[place]))))
+            reasons.append((self._named(part, step), round(float(more[part]))))
         return reasons
 
     def differences(self, step: int, usual: Float64) -> list[tuple[str, int, int]]:
@@ -113,16 +113,16 @@ class StepParts:
         mine = self.mean[:, step]
         places = np.flatnonzero((mine > 0) | (usual > 0))
         rows = [
-            (self._named(place, step), round(mine[place]), round(mine[place] - usual[place]))
-            for place in places.tolist()
+            (self._named(part, step), round(mine[part]), round(mine[part] - usual[part]))
+            for part in places.tolist()
         ]
         return sorted(rows, key=lambda row: -abs(row[2]))
 
-    def _named(self, place: int, step: int) -> str:
+    def _named(self, part: int, step: int) -> str:
         busy = [*BUSY_PARTS.values()]
-        if place < len(busy):
-            return busy[place]
-        cause = place - len(busy)
+        if part < len(busy):
+            return busy[part]
+        cause = part - len(busy)
         text = f"idle: {IDLE_LABELS[cause]}"
         name = self.names[step].get(cause, "")
         return f"{text} {name}" if name else text
@@ -181,7 +181,7 @@ def step_parts(
     for coverage in coverages(report, scope):
         if not len(coverage.starts):
             continue
-        places.append(coverage.place)
+        places.append(coverage.device)
         part = coverage.within(iterations.start, iterations.end)
         waiting = waiting_of(report, coverage, waits)
         waited = np.zeros(count, np.int64)
@@ -231,9 +231,9 @@ def _names(
     key = step[named] * len(Cause) + gaps.cause[gap[named]]
     order = np.lexsort((length[named], key))
     longest = order[np.append(np.diff(key[order]) != 0, True)] if len(order) else order
-    for place in named[longest].tolist():
-        one = gap[place]
-        names[step[place]][int(gaps.cause[one])] = result.work.name(int(gaps.what[one]))
+    for code in named[longest].tolist():
+        one = gap[code]
+        names[step[code]][int(gaps.cause[one])] = result.work.name(int(gaps.what[one]))
     return names
 
 

@@ -316,17 +316,17 @@ def step_times(report: Report, iterations: Iterations, rows: Indices) -> StepTim
     process = ranges.thread_process[ranges.thread[rows]]
     own = rows[process == iterations.process] if iterations.process != -1 else rows
     begun = ranges.start[own]
-    place = np.searchsorted(iterations.start, begun, side="right") - 1
-    inside = place >= 0
-    inside[inside] = begun[inside] < iterations.end[place[inside]]
+    step_of = np.searchsorted(iterations.start, begun, side="right") - 1
+    inside = step_of >= 0
+    inside[inside] = begun[inside] < iterations.end[step_of[inside]]
     if not inside.any():
         names = tuple(ranges.names[code] for code in ranges.name[rows].tolist())
         return StepTimes(names, ranges.durations(rows), rows, 0, by_iteration=False)
-    place, kept = place[inside], own[inside]
+    step_of, kept = step_of[inside], own[inside]
     length = ranges.durations(kept)
     time = np.zeros(len(iterations), np.int64)
-    np.add.at(time, place, length)
+    np.add.at(time, step_of, length)
     longest = np.full(len(iterations), -1, np.intp)
     order = np.argsort(length, kind="stable")
-    longest[place[order]] = kept[order]
+    longest[step_of[order]] = kept[order]
     return StepTimes(iterations.labels, time, longest, int((~inside).sum()), by_iteration=True)

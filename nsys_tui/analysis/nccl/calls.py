@@ -180,11 +180,11 @@ def _numbered(keys: Int64) -> Int64:
 
 def _sizes(calls: Calls) -> tuple[Int64, Float64]:
     """Buffer and wire bytes of each call, worked out once per distinct (op, bytes, ranks)."""
-    place, distinct = factorise_rows((calls.op, calls.bytes, calls.ranks))
+    code, distinct = factorise_rows((calls.op, calls.bytes, calls.ranks))
     sizes = [_size(calls.ops[op], logged, ranks) for op, logged, ranks in distinct.tolist()]
     size = np.array([whole for whole, _ in sizes], np.int64)
     wire = np.array([sent for _, sent in sizes], np.float64)
-    return size[place], wire[place]
+    return size[code], wire[code]
 
 
 def _size(op: str, logged: int, ranks: int) -> tuple[int, float]:

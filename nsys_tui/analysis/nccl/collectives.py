@@ -95,19 +95,19 @@ def _groups(ranges: Ranges, rows: Indices, step: Int64) -> tuple[Int64, Int64]:
     threads = ranges.thread[rows].tolist()
     number = depth = begun = covered = 0
     thread = UNKNOWN
-    for place, change in enumerate(step.tolist()):
-        if threads[place] != thread:
-            thread, depth, covered = threads[place], 0, starts[place]
-        if starts[place] < covered:
+    for call, change in enumerate(step.tolist()):
+        if threads[call] != thread:
+            thread, depth, covered = threads[call], 0, starts[call]
+        if starts[call] < covered:
             continue
         if change > 0 and depth == 0:
-            number, begun = number + 1, place
+            number, begun = number + 1, call
         elif change == 0 and depth == 0:
-            number, covered = number + 1, ends[place]
+            number, covered = number + 1, ends[call]
         depth = max(depth + change, 0)
-        launch[place] = number
+        launch[call] = number
         if change < 0 and depth == 0:
-            until[begun : place + 1] = ends[place]
+            until[begun : call + 1] = ends[call]
     return launch, until
 
 
@@ -161,8 +161,8 @@ def _payloads(report: Report, rows: Indices) -> tuple[Int64, tuple[str, ...], In
     texts = tuple(dict.fromkeys(key for _, key in payloads))
     sizes = np.array([size for size, _ in payloads], np.int64)
     keys = np.array([texts.index(key) for _, key in payloads], np.int32)
-    place = inverse.ravel()
-    return sizes[place], texts, keys[place]
+    of_row = inverse.ravel()
+    return sizes[of_row], texts, keys[of_row]
 
 
 class _Joined(NamedTuple):
@@ -316,8 +316,8 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     else:
         calls, by_nvtx = logged, _sizes_by_kernel(launches, match)
         launches = launches_of(logged)
-        place, note = _processes(traced, kernels, logged.processes)
-        pids = np.array([*place, UNKNOWN], np.int64)[launches.process]
+        index, note = _processes(traced, kernels, logged.processes)
+        pids = np.array([*index, UNKNOWN], np.int64)[launches.process]
         match = match_by_order(report, kernels, launches, pids)
         notes += [note] if note else []
         notes += _agreement(by_nvtx, launches, match) + _unsized(launches, match)
@@ -378,5 +378,5 @@ def _processes(
         order = sorted(range(len(processes)), key=lambda i: (processes[i].rank, processes[i].pid))
         index = dict(zip(order, here, strict=True))
         note = "≈ no process id in common with the log: processes are paired by order"
-        return [index[place] for place in range(len(processes))], note
+        return [index[process] for process in range(len(processes))], note
     return [UNKNOWN] * len(processes), "no process id in common with the log: nothing is joined"

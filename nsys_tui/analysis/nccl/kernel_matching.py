@@ -259,9 +259,9 @@ def _matched(
     row[matched] = kernels.row[first[matched]]
     start[matched] = ops.start[row[matched]]
     end[matched] = ops.end[row[matched]]
-    for place in matched[last[matched] > first[matched]].tolist():
-        rows = kernels.row[first[place] : last[place] + 1]
-        start[place], end[place] = ops.start[rows].min(), ops.end[rows].max()
+    for member in matched[last[matched] > first[matched]].tolist():
+        rows = kernels.row[first[member] : last[member] + 1]
+        start[member], end[member] = ops.start[rows].min(), ops.end[rows].max()
     return Match(row, start, end, np.where(first >= 0, how, How.NOT).astype(np.int32))
 
 

@@ -61,8 +61,8 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
     for number, side in enumerate(sides):
         kept = np.flatnonzero(side.match.first >= 0)
         ops = traced[number].report.operations
-        place, distinct = factorise_rows((side.pids[kept], ops.device[side.match.first[kept]]))
-        member = coded(((number, *key) for key in distinct.tolist()), members)[place]
+        code, distinct = factorise_rows((side.pids[kept], ops.device[side.match.first[kept]]))
+        member = coded(((number, *key) for key in distinct.tolist()), members)[code]
         communicator = coded(side.calls.communicators, names)[side.launches.communicator[kept]]
         columns.append(
             np.stack(

@@ -87,9 +87,9 @@ class Collectives:
     def __len__(self) -> int:
         return len(self.label)
 
-    def kernel_row(self, place: int) -> int:
+    def kernel_row(self, call: int) -> int:
         """Kernel of the rank that came last in a collective, row of its report's operations."""
-        mine = (self.parts.collective == place) & (self.parts.member == self.last[place])
+        mine = (self.parts.collective == call) & (self.parts.member == self.last[call])
         return int(self.parts.row[np.argmax(mine)])
 
     @cached_property

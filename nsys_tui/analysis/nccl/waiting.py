@@ -97,15 +97,15 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     """
     ops, rows = report.operations, row_numbers(report.operations, coverage.rows)
     comm = np.flatnonzero(ops.category[rows] == Category.COMM)
-    place = np.searchsorted(waits.row, rows[comm])
+    position = np.searchsorted(waits.row, rows[comm])
     known = np.zeros(len(comm), bool)
-    inside = place < len(waits)
-    known[inside] = waits.row[place[inside]] == rows[comm][inside]
+    inside = position < len(waits)
+    known[inside] = waits.row[position[inside]] == rows[comm][inside]
     if not known.any():
         return None
     start, end = coverage.starts[comm], coverage.ends[comm]
     until = start.copy()
-    until[known] = np.clip(waits.until[place[known]], start[known], end[known])
+    until[known] = np.clip(waits.until[position[known]], start[known], end[known])
     waited = intervals.subtract((start, until), (until, end))
     compute = coverage.sets["compute"]
     # The part that compute hides comes first: all of compute is too much to subtract.
@@ -132,13 +132,13 @@ def _split(report: Report, scope: Scope, waits: Waits, coverage: Coverage) -> De
     )
 
 
-def late_device(report: Report, place: int) -> int:
+def late_device(report: Report, device: int) -> int:
     """Place of the GPU for which one waited longest in collectives, -1 where none is known."""
     ops, waits = report.operations, collective_waits(report)
-    mine = np.flatnonzero(ops.device[waits.row] == place)
+    mine = np.flatnonzero(ops.device[waits.row] == device)
     waited = np.maximum(waits.until[mine] - ops.start[waits.row[mine]], 0)
     by_device = np.bincount(ops.device[waits.last[mine]], waited, len(ops.devices))
-    by_device[place] = 0
+    by_device[device] = 0
     return int(np.argmax(by_device)) if by_device.any() else -1
 
 
@@ -229,10 +229,10 @@ def _alike(report: Report, rows: Integers) -> Iterator[list[Integers]]:
     A sequence that a GPU has on two streams fits in two ways, and so in none.
     """
     ops = report.operations
-    place, distinct = factorise_rows((ops.device[rows], ops.stream[rows]))
+    lane, distinct = factorise_rows((ops.device[rows], ops.stream[rows]))
     groups: dict[tuple[str, ...], list[tuple[int, Integers]]] = {}
     for code in range(len(distinct)):
-        mine = rows[place == code]
+        mine = rows[lane == code]
         names = tuple(ops.names[code].short for code in ops.name[mine].tolist())
         groups.setdefault(names, []).append((int(distinct[code, 0]), mine))
     for names, entries in groups.items():

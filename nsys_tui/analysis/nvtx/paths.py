@@ -42,8 +42,8 @@ class ThreadPaths:
     """Length of the union of the thread's ranges, in ns."""
 
     def _at(self, values: Int32, times: Int64, default: int) -> Int64:
-        place = np.searchsorted(self.times, times, side="right") - 1
-        result = np.where(place >= 0, values[np.maximum(place, 0)], default)
+        position = np.searchsorted(self.times, times, side="right") - 1
+        result = np.where(position >= 0, values[np.maximum(position, 0)], default)
         return result.astype(np.int64)
 
     def node_at(self, times: Int64) -> Int64:
@@ -231,9 +231,9 @@ def _intern_one_by_one(
 ) -> None:
     nodes = {-1: ROOT}
     columns = (values[places].tolist() for values in (parent, labels))
-    for place, above, label in zip(places.tolist(), *columns, strict=True):
-        nodes[place] = builder.child(nodes[above], label)
-    node[places] = [nodes[place] for place in places.tolist()]
+    for position, above, label in zip(places.tolist(), *columns, strict=True):
+        nodes[position] = builder.child(nodes[above], label)
+    node[places] = [nodes[position] for position in places.tolist()]
 
 
 CROSSED: Final = 64

@@ -73,9 +73,9 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> N
     """
     trie = tree.trie
     labels = np.unique(trie.label[1:][present[1:]])
-    place = np.zeros(len(trie.labels), np.int64)
-    place[labels] = np.arange(len(labels))
-    row = place[trie.label]
+    row_of = np.zeros(len(trie.labels), np.int64)
+    row_of[labels] = np.arange(len(labels))
+    row = row_of[trie.label]
     top = outermost(trie) & present
     top[ROOT] = False
     order = np.flatnonzero(top)
@@ -106,9 +106,9 @@ def _unions(
 ) -> tuple[Int64, Int64, Int64]:
     """Busy time, GPUs and span of the operations under each name."""
     layout = tree_order(tree.trie)
-    place = layout.position[tree.operation_node]
-    order = np.argsort(place, kind="stable")
-    place = place[order]
+    position = layout.position[tree.operation_node]
+    order = np.argsort(position, kind="stable")
+    position = position[order]
     busy, gpus, span = (np.zeros(len(nodes), np.int64) for _ in range(3))
     for number, own in enumerate(nodes):
         if len(own) == 1:
@@ -116,8 +116,8 @@ def _unions(
             busy[number], gpus[number] = tree.gpu_busy[top], tree.gpus[top]
             span[number] = tree.span[top]
             continue
-        lows = np.searchsorted(place, layout.position[own])
-        highs = np.searchsorted(place, layout.position[own] + layout.size[own])
+        lows = np.searchsorted(position, layout.position[own])
+        highs = np.searchsorted(position, layout.position[own] + layout.size[own])
         pieces = [order[lo:hi] for lo, hi in zip(lows.tolist(), highs.tolist(), strict=True)]
         rows = tree.operations_at(np.sort(np.concatenate(pieces)))
         if len(rows):

@@ -93,7 +93,9 @@ _FINDING: Final = (
     data("subject", lambda finding, _: finding.subject),
     column("advice", "Advice", prose=True),
     column("rule", "Rule"),
-    number("device", lambda f, report: None if f.place is None else report.devices[f.place].number),
+    number(
+        "device", lambda f, report: None if f.device is None else report.devices[f.device].number
+    ),
     column("screen"),
     data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
     column("confidence", "Known"),

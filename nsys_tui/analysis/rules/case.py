@@ -133,18 +133,18 @@ class Case:
         """Place of each device in scope, and rows of its operations."""
         ops = self.report.operations
         parts = self.scope.by_device(self.report)
-        return [(place, row_numbers(ops, rows)) for place, rows in parts]
+        return [(device, row_numbers(ops, rows)) for device, rows in parts]
 
     @cached_property
     def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
         """When each device idled, and the processes (globalPid) that it worked for."""
         ops, idle = self.report.operations, {}
-        for place, rows in self.by_device:
+        for device, rows in self.by_device:
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
             used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
             owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
-            idle[place] = intervals.gaps(*busy, *self.base), owners
+            idle[device] = intervals.gaps(*busy, *self.base), owners
         return idle
 
     @cached_property
@@ -160,22 +160,22 @@ class Case:
             alone += intervals.total(*intervals.subtract(own, other))
         return alone
 
-    def busy_ns(self, place: int) -> int:
+    def busy_ns(self, device: int) -> int:
         """How long a device worked."""
-        return self.base_ns - intervals.total(*self._idle_of[place][0])
+        return self.base_ns - intervals.total(*self._idle_of[device][0])
 
-    def idle_part(self, place: int, spans: Intervals) -> Intervals:
+    def idle_part(self, device: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
-        return intervals.meet(intervals.union(*spans), self._idle_of[place][0])
+        return intervals.meet(intervals.union(*spans), self._idle_of[device][0])
 
-    def short_gaps(self, place: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
+    def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.
 
         Args:
-            place: of the device; -1 has no gaps.
+            device: of the device; -1 has no gaps.
             runs: when longer gaps count, too.
         """
-        ops, rows = self.report.operations, dict(self.by_device).get(place, np.empty(0, np.intp))
+        ops, rows = self.report.operations, dict(self.by_device).get(device, np.empty(0, np.intp))
         reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
         idle = begun - reach
         run = np.searchsorted(runs[0], reach, side="right")
@@ -183,14 +183,14 @@ class Case:
         kept = np.flatnonzero((idle > 0) & ((idle < self.stalls.threshold_ns) | inside))
         return rows[kept], rows[kept + 1], reach[kept], begun[kept]
 
-    def launch_bound(self, place: int) -> Intervals:
+    def launch_bound(self, device: int) -> Intervals:
         """When launch-bound runs of a device are."""
-        runs = [(run.start, run.end) for run in self.stalls.bound if run.place == place]
+        runs = [(run.start, run.end) for run in self.stalls.bound if run.device == device]
         return intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
 
-    def by_turns(self, place: int, others: Iterable[int]) -> bool:
+    def by_turns(self, device: int, others: Iterable[int]) -> bool:
         """Whether others work through most of a device's idle time, and idle while it works."""
-        idle = self._idle_of[place][0]
+        idle = self._idle_of[device][0]
         busy = intervals.gaps(*idle, *self.base)
         idle_too, alone = idle, busy
         for other in others:
@@ -213,7 +213,7 @@ class Case:
             the place of the GPU, -1 for none, and disjoint intervals.
         """
         used = processes[np.flatnonzero(np.bincount(codes))]
-        place, idle, known = -1, intervals.empty(), {*used.tolist()}
+        device, idle, known = -1, intervals.empty(), {*used.tolist()}
         spans_of: dict[frozenset[int], Intervals] = {}
         for other, (_, owners) in self._idle_of.items():
             if not (mine := owners & known):
@@ -222,9 +222,9 @@ class Case:
                 own = np.isin(processes, [*mine])[codes]
                 spans_of[mine] = intervals.union(starts[own], ends[own])
             late = self.idle_part(other, spans_of[mine])
-            if place < 0 or intervals.total(*late) > intervals.total(*idle):
-                place, idle = other, late
-        return place, idle
+            if device < 0 or intervals.total(*late) > intervals.total(*idle):
+                device, idle = other, late
+        return device, idle
 
     def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
         """The same of API calls."""
@@ -281,7 +281,7 @@ class Case:
 
     def device_labels(self, places: Iterable[int]) -> str:
         """``GPU 0, GPU 1``."""
-        return ", ".join(self.report.devices[place].label for place in sorted(set(places)))
+        return ", ".join(self.report.devices[device].label for device in sorted(set(places)))
 
     def finding(
         self,
@@ -292,7 +292,7 @@ class Case:
         subject: str,
         saved_ns: int,
         window: tuple[int, int] | None,
-        place: int | None = None,
+        device: int | None = None,
         screen: str = "2",
         command: str = "",
         at_least: Severity | None = None,
@@ -313,7 +313,7 @@ class Case:
             subject: what it is about, in a few words.
             saved_ns: time that could be saved at most; more than all of it never is.
             window: where it shows.
-            place: on which device.
+            device: on which device.
             screen: number key of the screen that shows it.
             command: command that shows it; the rule itself by default.
             at_least: this severity, for what costs no time but matters.
@@ -333,7 +333,7 @@ class Case:
         usual = CERTAINTY.get(rule, UNSURE)
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
-        where = (window, place, screen, command or f"nsys-tui analyze REPORT -r {rule}")
+        where = (window, device, screen, command or f"nsys-tui analyze REPORT -r {rule}")
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
         return [Finding(*told, *where, stake_ns, *known, lost, late)]

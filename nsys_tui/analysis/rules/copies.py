@@ -46,9 +46,9 @@ _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
 
-def exposed_ns(case: Case, place: int) -> int:
+def exposed_ns(case: Case, device: int) -> int:
     """Time of copies and memsets of a device that nothing hides."""
-    return next((split.exposed_memory_ns for split in case.splits if split.place == place), 0)
+    return next((split.exposed_memory_ns for split in case.splits if split.index == device), 0)
 
 
 def large_copies(case: Case) -> Indices:
@@ -78,7 +78,7 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
     findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
-        own = np.flatnonzero(kinds[:, 0] == worst.place)
+        own = np.flatnonzero(kinds[:, 0] == worst.index)
         top = int(own[np.argmax(time[own])])
         findings = _exposed(case, worst, rows[codes == top])
     columns = (
@@ -105,7 +105,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     overlapped = split.memory_ns - split.exposed_memory_ns
-    room = work - overlapped + _quicker(case, split.place)
+    room = work - overlapped + _quicker(case, split.index)
     hides = 2 * room >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
@@ -118,7 +118,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
         saved_ns=min(split.exposed_memory_ns, room),
         stake_ns=split.exposed_memory_ns,
         window=longest_of(ops, rows),
-        place=split.place,
+        device=split.index,
     )
 
 
@@ -128,14 +128,14 @@ def _others(case: Case, worst: DeviceSplit) -> str:
     return AND_OTHERS if sum(much) > 1 else ""
 
 
-def _quicker(case: Case, place: int) -> int:
+def _quicker(case: Case, device: int) -> int:
     """Time less if every large copy were as quick as the quickest tenth of its direction.
 
     Of pageable memory as quick as pinned memory at the bus's own rate.
     """
     ops, rows = case.report.operations, case.copies
-    rows = rows[(ops.device[rows] == place) & (ops.bytes[rows] >= _LARGE)]
-    info = case.report.devices[place].info
+    rows = rows[(ops.device[rows] == device) & (ops.bytes[rows] >= _LARGE)]
+    info = case.report.devices[device].info
     major = ((info and info.compute_capability) or (0, 0))[0]
     bus = next((rate for first, rate in _BUS if major >= first), 0.0)
     less = 0.0
@@ -235,16 +235,16 @@ def _rates(size: Int64, time: Int64) -> Float64:
 
 def case_labels(case: Case, places: Int64) -> list[str]:
     """Labels of devices."""
-    return [case.report.devices[place].label for place in places.tolist()]
+    return [case.report.devices[device].label for device in places.tolist()]
 
 
 def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> list[Finding]:
     """Slow copies of one direction, and why as far as it is recorded."""
     ops = case.report.operations
-    place, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
+    device, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
     told = _rate(ops.bytes[late].sum() / ops.durations(late).sum())
     what, advice = f"{DIRECTIONS[kind]} copies", _OTHER_GPUS
-    own = fast[ops.device[fast] == place]
+    own = fast[ops.device[fast] == device]
     if len(own):
         every = len(late) + int((ops.copy_kind[own] == kind).sum())
         why, advice = _reason(case, late, own)
@@ -258,9 +258,9 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
         title,
         advice,
         subject=f"slow {what}",
-        saved_ns=min(lost, exposed_ns(case, place)),
+        saved_ns=min(lost, exposed_ns(case, device)),
         window=longest_of(ops, late),
-        place=place,
+        device=device,
     )
 
 
@@ -334,17 +334,17 @@ def _of_steps(case: Case, rows: Indices) -> bool:
 
 def _repeated(case: Case, rows: Indices, size: int) -> list[Finding]:
     ops = case.report.operations
-    place, time = int(ops.device[rows[0]]), ops.durations(rows)
+    device, time = int(ops.device[rows[0]]), ops.durations(rows)
     return case.finding(
         "repeated_uploads",
         f"{units.plural(len(rows), 'upload')} of exactly {units.format_bytes(size)} to"
-        f" {case.device_labels([place])}: {units.format_duration(int(time.sum()))}",
+        f" {case.device_labels([device])}: {units.format_duration(int(time.sum()))}",
         "if they carry the same data, keep it on the GPU",
         subject=f"uploads of {units.format_bytes(size)} each",
         saved_ns=0,
-        stake_ns=min(int(time[1:].sum()), exposed_ns(case, place)),
+        stake_ns=min(int(time[1:].sum()), exposed_ns(case, device)),
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
-        place=place,
+        device=device,
         at_most=Severity.LOW,
         confidence=Confidence.GUESS,
     )
@@ -370,18 +370,18 @@ def memsets(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(order[np.argsort(-time[order], kind="stable")], arguments)
     findings: list[Finding] = []
     if len(order) and share[order[0]] >= arguments.number("share"):
-        place = int(order[0])
-        mine = rows[ops.device[rows] == place]
+        device = int(order[0])
+        mine = rows[ops.device[rows] == device]
         findings = case.finding(
             "memsets",
-            f"{units.plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
-            f" {case.device_labels([place])}: {units.format_bytes(int(size[place]))},"
-            f" {units.format_duration(int(time[place]))}",
+            f"{units.plural(len(mine), 'memset')} take {share[device]:.0f}% of the GPU time of"
+            f" {case.device_labels([device])}: {units.format_bytes(int(size[device]))},"
+            f" {units.format_duration(int(time[device]))}",
             "clear less, or let the kernel that writes first do it",
             subject="memsets",
-            saved_ns=min(int(time[place]), exposed_ns(case, place)),
+            saved_ns=min(int(time[device]), exposed_ns(case, device)),
             window=longest_of(ops, mine),
-            place=place,
+            device=device,
         )
     columns = (
         (Column("GPU"), case_labels(case, order)),

@@ -87,7 +87,7 @@ class Finding:
     """Time that could be saved at most, ns; 0 where it cannot be told."""
     window: tuple[int, int] | None
     """Where it shows best, ns; None for a finding about the report itself."""
-    place: int | None
+    device: int | None
     """Device in ``Report.devices`` on which it shows best, or None."""
     screen: str
     """Number key of the screen that shows it."""
@@ -113,7 +113,7 @@ class Finding:
     def id(self) -> str:
         """What is the same in another report of the program: rule, subject and GPU, no figures."""
         about = _FIGURES.sub("", self.subject).strip().replace(" ", "-")
-        return f"{self.rule}:{about}" + ("" if self.place is None else f"@{self.place}")
+        return f"{self.rule}:{about}" + ("" if self.device is None else f"@{self.device}")
 
     @property
     def weight_ns(self) -> int:

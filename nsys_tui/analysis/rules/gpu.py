@@ -69,7 +69,7 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(runs, arguments)
     ops = case.report.operations
     columns = (
-        (Column("GPU"), [case.report.devices[run.place].label for run in shown]),
+        (Column("GPU"), [case.report.devices[run.device].label for run in shown]),
         (Column("Start", Unit.NS), [run.start for run in shown]),
         (Column("Duration", Unit.NS), [run.end - run.start for run in shown]),
         (Column("Operations", Unit.COUNT), [run.operations for run in shown]),
@@ -83,24 +83,24 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
 def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Finding]:
     if not runs:
         return []
-    idle = np.bincount([run.place for run in runs], [run.idle_ns for run in runs])
-    place = int(np.argmax(idle))
-    runs = [run for run in runs if run.place == place]
+    idle = np.bincount([run.device for run in runs], [run.idle_ns for run in runs])
+    device = int(np.argmax(idle))
+    runs = [run for run in runs if run.device == device]
     operations = sum(run.operations for run in runs)
     starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
-        f" short operations on {case.device_labels([place])},"
+        f" short operations on {case.device_labels([device])},"
         f" {units.format_duration(int(idle.max()))} idle between launches",
         "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
         subject="idle between short launches",
         saved_ns=int(idle.max()),
         window=(runs[0].start, runs[0].end),
-        place=place,
+        device=device,
         screen="5",
         command="nsys-tui stalls REPORT --each-gap",
-        lost=case.idle_part(place, (starts, ends)),
+        lost=case.idle_part(device, (starts, ends)),
     )
 
 
@@ -144,12 +144,12 @@ def _exposed_findings(case: Case) -> list[Finding]:
     saved = min(worst.exposed_comm_ns, hidden, others)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(saved, waited)
-        late = late_device(case.report, worst.place)
+        late = late_device(case.report, worst.index)
         whom = case.device_labels([late]) if late >= 0 else "other ranks"
         rest = f"{units.format_duration(waited)} of it waiting, mostly for {whom}"
         advice = f"see what {whom} does before its collectives: it comes late to them"
         subject = f"waiting for {whom} in collectives"
-    elif _pairwise(case, worst.place):
+    elif _pairwise(case, worst.index):
         advice = "stages wait for each other: more, smaller micro-batches, or stages of equal work"
         subject = "send and receive not hidden"
     return case.finding(
@@ -161,12 +161,12 @@ def _exposed_findings(case: Case) -> list[Finding]:
         saved_ns=saved,
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
-        place=worst.place,
+        device=worst.index,
         late=late,
     )
 
 
-def _pairwise(case: Case, place: int) -> bool:
+def _pairwise(case: Case, device: int) -> bool:
     """Whether most communication of a GPU is with one other, as between stages of a pipeline.
 
     Where three GPUs or more send and receive at the same time, each does so with all of them.
@@ -174,14 +174,14 @@ def _pairwise(case: Case, place: int) -> bool:
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
-    time = ops.durations(rows) * (ops.device[rows] == place)
+    time = ops.durations(rows) * (ops.device[rows] == device)
     chosen = pairwise[ops.name[rows]]
     if 2 * time[chosen].sum() <= time.sum():
         return False
     rows = rows[chosen]
     by_device = [rows[ops.device[rows] == other] for other, _ in case.by_device]
     spans = [intervals.union(ops.start[mine], ops.end[mine]) for mine in by_device]
-    mine = int(np.count_nonzero(ops.device[rows] == place))
+    mine = int(np.count_nonzero(ops.device[rows] == device))
     return len(spans) < _SEVERAL or 2 * len(reduce(intervals.meet, spans)[0]) < mine
 
 
@@ -203,7 +203,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     rows = np.flatnonzero(more >= arguments.number("threshold"))
     findings: list[Finding] = []
     if len(rows):
-        slow = int(rows[np.argmax([more[place] for place in rows])])
+        slow = int(rows[np.argmax([more[device] for device in rows])])
         split = splits[slow]
         findings = case.finding(
             "gpu_imbalance",
@@ -214,7 +214,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             subject=f"{split.device.label} slower than the others",
             saved_ns=split.compute_ns - round(others[slow]),
             window=case.base,
-            place=split.place,
+            device=split.index,
             screen="2",
             command="nsys-tui overview REPORT --section devices",
         )
@@ -305,7 +305,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             subject="low occupancy",
             saved_ns=0,
             window=(int(ops.start[top]), int(ops.end[top])),
-            place=int(ops.device[top]),
+            device=int(ops.device[top]),
             screen="3",
             at_least=Severity.LOW,
         )

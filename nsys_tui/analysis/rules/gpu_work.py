@@ -55,7 +55,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
         (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
-        (Column("Operation"), [names[place] for place in order.tolist()]),
+        (Column("Operation"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
 
@@ -67,8 +67,8 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     """
     ops = case.report.operations
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
-    place = int(np.argmax(per_device))
-    on_it = rows[ops.device[rows] == place]
+    device = int(np.argmax(per_device))
+    on_it = rows[ops.device[rows] == device]
     spent = intervals.total(*intervals.union(*clipped(ops, on_it, case.scope.window)))
     if 100 * max(share, spent / max(case.base_ns, 1)) < least:
         return []
@@ -81,7 +81,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     return case.finding(
         "dominant_kernel",
         f"{name}{several} has {100 * share:.0f}% of GPU time:"
-        f" {units.format_duration(spent)} on {case.device_labels([place])},"
+        f" {units.format_duration(spent)} on {case.device_labels([device])},"
         f" {units.format_share(spent, case.base_ns, 0)} of the run",
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
         subject=name,
@@ -89,7 +89,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         stake_ns=spent,
         at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
         window=longest_of(ops, rows),
-        place=place,
+        device=device,
         screen="3",
     )
 
@@ -146,10 +146,10 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(rows):
         empty = _empty_time(case, every, share, small)
-        place = max(empty, key=lambda key: empty[key])
-        here = np.bincount(codes, ops.device[rows] == place) > 0
+        device = max(empty, key=lambda key: empty[key])
+        here = np.bincount(codes, ops.device[rows] == device) > 0
         top = int(np.argmax(np.where(here, lost, -1)))
-        info = report.devices[place].info
+        info = report.devices[device].info
         findings = case.finding(
             "small_grids",
             f"{fit(names[top], _NAME_CELLS)}: {units.plural(int(kinds[top, 1]), 'block')} of"
@@ -157,9 +157,9 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(int(time[top]))}",
             "split the work over more blocks, or run independent kernels beside it",
             subject=f"small grids of {fit(names[top], _NAME_CELLS)}",
-            saved_ns=empty[place],
+            saved_ns=empty[device],
             window=longest_of(ops, rows[codes == top]),
-            place=place,
+            device=device,
             screen="3",
         )
     columns = (
@@ -177,8 +177,8 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
     ops = case.report.operations
     empty = {}
     parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
-    for place in np.unique(ops.device[rows[small]]).tolist():
-        mine = parts[place]
+    for device in np.unique(ops.device[rows[small]]).tolist():
+        mine = parts[device]
         starts, ends = clipped(ops, rows[mine], case.scope.window)
         level, counted = share[mine], small[mine].astype(np.int64)
         times = np.concatenate((starts, ends))
@@ -186,7 +186,7 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
         lengths = np.diff(times[order])
         full = np.cumsum(np.concatenate((level, -level))[order])[:-1]
         asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
-        empty[place] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
+        empty[device] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
     return empty
 
 
@@ -231,9 +231,9 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
-    for place in np.unique(ops.device[moved]).tolist():
-        mine = moved[ops.device[moved] == place]
-        own = np.flatnonzero(ops.device[kernels] == place)
+    for device in np.unique(ops.device[moved]).tolist():
+        mine = moved[ops.device[moved] == device]
+        own = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[own]], ops.end[kernels[own]]
         covered = _bridged(intervals.union(ops.start[mine], ops.end[mine]))
         before = intervals.prefix(*covered)
@@ -262,12 +262,12 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
             subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
             saved_ns=cost,
             window=(int(ops.start[longest]), int(ops.end[longest])),
-            place=int(ops.device[longest]),
+            device=int(ops.device[longest]),
         )
     columns = (
         (Column("Migrating", Unit.NS), of_name[order]),
         (Column("Bytes", Unit.BYTES), bytes_of[order]),
         (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
-        (Column("Kernel"), [names[place] for place in order.tolist()]),
+        (Column("Kernel"), [names[device] for device in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)

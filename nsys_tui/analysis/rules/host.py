@@ -86,9 +86,9 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     waits = after(calls, Cause.SYNC)
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
     late = after(np.concatenate((blocking, waits)), Cause.API)
-    place, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
-    place = int(ops.device[of_top[0]]) if place < 0 else place
-    device, idle = case.device_labels([place]), intervals.total(*lost)
+    gpu, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
+    gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
+    device, idle = case.device_labels([gpu]), intervals.total(*lost)
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
     return case.finding(
@@ -99,7 +99,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         subject="small copies",
         saved_ns=idle,
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
-        place=place,
+        device=gpu,
         lost=lost,
     )
 
@@ -140,7 +140,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         held = int(api.durations(rows).sum())
         where = "inside the loop" if case.has_loop else "between GPU work"
-        place, lost = case.held_up_by_calls(rows)
+        device, lost = case.held_up_by_calls(rows)
         findings = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees {where},"
@@ -149,7 +149,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             subject=f"allocations {where}",
             saved_ns=round(intervals.total(*lost) * _of_all_steps(case)),
             window=longest_of(api, rows),
-            place=place if place >= 0 else None,
+            device=device if device >= 0 else None,
             lost=lost,
         )
     return Result(columns, findings, hidden=hidden)
@@ -195,7 +195,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
         (Column("GPU Idle", Unit.NS), idle[order]),
         (Column("Time in Calls", Unit.NS), time[order]),
         (Column("Calls", Unit.COUNT), count[order]),
-        (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
+        (Column("NVTX Range"), [texts[row] for row in order.tolist()]),
     )
     findings = idle_findings(case, "sync_by_range", (Cause.SYNC,)) if len(rows) else ()
     return Result(columns, findings, hidden=hidden)
@@ -232,7 +232,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     if listed:
         loads = intervals.union(*np.array([entry[:2] for entry in listed], np.int64).T)
         held = intervals.total(*loads)
-        place, lost = case.held_up(
+        device, lost = case.held_up(
             np.concatenate((api.start[calls], events.start[others])),
             np.concatenate((api.end[calls], events.end[others])),
             *factorise(np.concatenate(owners)),
@@ -245,7 +245,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             subject="code loaded inside the loop",
             saved_ns=intervals.total(*lost),
             window=listed[0][:2],
-            place=place if place >= 0 else None,
+            device=device if device >= 0 else None,
             lost=lost,
         )
     columns = (
@@ -258,7 +258,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
 
 def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Intervals]:
     """The GPU that idles longest in some intervals, and when."""
-    idle = [(split.place, case.idle_part(split.place, (starts, ends))) for split in case.splits]
+    idle = [(split.index, case.idle_part(split.index, (starts, ends))) for split in case.splits]
     return max(idle, key=lambda one: intervals.total(*one[1]), default=(None, intervals.empty()))
 
 
@@ -316,7 +316,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if steps.rule in _REPEATS and len(outliers) > len(steps) * RARE:
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
-    place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
+    device, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
     lost = _longer(steps.duration, steps, outliers)
     busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
     if busy and 2 * _longer(_launched(case), steps, outliers) < lost:
@@ -340,8 +340,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             subject="slow steps",
             saved_ns=0 if busy else lost,
             stake_ns=lost,
-            place=place,
-            lost=None if busy or place is None else idle,
+            device=device,
+            lost=None if busy or device is None else idle,
             at_most=Severity.LOW if unsure or meant else Severity.MEDIUM,
             confidence=Confidence.GUESS if unsure else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),
@@ -350,7 +350,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             else "nsys-tui iterations REPORT",
         )
     columns = (
-        (Column("Step"), [steps.labels[place] for place in order.tolist()]),
+        (Column("Step"), [steps.labels[device] for device in order.tolist()]),
         (Column("Start", Unit.NS), steps.start[order]),
         (Column("Time", Unit.NS), steps.duration[order]),
         (Column("Against Median", Unit.PERCENT, 1), 100 * steps.duration[order] / (median or 1.0)),

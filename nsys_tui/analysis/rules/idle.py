@@ -57,32 +57,32 @@ def _short_gaps(case: Case) -> list[Finding]:
     needs the time.
     """
     least = max(_MUCH * case.base_ns, 1)
-    below = {total.place: total.below_ns for total in case.stalls.totals}
-    place = max(below, key=lambda key: below[key], default=-1)
-    if place < 0 or below[place] < least or not len(case.report.api):
+    below = {total.device: total.below_ns for total in case.stalls.totals}
+    device = max(below, key=lambda key: below[key], default=-1)
+    if device < 0 or below[device] < least or not len(case.report.api):
         return []
-    _, after, reach, begun = case.short_gaps(place, intervals.empty())
+    _, after, reach, begun = case.short_gaps(device, intervals.empty())
     calls = case.report.calls[after]
     late = (calls >= 0) & (case.report.api.end[calls] >= reach)
-    starts, ends = intervals.subtract((reach[late], begun[late]), case.launch_bound(place))
+    starts, ends = intervals.subtract((reach[late], begun[late]), case.launch_bound(device))
     idle = intervals.total(starts, ends)
     if idle < least:
         return []
     return case.finding(
         "gpu_idle",
-        f"{case.device_labels([place])} idle {units.format_duration(idle)} in"
+        f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
         f" {plural(len(starts), 'short gap')}: each launch comes only when the one before is done",
         "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
         subject="idle, short gaps before late launches",
         saved_ns=idle,
         window=(int(starts[0]), int(ends[-1])),
-        place=place,
+        device=device,
         screen="2",
         command="nsys-tui stalls REPORT --threshold 1us",
         confidence=Confidence.INFERRED,
         doubt="the host may need a result of the GPU before it can launch",
         settle="nsys-tui stalls REPORT --threshold 1us",
-        lost=case.idle_part(place, (starts, ends)),
+        lost=case.idle_part(device, (starts, ends)),
     )
 
 
@@ -115,11 +115,11 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
 
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
     """GPUs idle at the same time lose it once: the one that loses most counts."""
-    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
-    several = len(np.unique(gaps.place)) > 1
-    gaps = gaps.take(gaps.place == place)
+    device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
+    several = len(np.unique(gaps.device)) > 1
+    gaps = gaps.take(gaps.device == device)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
-    lost = case.idle_part(place, when(case.stalls.work, gaps, spans))
+    lost = case.idle_part(device, when(case.stalls.work, gaps, spans))
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and _mostly(gaps, renders) else said
@@ -130,8 +130,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
     elif said.hidden_by_work and advice not in words.WHOLE and not _is_rare(case, gaps):
-        advice = words.hiding(advice, total, case.busy_ns(place))
-    label = case.device_labels([place]) + (AND_OTHERS if several else "")
+        advice = words.hiding(advice, total, case.busy_ns(device))
+    label = case.device_labels([device]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
         f"{label} idle {units.format_duration(total)} in {plural(len(gaps), 'gap')}{told}",
@@ -140,7 +140,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         saved_ns=0 if unpriced else min(total, most),
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
-        place=place,
+        device=device,
         screen="5",
         command="nsys-tui stalls REPORT",
         at_most=Severity.MEDIUM if unpriced else None,
@@ -170,7 +170,7 @@ def _told(
         advice = words.NO_CALL
     queued = cause in words.QUEUED
     if (queued or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
-        turns = case.by_turns(int(gaps.place[0]), others)
+        turns = case.by_turns(int(gaps.device[0]), others)
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else fit(what, _NAME_CELLS)
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
@@ -308,16 +308,16 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
         queued: the GPU itself waits, for whatever thread: the others idle while it works.
     """
     report, spans = case.report, intervals.union(gaps.start, gaps.end)
-    place = int(gaps.place[0])
+    device = int(gaps.device[0])
     if queued:
-        others = [other for other, _ in case.by_device if other != place]
-        return others if case.by_turns(place, others) else []
+        others = [other for other, _ in case.by_device if other != device]
+        return others if case.by_turns(device, others) else []
     waited_for: list[int] = []
     idle = spans
     for other, rows in case.by_device:
         calls = report.calls[rows]
         threads = report.api.thread[calls[calls >= 0]]
-        if other == place or not np.isin(threads, gaps.caller).any():
+        if other == device or not np.isin(threads, gaps.caller).any():
             continue
         own = case.idle_part(other, spans)
         if 2 * intervals.total(*own) < intervals.total(*spans):

@@ -135,7 +135,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
         return []
     calls = report.calls[rows]
     held = int(report.api.durations(calls).sum())
-    place, lost = case.held_up_by_calls(calls)
+    device, lost = case.held_up_by_calls(calls)
     idle = intervals.total(*lost)
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(
@@ -146,7 +146,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
         subject=what,
         saved_ns=idle,
         window=longest_of(report.api, calls),
-        place=place if place >= 0 else None,
+        device=device if device >= 0 else None,
         lost=lost,
     )
 

@@ -48,7 +48,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     findings: list[Finding] = []
     listed: list[tuple[str, float, float, str]] = []
-    for place, rows in case.by_device:
+    for device, rows in case.by_device:
         rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
         third = len(rows) // 3
         if third < _FEWEST:
@@ -64,14 +64,14 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
             if last[top] >= _GROWN * first[top]:
                 findings += _growing(
-                    case, place, rows[ops.name[rows] == known[top]], (first[top], last[top])
+                    case, device, rows[ops.name[rows] == known[top]], (first[top], last[top])
                 )
             continue
         usual = np.zeros(len(ops.names))
         usual[known] = first
         more = (ops.durations(rows) - usual[ops.name[rows]]) * (usual[ops.name[rows]] > 0)
         by_time = np.argsort(-late[0][known], kind="stable")
-        label = case.device_labels([place])
+        label = case.device_labels([device])
         listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
         factor = float(late[0][known].sum() / (first * late[1][known]).sum())
         findings += case.finding(
@@ -81,7 +81,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             subject=f"kernels of {label} slow down",
             saved_ns=max(0, int(more.sum())),
             window=(int(ops.start[rows[-third]]), int(ops.end[rows].max())),
-            place=place,
+            device=device,
         )
     shown, hidden = cut(listed, arguments)
     columns = (
@@ -95,12 +95,12 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _growing(case: Case, place: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:
+def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:
     """A kernel that takes longer and longer.
 
     Args:
         case: the report.
-        place: of its GPU.
+        device: of its GPU.
         rows: of its launches.
         means: in the first and in the last third.
     """
@@ -119,7 +119,7 @@ def _growing(case: Case, place: int, rows: Indices, means: tuple[float, float]) 
         saved_ns=0,
         stake_ns=cost,
         window=(int(ops.start[rows[-1]]), int(ops.end[rows[-1]])),
-        place=place,
+        device=device,
         screen="3",
         at_most=Severity.MEDIUM,
         doubt="the work may be meant to grow, as with the length of a sequence",
@@ -146,7 +146,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     listed: list[tuple[str, str, int, float]] = []
     findings: list[Finding] = []
-    for place, rows in case.by_device:
+    for device, rows in case.by_device:
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
         turns = np.flatnonzero(np.diff(code))
@@ -159,7 +159,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         together = intervals.overlap_length(*runs)
         if 100 * second < arguments.number("share") * whole or 10 * together > second:
             continue
-        label = case.device_labels([place])
+        label = case.device_labels([device])
         names = [case.report.process_name(int(ops.processes[c])) for c in order]
         listed += [
             (label, name, int(time[c]), 100 * time[c] / whole)
@@ -176,7 +176,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             saved_ns=0,
             stake_ns=whole - int(time[order[0]]),
             window=(int(ops.start[rows[turns[0]]]), int(ops.end[rows[turns[0] + 1]])),
-            place=place,
+            device=device,
             at_most=Severity.MEDIUM,
         )
     shown, hidden = cut(listed, arguments)
@@ -229,11 +229,11 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
 
 
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
-    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
-    gaps = gaps.take(gaps.place == place)
+    device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
+    gaps = gaps.take(gaps.device == device)
     early = _middle(gaps) < _steady_from(case)
     each = np.where(early, _charged(gaps), _used_first(gaps))
-    cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, place)
+    cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
     longest = f", longest in {fit(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
     loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
@@ -245,7 +245,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     where = first if before else "at first use of code"
     return case.finding(
         "warm_up",
-        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where}{longest}:"
+        f"{case.device_labels([device])} idle {units.format_duration(cost)} {where}{longest}:"
         " only once",
         "leave the warm-up out of what you measure"
         + (", or load code before (eagerly)" if loads else ""),
@@ -253,16 +253,16 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         saved_ns=cost + tried,
         at_most=Severity.MEDIUM if case.has_named_steps else None,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
-        place=place,
+        device=device,
         screen="5",
         command="nsys-tui stalls REPORT",
-        lost=case.idle_part(place, (gaps.start, gaps.end)),
+        lost=case.idle_part(device, (gaps.start, gaps.end)),
     )
 
 
-def _tried(case: Case, place: int) -> int:
+def _tried(case: Case, device: int) -> int:
     """How long a GPU runs, in the first of named steps, what never comes again."""
-    ops, rows = case.report.operations, dict(case.by_device)[place]
+    ops, rows = case.report.operations, dict(case.by_device)[device]
     last = np.zeros(len(ops.names), np.int64)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
     once = rows[last[ops.name[rows]] < _steady_from(case)]
@@ -271,8 +271,8 @@ def _tried(case: Case, place: int) -> int:
 
 def _charged(gaps: Gaps) -> Int64:
     """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
-    place = np.minimum(gaps.cause, len(SHARES) - 1)
-    own = shares_of(gaps)[np.arange(len(gaps)), place]
+    cause = np.minimum(gaps.cause, len(SHARES) - 1)
+    own = shares_of(gaps)[np.arange(len(gaps)), cause]
     return np.where(gaps.cause < len(SHARES), own, gaps.idle)
 
 

@@ -126,7 +126,7 @@ def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
 
 def _idle_together(one: Finding, other: Finding) -> int:
     """How long the GPU is idle because of either of two findings of one GPU."""
-    if one.place != other.place or one.lost is None or other.lost is None:
+    if one.device != other.device or one.lost is None or other.lost is None:
         return 0
     return intervals.overlap_length(one.lost, other.lost)
 
@@ -134,8 +134,8 @@ def _idle_together(one: Finding, other: Finding) -> int:
 def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "exposed_communication":
         idle = leader.rule == "gpu_idle"
-        return _waits_for(finding, leader) and (not idle or leader.place == finding.late)
-    if leader.place != finding.place or leader.severity is Severity.LOW:
+        return _waits_for(finding, leader) and (not idle or leader.device == finding.late)
+    if leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:
         return 2 * leader.weight_ns >= finding.weight_ns
@@ -150,13 +150,13 @@ def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
     """Subject of the finding above of whose copies this one tells a part, empty for none."""
     if finding.rule not in _PARTS:
         return ""
-    above = (one for one in kept if one.rule == "exposed_copies" and one.place == finding.place)
+    above = (one for one in kept if one.rule == "exposed_copies" and one.device == finding.device)
     return next((one.subject for one in above), "")
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
     """Whether communication that nothing hides is mostly the wait for a slower GPU."""
-    return exposed.place != slow.place and 2 * slow.saved_ns >= exposed.stake_ns
+    return exposed.device != slow.device and 2 * slow.saved_ns >= exposed.stake_ns
 
 
 def _covering(finding: Finding, above: Sequence[Finding]) -> str:
@@ -224,11 +224,11 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
     spans = finding.lost
     if spans is None and finding.window is not None:
         spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
-    if finding.place is None or spans is None or not len(spans[0]):
+    if finding.device is None or spans is None or not len(spans[0]):
         return finding
     if finding.rule in ("gpu_imbalance", "slowing_kernels"):
-        return _clocked(case, finding, finding.place)
-    witness = means(case.report, finding.place, spans)
+        return _clocked(case, finding, finding.device)
+    witness = means(case.report, finding.device, spans)
     if not witness:
         return finding
     told = ", ".join(f"{name} {value:.0f}%" for name, value in witness.items())
@@ -253,12 +253,12 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
     return finding
 
 
-def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
+def means(report: Report, device: int, spans: Intervals) -> dict[str, float]:
     """Mean of each kind of counter of a GPU over some time, per cent.
 
     Args:
         report: the report.
-        place: the GPU.
+        device: the GPU.
         spans: disjoint intervals in order.
     """
     mean = {}
@@ -266,7 +266,7 @@ def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
         values = [
             float(sampled.mean())
             for code in _codes(report, pattern)
-            if len(sampled := _samples(report, place, code, spans))
+            if len(sampled := _samples(report, device, code, spans))
         ]
         if values:
             mean[name] = sum(values)
@@ -278,9 +278,9 @@ def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
     return [code for code, name in enumerate(names) if pattern.search(name)]
 
 
-def _samples(report: Report, place: int, code: int, spans: Intervals) -> Int64:
+def _samples(report: Report, device: int, code: int, spans: Intervals) -> Int64:
     """Values of one counter of a GPU in some time: whole up to the samples before and after."""
-    metrics, number = report.gpu_metrics, report.devices[place].number
+    metrics, number = report.gpu_metrics, report.devices[device].number
     mine = np.flatnonzero((metrics.metric == code) & (metrics.gpu == number))
     time = metrics.start[mine]
     apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
@@ -290,22 +290,22 @@ def _samples(report: Report, place: int, code: int, spans: Intervals) -> Int64:
     return values
 
 
-def _clocked(case: Case, finding: Finding, place: int) -> Finding:
+def _clocked(case: Case, finding: Finding, device: int) -> Finding:
     """Whether a slow GPU's clock was lower than the others', or than at the beginning."""
     if finding.rule == "slowing_kernels" and finding.window:
         begin, until = case.base[0], (2 * case.base[0] + case.base[1]) // 3
-        spans, whose = {-1: (begin, until), place: finding.window}, "that at first"
+        spans, whose = {-1: (begin, until), device: finding.window}, "that at first"
     else:
-        spans, whose = {split.place: case.base for split in case.splits}, "the others'"
+        spans, whose = {split.index: case.base for split in case.splits}, "the others'"
     clocks = {
         one: clock
         for one, span in spans.items()
-        if (clock := _clock(case, place if one < 0 else one, span))
+        if (clock := _clock(case, device if one < 0 else one, span))
     }
-    others = [clock for other, clock in clocks.items() if other != place]
-    if place not in clocks or not others:
+    others = [clock for other, clock in clocks.items() if other != device]
+    if device not in clocks or not others:
         return finding
-    own, usual = clocks[place], float(np.median(others))
+    own, usual = clocks[device], float(np.median(others))
     told = f"clock {own / usual:.0%} of {whose}"
     finding = replace(finding, metrics=told)
     if own > usual * (1 - _SLOWER):
@@ -319,11 +319,11 @@ def _clocked(case: Case, finding: Finding, place: int) -> Finding:
     )
 
 
-def _clock(case: Case, place: int, span: tuple[int, int]) -> float:
+def _clock(case: Case, device: int, span: tuple[int, int]) -> float:
     """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
     whole = (np.array(span[:1], np.int64), np.array(span[1:], np.int64))
-    starts, ends = case.idle_part(place, whole)
+    starts, ends = case.idle_part(device, whole)
     apart = ends - starts >= _RESTS
     busy = intervals.subtract(whole, (starts[apart], ends[apart]))
-    values = [_samples(case.report, place, code, busy) for code in _codes(case.report, _CLOCK)]
+    values = [_samples(case.report, device, code, busy) for code in _codes(case.report, _CLOCK)]
     return next((float(np.median(one)) for one in values if len(one)), 0.0)

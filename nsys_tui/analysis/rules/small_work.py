@@ -74,12 +74,12 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
     ops = case.report.operations
-    place, lost = case.held_up_by_calls(calls)
+    device, lost = case.held_up_by_calls(calls)
     idle, where = intervals.total(*lost), "in their launches"
-    between = _between(case, rows, place)
+    between = _between(case, rows, device)
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
-    label = case.device_labels([place]) if place >= 0 else "GPU"
+    label = case.device_labels([device]) if device >= 0 else "GPU"
     median = units.format_duration(int(np.median(ops.durations(rows))))
     return case.finding(
         "tiny_kernels",
@@ -90,17 +90,17 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
         subject="launches of tiny kernels",
         saved_ns=idle,
         window=(int(ops.start[most[0]]), int(ops.end[most[-1]])),
-        place=place if place >= 0 else None,
+        device=device if device >= 0 else None,
         screen="3",
         lost=lost,
     )
 
 
-def _between(case: Case, rows: Indices, place: int) -> Intervals:
+def _between(case: Case, rows: Indices, device: int) -> Intervals:
     """When a device idles from one of some operations to the next one: shortly, or in a run."""
     chosen = np.zeros(len(case.report.operations), bool)
     chosen[rows] = True
-    before, after, starts, ends = case.short_gaps(place, case.launch_bound(place))
+    before, after, starts, ends = case.short_gaps(device, case.launch_bound(device))
     kept = chosen[before] & chosen[after]
     return starts[kept], ends[kept]
 
@@ -145,21 +145,21 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
 
 def _blocked(case: Case, rows: Indices) -> list[Finding]:
     ops = case.report.operations
-    place = int(np.bincount(ops.device[rows]).argmax())
-    rows = rows[ops.device[rows] == place]
+    device = int(np.bincount(ops.device[rows]).argmax())
+    rows = rows[ops.device[rows] == device]
     apart = ops.start[rows[1:]] - ops.end[rows[:-1]]
     near = np.flatnonzero((apart > 0) & (apart <= _NEXT_NS))
-    lost = case.idle_part(place, (ops.end[rows[near]], ops.start[rows[near + 1]]))
+    lost = case.idle_part(device, (ops.end[rows[near]], ops.start[rows[near + 1]]))
     idle = intervals.total(*lost)
     return case.finding(
         "blocking_launches",
         f"{units.format_count(len(rows))} launches return only when their kernel is done:"
-        f" {case.device_labels([place])} idle {units.format_duration(idle)} after them",
+        f" {case.device_labels([device])} idle {units.format_duration(idle)} after them",
         "unset CUDA_LAUNCH_BLOCKING, or whatever makes each launch wait, so that launches queue up",
         subject="launches that wait for their kernels",
-        saved_ns=min(idle, case.busy_ns(place)),
+        saved_ns=min(idle, case.busy_ns(device)),
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
-        place=place,
+        device=device,
         lost=lost,
     )
 
@@ -224,8 +224,8 @@ def _pairs(case: Case) -> tuple[Indices, Indices]:
 
 def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> list[Finding]:
     ops = case.report.operations
-    place = int(np.bincount(ops.device[seconds]).argmax())
-    mine = ops.device[seconds] == place
+    device = int(np.bincount(ops.device[seconds]).argmax())
+    mine = ops.device[seconds] == device
     firsts, seconds = firsts[mine], seconds[mine]
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     rows = np.union1d(firsts, seconds)
@@ -239,12 +239,12 @@ def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> 
     return case.finding(
         "serial_streams",
         f"{units.format_count(len(seconds))} kernels on {streams} streams of"
-        f" {case.device_labels([place])} fit together and never overlap: {why}",
+        f" {case.device_labels([device])} fit together and never overlap: {why}",
         "create streams with cudaStreamNonBlocking, and keep kernels off the default stream"
         if by_default
         else "see what holds them back, such as CUDA_DEVICE_MAX_CONNECTIONS or a full launch queue",
         subject="streams that never overlap",
         saved_ns=saved,
         window=(int(ops.start[firsts[worst]]), int(ops.end[seconds[worst]])),
-        place=place,
+        device=device,
     )

@@ -47,7 +47,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     """
     ops = case.report.operations
     each: list[tuple[int, int, int, Indices]] = []
-    for place, rows in case.by_device:
+    for device, rows in case.by_device:
         columns = [ops.process]
         if compat:
             rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
@@ -55,16 +55,16 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
         codes, pairs = factorise_rows([column[rows] for column in columns])
         parts = rows_of_codes(codes, len(pairs))
         each += [
-            (process, place, family[0] if family else 0, rows if len(pairs) == 1 else rows[own])
+            (process, device, family[0] if family else 0, rows if len(pairs) == 1 else rows[own])
             for (process, *family), own in zip(pairs.tolist(), parts, strict=True)
         ]
     ordinal = member_ordinals(ops)
-    for process, place, _, mine in sorted(each, key=lambda part: part[:3]):
+    for process, device, _, mine in sorted(each, key=lambda part: part[:3]):
         global_pid = int(ops.processes[process])
         yield _Part(
             pid_of(global_pid),
             global_pid,
-            ordinal.get((place, pid_of(global_pid)), -1),
+            ordinal.get((device, pid_of(global_pid)), -1),
             ops.streams[ops.stream[mine[0]]].context,
             *clipped(ops, mine, None),
         )
@@ -90,11 +90,11 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
     for part in _parts(case, compat):
         begin, finish = _idle(case, part, compat)
         long = np.flatnonzero(finish - begin > limit).tolist()
-        long_gaps += [(int(begin[place]), int(finish[place]), part) for place in long]
+        long_gaps += [(int(begin[row]), int(finish[row]), part) for row in long]
     long_gaps.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
     gaps, hidden = cut(long_gaps, arguments)
     columns = (
-        (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
+        (Column("Row#", Unit.NONE), [row + 1 for row in range(len(gaps))]),
         (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
         (Column("Start", Unit.NS), [start for start, _, _ in gaps]),
         (Column("PID", Unit.NONE), [part.pid for _, _, part in gaps]),
@@ -153,7 +153,7 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     low.sort(key=lambda row: (row[0], row[1], row[2]))
     rows, hidden = cut(low, arguments)
     columns = (
-        (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),
+        (Column("Row#", Unit.NONE), [number + 1 for number in range(len(rows))]),
         (Column("In-Use", Unit.PERCENT, 1), [row[0] for row in rows]),
         (Column("Duration", Unit.NS), [row[1] for row in rows]),
         (Column("Start", Unit.NS), [row[2] for row in rows]),

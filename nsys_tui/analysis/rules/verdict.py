@@ -276,10 +276,10 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
 
 def _subject(case: Case, finding: Finding) -> str:
     """What a finding is about, and on which of several GPUs, where it is about one."""
-    alone = finding.place is not None and AND_OTHERS not in finding.title
-    if finding.place is None or not alone or len(case.splits) == 1 or "GPU" in finding.subject:
+    alone = finding.device is not None and AND_OTHERS not in finding.title
+    if finding.device is None or not alone or len(case.splits) == 1 or "GPU" in finding.subject:
         return finding.subject
-    return f"{finding.subject} on {case.device_labels([finding.place])}"
+    return f"{finding.subject} on {case.device_labels([finding.device])}"
 
 
 def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:

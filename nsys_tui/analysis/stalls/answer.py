@@ -90,8 +90,8 @@ def _or_none(name: str) -> Any:
 
 _GAP: Final = (
     Column("Sev", key="", read=lambda row, _: row.severity.letter if row.severity else "-"),
-    Column("GPU", key="", read=lambda row, report: report.devices[row.place].label),
-    number("device", lambda row, report: report.devices[row.place].number),
+    Column("GPU", key="", read=lambda row, report: report.devices[row.device].label),
+    number("device", lambda row, report: report.devices[row.device].number),
     column("kind"),
     column("start_ns", "Start", lambda row, _: row.start),
     data("end_ns", lambda row, _: row.end),
@@ -100,7 +100,7 @@ _GAP: Final = (
     column("severity"),
     Column("Cause", key="", read=lambda row, _: row.label),
     column("cause"),
-    data("link", lambda row, report: evidence_link(report, (row.start, row.end), row.place)),
+    data("link", lambda row, report: evidence_link(report, (row.start, row.end), row.device)),
     data("what", _or_none("what")),
     data("shares_ns", lambda row, _: row.shares, form=Form.MAP),
     data("previous", _or_none("previous")),
@@ -137,9 +137,9 @@ def _counted(key: str, count: str, idle: str, name: str = "count") -> Column:
 
 
 _TOTAL: Final = (
-    number("id", lambda total, report: report.devices[total.place].id),
-    number("gpu_id", lambda total, report: report.devices[total.place].gpu_id),
-    data("name", lambda total, report: report.devices[total.place].name),
+    number("id", lambda total, report: report.devices[total.device].id),
+    number("gpu_id", lambda total, report: report.devices[total.device].gpu_id),
+    data("name", lambda total, report: report.devices[total.device].name),
     *(column(key) for key in ("idle_ns", "head_ns", "tail_ns")),
     column("gap_count", unit=Unit.COUNT),
     _counted("listed", "listed_count", "listed_ns"),
@@ -182,7 +182,7 @@ def _hidden(result: Stalls, limit: int | None) -> int:
 
 def _idle_note(report: Report, total: IdleTotals) -> str:
     return (
-        f"{report.devices[total.place].label}: idle {units.format_duration(total.idle_ns)},"
+        f"{report.devices[total.device].label}: idle {units.format_duration(total.idle_ns)},"
         f" of it {units.format_duration(total.head_ns)} before the first operation and"
         f" {units.format_duration(total.tail_ns)} after the last;"
         f" below threshold: {units.format_count(total.below_count)},"

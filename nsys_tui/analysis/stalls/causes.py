@@ -241,7 +241,7 @@ class Gaps:
     A launch-bound run is one row, from its first operation to its last.
     """
 
-    place: Int16
+    device: Int16
     """Place of the device in ``Report.devices``."""
     start: Int64
     """Start of the whole gap or run, ns."""
@@ -288,7 +288,7 @@ class Gaps:
         """In one set: longest idle first, of equals the earlier; head and tail last."""
         names, parts = [field.name for field in fields(self)], (self, *others)
         joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
-        return joined.take(np.lexsort((joined.place, joined.start, -joined.idle, joined.outside)))
+        return joined.take(np.lexsort((joined.device, joined.start, -joined.idle, joined.outside)))
 
 
 def unexplained(edge: UInt8, **columns: Any) -> Gaps:

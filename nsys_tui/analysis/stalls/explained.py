@@ -46,7 +46,7 @@ def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     waiting = ahead[in_time]
     cause[waiting] = queued[in_time]
     edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
-    cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
+    cause[waiting[others_worked(report, scope, gaps.device[waiting], edges)]] = Cause.PROCESS
     shared = np.setdiff1d(known, waiting)
     for caller in np.unique(gaps.caller[known]).tolist():
         mine = shared[gaps.caller[shared] == caller]
@@ -219,9 +219,9 @@ def others_worked(report: Report, scope: Scope, device: Integers, edges: Int64) 
     if scope.processes is None:
         return worked
     others = ~scope.has_process(ops.processes)[ops.process]
-    for place in np.unique(device).tolist():
-        rows = np.flatnonzero(others & (ops.device == place))
-        mine = np.flatnonzero(device == place)
+    for one in np.unique(device).tolist():
+        rows = np.flatnonzero(others & (ops.device == one))
+        mine = np.flatnonzero(device == one)
         busy = intervals.union(ops.start[rows], ops.end[rows])
         before = intervals.busy_before(busy, intervals.prefix(*busy), edges[:, mine])
         worked[mine] = 2 * np.diff(before, axis=0)[0] > np.diff(edges[:, mine], axis=0)[0]

@@ -31,7 +31,7 @@ THRESHOLD_NS: Final = 10_000
 class IdleTotals:
     """Idle time of one device by where it stands, clipped to the window; independent of cause."""
 
-    place: int
+    device: int
     idle_ns: int
     """All of it: head, tail, and every gap between operations."""
     head_ns: int
@@ -97,14 +97,14 @@ def stalls(
     bound: list[LaunchBoundRun] = []
     run_idle: list[int] = []
     looked, total = 0, len(report.operations)
-    for place, of_place in scope.at_any_time().by_device(report):
-        rows = row_numbers(report.operations, of_place)
+    for device, every in scope.at_any_time().by_device(report):
+        rows = row_numbers(report.operations, every)
         if not len(rows):
             continue
         progress("finding idle gaps", looked, total)
         looked += len(rows)
-        of_device = runs_of(report, place, rows, report.launch_bound) if merge_runs else []
-        summed, gaps, idle = _device_stalls(report, place, rows, scope, threshold_ns, of_device)
+        of_device = runs_of(report, device, rows, report.launch_bound) if merge_runs else []
+        summed, gaps, idle = _device_stalls(report, device, rows, scope, threshold_ns, of_device)
         totals.append(summed)
         per_device.append(gaps)
         bound += of_device
@@ -129,14 +129,14 @@ def stalls(
 
 def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: list[int]) -> Gaps:
     facts = [
-        (run.place, run.start, run.end, run.first_row, run.middle_row, run.gap_count)
+        (run.device, run.start, run.end, run.first_row, run.middle_row, run.gap_count)
         for run in runs
     ]
-    place, start, end, first, middle, count = np.array(facts, np.int64).reshape(-1, 6).T
+    device, start, end, first, middle, count = np.array(facts, np.int64).reshape(-1, 6).T
     calls = report.calls[first]
     return unexplained(
         np.full(len(runs), Edge.RUN, np.uint8),
-        place=place.astype(np.int16),
+        device=device.astype(np.int16),
         start=start,
         end=end,
         idle=np.array(idle, np.int64),
@@ -151,7 +151,7 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
 
 def _device_stalls(
     report: Report,
-    place: int,
+    device: int,
     rows: Indices,
     scope: Scope,
     threshold_ns: int,
@@ -168,7 +168,7 @@ def _device_stalls(
     edge = _edges(starts, ends, begin, finish)
     run = _in_runs(begin, finish, runs)
     listed = (run < 0) & (finish - begin >= threshold_ns)
-    totals = _totals(place, idle, edge, run >= 0, listed)
+    totals = _totals(device, idle, edge, run >= 0, listed)
     run_idle = np.zeros(len(runs), np.int64)
     np.add.at(run_idle, run[run >= 0], idle[run >= 0])
     begin, finish, idle, edge = begin[listed], finish[listed], idle[listed], edge[listed]
@@ -177,7 +177,7 @@ def _device_stalls(
     next_rows = np.where(following >= 0, rows[following], -1)
     gaps = unexplained(
         edge,
-        place=np.full(len(begin), place, np.int16),
+        device=np.full(len(begin), device, np.int16),
         start=begin,
         end=finish,
         idle=idle,
@@ -234,9 +234,9 @@ def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
 
 def _ended_by(ends: Int64, begin: Int64) -> Int64:
     """Position of the operation that ends where each gap begins, -1 for none."""
-    place = np.searchsorted(np.maximum.accumulate(ends), begin, side="left")
-    inside = np.minimum(place, len(ends) - 1)
-    return np.where((place < len(ends)) & (ends[inside] == begin), inside, -1)
+    position = np.searchsorted(np.maximum.accumulate(ends), begin, side="left")
+    inside = np.minimum(position, len(ends) - 1)
+    return np.where((position < len(ends)) & (ends[inside] == begin), inside, -1)
 
 
 def _longest_from(starts: Int64, ends: Int64, finish: Int64) -> Int64:
@@ -256,14 +256,14 @@ def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:
     if not runs:
         return np.full(len(begin), -1, np.int64)
     starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
-    place = np.searchsorted(starts, begin, side="right") - 1
-    return np.where((place >= 0) & (finish <= ends[place]), place, -1)
+    nearest = np.searchsorted(starts, begin, side="right") - 1
+    return np.where((nearest >= 0) & (finish <= ends[nearest]), nearest, -1)
 
 
-def _totals(place: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -> IdleTotals:
+def _totals(device: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -> IdleTotals:
     below = ~listed & ~in_runs
     return IdleTotals(
-        place=place,
+        device=device,
         idle_ns=int(idle.sum()),
         head_ns=int(idle[edge == Edge.HEAD].sum()),
         tail_ns=int(idle[edge == Edge.TAIL].sum()),

@@ -34,7 +34,7 @@ _KINDS: Final = {Edge.INNER: "gap", Edge.HEAD: "head", Edge.TAIL: "tail", Edge.R
 class StallRow:
     """One idle gap, or one launch-bound run, with everything a reader wants to know of it."""
 
-    place: int
+    device: int
     """Place of the device in ``Report.devices``."""
     start: int
     end: int
@@ -108,7 +108,7 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
     thread = int(api.threads[caller]) if caller >= 0 else -1
     shares = gaps.shares[number]
     return StallRow(
-        place=int(gaps.place[number]),
+        device=int(gaps.device[number]),
         start=int(gaps.start[number]),
         end=int(gaps.end[number]),
         idle_ns=idle,
@@ -192,7 +192,7 @@ def group_codes(
     if by == "cause":
         texts, codes = [cause.key for cause in Cause], gaps.cause.astype(np.int64)
     elif by == "device":
-        texts, codes = [device.label for device in report.devices], gaps.place.astype(np.int64)
+        texts, codes = [device.label for device in report.devices], gaps.device.astype(np.int64)
     elif by == "range":
         texts = [*map(normalise_nvtx, result.work.names), "[no NVTX range]"]
         codes = np.where(gaps.range >= 0, gaps.range, len(texts) - 1)
@@ -235,7 +235,7 @@ class StallTable:
     result: Stalls
     numbers: Int64
     """What ``stall_row`` calls each row."""
-    place: Int64
+    device: Int64
     """Place of the device in ``Report.devices``."""
     start: Int64
     idle: Int64
@@ -279,7 +279,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
     return StallTable(
         result=result,
         numbers=np.arange(len(gaps)),
-        place=gaps.place.astype(np.int64),
+        device=gaps.device.astype(np.int64),
         start=gaps.start,
         idle=gaps.idle,
         gaps=gaps.count,

@@ -70,12 +70,12 @@ class Scene:
     """What could not be shown, and what would record it."""
 
 
-def scene(report: Report, place: int, stall: tuple[int, int], thread: int) -> Scene:
+def scene(report: Report, device: int, stall: tuple[int, int], thread: int) -> Scene:
     """Looks at a stall.
 
     Args:
         report: the report.
-        place: place of the device in ``Report.devices``.
+        device: place of the device in ``Report.devices``.
         stall: start and end of the idle time, ns.
         thread: globalTid that launched what ends it, -1 where unknown.
     """
@@ -84,7 +84,7 @@ def scene(report: Report, place: int, stall: tuple[int, int], thread: int) -> Sc
     lacking = (Capability.OSRT, Capability.NVTX, Capability.SAMPLES)
     return Scene(
         window=window,
-        gpu=tuple(_streams(report, place, window)),
+        gpu=tuple(_streams(report, device, window)),
         launching=tuple(_host_lanes(report, window, thread)) if thread >= 0 else (),
         others=tuple(_neighbours(report, window, stall, thread)) if thread >= 0 else (),
         stack=_hot_frames(report, stall, thread),
@@ -92,10 +92,10 @@ def scene(report: Report, place: int, stall: tuple[int, int], thread: int) -> Sc
     )
 
 
-def _streams(report: Report, place: int, window: tuple[int, int]) -> list[SceneLane]:
+def _streams(report: Report, device: int, window: tuple[int, int]) -> list[SceneLane]:
     ops = report.operations
     rows = np.arange(len(ops))[touching(ops, window)]
-    rows = rows[ops.device[rows] == place]
+    rows = rows[ops.device[rows] == device]
     used = np.unique(ops.stream[rows]).tolist()
     by_stream = [(ops.streams[code].label, rows[ops.stream[rows] == code]) for code in used]
     return [_lane(label, ops, mine, ops.category, ops.shown) for label, mine in by_stream]

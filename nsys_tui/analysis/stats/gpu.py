@@ -146,8 +146,8 @@ def _by_category(query: Query, rows: Rows) -> tuple[Integers, Columns]:
     kind = of_kind[query.report.operations.kind[rows]]
     joined, name, category = pair_codes(codes, kind, len(kinds))
     return joined, [
-        (CATEGORY, [kinds[place] for place in category.tolist()]),
-        (OPERATION, [names[place] for place in name.tolist()]),
+        (CATEGORY, [kinds[code] for code in category.tolist()]),
+        (OPERATION, [names[code] for code in name.tolist()]),
     ]
 
 
@@ -257,7 +257,7 @@ def _devices(query: Query, rows: Indices) -> Array:
     """``name (ordinal)`` of each operation's device."""
     ops = query.report.operations
     codes, pairs = factorise_rows((ops.device[rows], ordinals(ops, rows)))
-    texts = [f"{ops.devices[place].name} ({number})" for place, number in pairs.tolist()]
+    texts = [f"{ops.devices[device].name} ({number})" for device, number in pairs.tolist()]
     return np.asarray(np.array(texts, object)[codes])
 
 

@@ -42,10 +42,10 @@ def operation_codes(query: Query, rows: Rows) -> tuple[Integers, list[str]]:
     codes, names = regroup(ops.name[rows], [kernel_text(query, name) for name in ops.names])
     if not query.has("nvtx-name"):
         return codes, names
-    place, ranges = innermost(query.report, rows)
-    prefix = np.zeros(len(place), np.int64)
-    named = (place >= 0) & (ops.kind[rows] == OpKind.KERNEL)
-    prefix[named] = 1 + ranges.name[place[named]]
+    code, ranges = innermost(query.report, rows)
+    prefix = np.zeros(len(code), np.int64)
+    named = (code >= 0) & (ops.kind[rows] == OpKind.KERNEL)
+    prefix[named] = 1 + ranges.name[code[named]]
     prefixes = ["", *(f"{name}/" for name in ranges.names)]
     joined, outer, inner = pair_codes(prefix, codes, max(len(names), 1))
     texts = [prefixes[o] + names[i] for o, i in zip(outer.tolist(), inner.tolist(), strict=True)]
@@ -223,8 +223,8 @@ def launched(query: Query) -> Launched:
 def member_ordinals(ops: Operations) -> dict[tuple[int, int], int]:
     """CUDA ordinal by place of the device and process id."""
     return {
-        (place, member.pid): member.ordinal
-        for place, device in enumerate(ops.devices)
+        (number, member.pid): member.ordinal
+        for number, device in enumerate(ops.devices)
         for member in device.members
     }
 
@@ -234,8 +234,8 @@ def ordinals(ops: Operations, rows: Rows) -> Int64:
     codes, pairs = factorise_rows((ops.device[rows], ops.process[rows]))
     known = member_ordinals(ops)
     columns = [
-        known.get((place, pid_of(int(ops.processes[process]))), -1)
-        for place, process in pairs.tolist()
+        known.get((device, pid_of(int(ops.processes[process]))), -1)
+        for device, process in pairs.tolist()
     ]
     return np.asarray(np.array(columns, np.int64)[codes])
 

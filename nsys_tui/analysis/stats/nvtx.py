@@ -231,7 +231,7 @@ def _summary(query: Query, styles: tuple[int, ...], *, with_style: bool) -> Colu
     label, texts = label_codes(chosen)
     paired = np.isin(chosen.style, START_END).astype(np.int64)
     codes, name, style = pair_codes(label, paired, 2)
-    labels: Columns = [(RANGE, [texts[place] for place in name.tolist()])]
+    labels: Columns = [(RANGE, [texts[code] for code in name.tolist()])]
     if with_style:
         labels.insert(0, (Column("Style"), np.array(["PushPop", "StartEnd"], object)[style]))
     summary = summarise(query, ranges, rows, codes, len(name))
@@ -288,15 +288,15 @@ def nesting(ranges: Ranges) -> Nesting:
     parent, level = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     active: dict[int, list[int]] = {}
     ends = ranges.end.tolist()
-    for place, thread in enumerate(ranges.thread.tolist()):
+    for row, thread in enumerate(ranges.thread.tolist()):
         enclosing = active.setdefault(thread, [])
         # One that ends before this one encloses nothing more that this one does not enclose too.
-        while enclosing and ends[enclosing[-1]] < ends[place]:
+        while enclosing and ends[enclosing[-1]] < ends[row]:
             enclosing.pop()
         if enclosing:
-            parent[place] = enclosing[-1]
-            level[place] = level[enclosing[-1]] + 1
-        enclosing.append(place)
+            parent[row] = enclosing[-1]
+            level[row] = level[enclosing[-1]] + 1
+        enclosing.append(row)
     children = np.bincount(parent[parent >= 0], minlength=n).astype(np.int64)
     return Nesting(parent, level, children, _stacks(ranges.rowid, parent, level))
 

@@ -197,7 +197,7 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
         return group_stats(codes, values, n).mean[order]
 
     columns: Columns = [
-        (RANGE, [names[place] for place in order.tolist()]),
+        (RANGE, [names[code] for code in order.tolist()]),
         (Column("Style"), NAMES[groups[order] % 256]),
         (Column("Total Proj Time", Unit.NS), projected.totals[order]),
     ]
@@ -271,7 +271,7 @@ def nvtx_kern_sum(query: Query) -> Columns:
     names = [texts[at] if own else "" for at, own in zip(kinds[:, 0], ranged, strict=True)]
     order = np.lexsort((-stats.totals, tid, pid, rank(names)))
     return [
-        (Column("NVTX Range"), [names[place] or None for place in order.tolist()]),
+        (Column("NVTX Range"), [names[code] or None for code in order.tolist()]),
         (Column("Style"), only(NAMES[kinds[order, 1]], ranged[order])),
         (Column("PID", Unit.NONE), only(pid[order], known[order])),
         (Column("TID", Unit.NONE), only(tid[order], known[order])),
@@ -279,7 +279,7 @@ def nvtx_kern_sum(query: Query) -> Columns:
         (Column("Kern Inst", Unit.COUNT), stats.counts[order]),
         (Column("Total Time", Unit.NS), stats.totals[order]),
         *moments(stats, order, Unit.NS, 1),
-        (Column("Kernel Name"), [kernels[place] for place in name[order]]),
+        (Column("Kernel Name"), [kernels[code] for code in name[order]]),
     ]
 
 

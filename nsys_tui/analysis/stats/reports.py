@@ -162,10 +162,10 @@ def by_device(query: Query) -> list[tuple[str, Query]]:
     devices = query.report.devices
     return [
         (
-            devices[place].label,
-            replace(query, scope=replace(query.scope, devices=frozenset((place,)))),
+            devices[device].label,
+            replace(query, scope=replace(query.scope, devices=frozenset((device,)))),
         )
-        for place in query.scope.device_rows(query.report)
+        for device in query.scope.device_rows(query.report)
     ]
 
 

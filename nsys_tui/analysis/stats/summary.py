@@ -94,7 +94,7 @@ def pick(values: Values, order: Indices) -> Values:
     if isinstance(values, np.ndarray):
         picked: Array = values[order]
         return picked
-    return [values[place] for place in order.tolist()]
+    return [values[row] for row in order.tolist()]
 
 
 def by_total(stats: GroupStats, names: Values) -> Indices:
@@ -113,7 +113,7 @@ def _order(summary: Aggregate, labels: Columns) -> Indices:
 
 def rank(values: Values) -> Int64:
     """Place of each value among the sorted distinct ones: a sort key for text."""
-    places = {value: place for place, value in enumerate(sorted(set(values)))}
+    places = {value: position for position, value in enumerate(sorted(set(values)))}
     return np.array([places[value] for value in values], np.int64)
 
 

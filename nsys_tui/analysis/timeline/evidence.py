@@ -33,10 +33,10 @@ def gap_facts(
     Returns:
         None where the device is not idle from that start to that end.
     """
-    place, start, end = gap
-    if not 0 <= place < len(report.devices) or end <= start:
+    device, start, end = gap
+    if not 0 <= device < len(report.devices) or end <= start:
         return None
-    scope = Scope((start, end), frozenset((place,)))
+    scope = Scope((start, end), frozenset((device,)))
     result = stalls(report, scope, threshold_ns=0, work=work)
     rows = (row for row in stall_rows(report, result) if (row.start, row.end) == (start, end))
     row = next(rows, None)
@@ -48,7 +48,7 @@ def gap_facts(
 def _of_stall(report: Report, row: StallRow, moment: Moment) -> Iterator[Fact]:
     yield ("start", moment(row.start))
     yield ("dur", format_duration(row.length_ns))
-    yield ("GPU", _gpu(report, row.place))
+    yield ("GPU", _gpu(report, row.device))
     yield ("cause", row.label)
     if row.witness:
         yield ("witness", str(row.witness))
@@ -71,8 +71,8 @@ def _of_stall(report: Report, row: StallRow, moment: Moment) -> Iterator[Fact]:
         yield ("after", row.next)
 
 
-def _gpu(report: Report, place: int) -> str:
-    return report.devices[place].label.removeprefix("GPU ")
+def _gpu(report: Report, device: int) -> str:
+    return report.devices[device].label.removeprefix("GPU ")
 
 
 def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
@@ -87,8 +87,8 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
     if finding.window is not None:
         start, end = finding.window
         facts += [("start", moment(start)), ("dur", format_duration(end - start))]
-    if finding.place is not None and finding.place < len(report.devices):
-        facts.append(("GPU", _gpu(report, finding.place)))
+    if finding.device is not None and finding.device < len(report.devices):
+        facts.append(("GPU", _gpu(report, finding.device)))
     if finding.saved_ns:
         facts.append(("could save", format_duration(finding.saved_ns)))
     facts += [

@@ -74,7 +74,7 @@ def stream_tracks(
         by_stream: the same in the order of its streams, if that is at hand.
         apart: False leaves overlapping work in one row, which then can only be shaded.
     """
-    tracks = [device_track(ops, place) for place in range(len(ops.devices))]
+    tracks = [device_track(ops, number) for number in range(len(ops.devices))]
     groups = by_stream or in_groups(ops, None, ops.stream)
     for code, (lo, hi) in zip(groups.codes.tolist(), pairwise(groups.edges.tolist()), strict=True):
         stream, rows = ops.streams[code], groups.rows[lo:hi]
@@ -131,20 +131,20 @@ def device_tracks(tracks: Iterable[Track]) -> list[Track]:
     return rows
 
 
-def device_track(ops: Operations, place: int) -> Track:
+def device_track(ops: Operations, number: int) -> Track:
     """The row of a device, still without its streams."""
-    device = ops.devices[place]
+    device = ops.devices[number]
     return Track(
-        key=gpu_key(place),
+        key=gpu_key(number),
         label=device.label,
         words=f"{device.label} {short_gpu(device.name)}" if device.name != device.label else "",
         title=f"{device.label} {device.name if device.name != device.label else ''}".strip(),
         part="operations",
-        order=(Section.GPU, place, 0),
+        order=(Section.GPU, number, 0),
         shape=Shape.SUMMARY,
         events=ops,
-        device=place,
-        folded=place > 0 and len(ops.devices) > OPEN_GPUS,
+        device=number,
+        folded=number > 0 and len(ops.devices) > OPEN_GPUS,
     )
 
 
@@ -207,8 +207,8 @@ def projected_ranges(report: Report, paths: Paths) -> list[tuple[Ranges, Int64]]
     inner = _innermost(report, paths)
     level = _levels(paths.parent)
     spans = []
-    for place in range(len(ops.devices)):
-        mine = np.flatnonzero((ops.device == place) & (inner >= 0))
+    for device in range(len(ops.devices)):
+        mine = np.flatnonzero((ops.device == device) & (inner >= 0))
         start = np.full(len(ranges), np.iinfo(np.int64).max)
         end = np.full(len(ranges), np.iinfo(np.int64).min)
         np.minimum.at(start, inner[mine], ops.start[mine])
@@ -257,21 +257,21 @@ def _spread_upwards(start: Int64, end: Int64, parent: Int64, level: Int64) -> No
 def projected_tracks(report: Report, paths: Paths) -> list[Track]:
     """A folded group of rows for each device with the ranges whose work it did."""
     tracks: list[Track] = []
-    for place, (ranges, level) in enumerate(projected_ranges(report, paths)):
+    for number, (ranges, level) in enumerate(projected_ranges(report, paths)):
         if not len(ranges):
             continue
-        device = report.devices[place]
+        device = report.devices[number]
         track = Track(
-            key=f"{gpu_key(place)}/nvtx",
+            key=f"{gpu_key(number)}/nvtx",
             label="nvtx",
             words="NVTX of its work",
             title=f"{device.label} NVTX ranges projected on the GPU",
             part="projected",
-            order=(Section.GPU, place, 1),
+            order=(Section.GPU, number, 1),
             depth=1,
-            parents=(gpu_key(place),),
+            parents=(gpu_key(number),),
             events=ranges,
-            device=place,
+            device=number,
         )
         lanes: list[Lane] = []
         for depth in range(int(level.max()) + 1):
@@ -285,27 +285,27 @@ def projected_tracks(report: Report, paths: Paths) -> list[Track]:
 
 def memory_tracks(report: Report) -> list[Track]:
     """Memory in use on each device, from its allocations and frees."""
-    known = {device: place for place, device in enumerate(report.devices)}
+    known = {device: number for number, device in enumerate(report.devices)}
     return [
         _memory_track(report, memory, known.setdefault(memory.device, len(known)))
         for memory in recorded_memory(report)
     ]
 
 
-def _memory_track(report: Report, memory: DeviceMemory, place: int) -> Track:
+def _memory_track(report: Report, memory: DeviceMemory, device: int) -> Track:
     return Track(
-        key=f"{gpu_key(place)}/memory",
+        key=f"{gpu_key(device)}/memory",
         label="mem",
         words="memory in use",
         title=f"{memory.device.label} memory in use",
         part="memory_usage",
-        order=(Section.GPU, place, 3),
+        order=(Section.GPU, device, 3),
         shape=Shape.COUNTER,
         depth=1,
-        parents=(gpu_key(place),),
+        parents=(gpu_key(device),),
         events=report.memory_usage,
         counter=Counter(memory.times, memory.used, "B", float(memory.peak[0]), holds=True),
-        device=place,
+        device=device,
     )
 
 

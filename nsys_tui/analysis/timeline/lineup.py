@@ -76,8 +76,8 @@ class Lineup:
 
     def track(self, key: str) -> Track | None:
         """The track of a key."""
-        place = self.places.get(key)
-        return None if place is None else self.tracks[place]
+        number = self.places.get(key)
+        return None if number is None else self.tracks[number]
 
     @cached_property
     def estimates(self) -> Bool:
@@ -109,9 +109,9 @@ class Lineup:
     def _holders(self) -> dict[EventSet, dict[int | None, list[int]]]:
         """Places of the tracks with events of a set, by thread."""
         holders: dict[EventSet, dict[int | None, list[int]]] = {}
-        for place, track in enumerate(self.tracks):
+        for number, track in enumerate(self.tracks):
             if track.lane is not None and track.events is not None:
-                holders.setdefault(track.events, {}).setdefault(track.thread, []).append(place)
+                holders.setdefault(track.events, {}).setdefault(track.thread, []).append(number)
         return holders
 
     @cached_property
@@ -130,7 +130,7 @@ class Lineup:
         """Tracks that may hold an event of a set, of one thread or (None) of any."""
         by_thread = self._holders.get(events, {})
         places_of = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
-        return [self.tracks[place] for places in places_of for place in places]
+        return [self.tracks[number] for places in places_of for number in places]
 
     def toggled(self, keys: Collection[str]) -> frozenset[str]:
         """Groups that are folded now: as they begin, turned over where the user did."""
@@ -225,8 +225,8 @@ class Rows(Sequence["Track"]):
             return [self._row(place) for place in self.places[at].tolist()]
         return self._row(int(self.places[at]))
 
-    def _row(self, place: int) -> Track:
-        return self.pairs.get(place) or self.lineup.tracks[place]
+    def _row(self, number: int) -> Track:
+        return self.pairs.get(number) or self.lineup.tracks[number]
 
     @cached_property
     def _numbers(self) -> Indices:

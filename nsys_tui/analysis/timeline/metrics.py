@@ -24,13 +24,13 @@ TELLING: Final = ("sm active", "tensor", "dram read", "dram write", "dram", "pci
 def metric_tracks(report: Report) -> list[Track]:
     """One row for each counter of each GPU that was sampled; those that tell less fold away."""
     metrics = report.gpu_metrics
-    places = {device.number: place for place, device in enumerate(report.devices)}
+    places = {device.number: index for index, device in enumerate(report.devices)}
     tracks: list[Track] = []
     for gpu in np.unique(metrics.gpu).tolist():
-        place = places.get(gpu)
-        order = (Section.GPU, len(places) + gpu if place is None else place, LAST)
-        group = f"metrics:{gpu}" if place is None else gpu_key(place)
-        if place is None:
+        index = places.get(gpu)
+        order = (Section.GPU, len(places) + gpu if index is None else index, LAST)
+        group = f"metrics:{gpu}" if index is None else gpu_key(index)
+        if index is None:
             tracks.append(_heading(group, f"GPU {gpu}", f"GPU {gpu} did no work", order, ()))
         recorded = np.unique(metrics.metric[metrics.gpu == gpu]).tolist()
         ranks = {code: _rank(metrics.metrics[code]) for code in recorded}
@@ -43,7 +43,7 @@ def metric_tracks(report: Report) -> list[Track]:
             tracks.append(_heading(more, "metrics", note, (*order, len(TELLING)), parents))
         for code in recorded:
             above = (*parents, more) if folds and code in rest else parents
-            tracks.append(_track(report, gpu, code, above, (*order, ranks[code], code + 1), place))
+            tracks.append(_track(report, gpu, code, above, (*order, ranks[code], code + 1), index))
     return tracks
 
 
@@ -76,7 +76,7 @@ def _track(
     code: int,
     parents: tuple[str, ...],
     order: tuple[int, ...],
-    place: int | None,
+    device: int | None,
 ) -> Track:
     metrics = report.gpu_metrics
     rows = np.flatnonzero((metrics.gpu == gpu) & (metrics.metric == code))
@@ -102,7 +102,7 @@ def _track(
             100.0 if percent else float(values.max()),
             holds=False,
         ),
-        device=place,
+        device=device,
     )
 
 

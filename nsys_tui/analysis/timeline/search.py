@@ -51,10 +51,10 @@ def after(lanes: Sequence[Lane], here: Step) -> Step | None:
     """The first event after a place; use lane -1 for "at this time or later"."""
     steps: list[Step] = []
     for number, lane in enumerate(lanes):
-        place = _rank(lane, number, here)
-        place += number == here.lane and _at(lane, place) == here.start
-        if place < len(lane):
-            steps.append(Step(int(lane.starts[place]), number, place))
+        position = _rank(lane, number, here)
+        position += number == here.lane and _at(lane, position) == here.start
+        if position < len(lane):
+            steps.append(Step(int(lane.starts[position]), number, position))
     return min(steps, default=None)
 
 
@@ -62,14 +62,14 @@ def before(lanes: Sequence[Lane], here: Step) -> Step | None:
     """The last event before a place."""
     steps: list[Step] = []
     for number, lane in enumerate(lanes):
-        place = _rank(lane, number, here) - 1
-        if place >= 0:
-            steps.append(Step(int(lane.starts[place]), number, place))
+        position = _rank(lane, number, here) - 1
+        if position >= 0:
+            steps.append(Step(int(lane.starts[position]), number, position))
     return max(steps, default=None)
 
 
-def _at(lane: Lane, place: int) -> int | None:
-    return int(lane.starts[place]) if place < len(lane) else None
+def _at(lane: Lane, position: int) -> int | None:
+    return int(lane.starts[position]) if position < len(lane) else None
 
 
 def _rank(lane: Lane, number: int, here: Step) -> int:
@@ -88,9 +88,9 @@ def column(lanes: Sequence[Lane], lo: int, hi: int) -> Column | None:
     for number, (lane, (first, last)) in enumerate(zip(lanes, parts, strict=True)):
         if last > first:
             lengths = lane.ends[first:last] - lane.starts[first:last]
-            place = int(lengths.argmax())
-            step = Step(int(lane.starts[first + place]), number, first + place)
-            candidate = (-int(lengths[place]), step)
+            name = int(lengths.argmax())
+            step = Step(int(lane.starts[first + name]), number, first + name)
+            candidate = (-int(lengths[name]), step)
             best = candidate if best is None else min(best, candidate)
     if best is None:
         return None
@@ -156,7 +156,7 @@ class Found:
             self, start=self.start[kept], place=self.place[kept], position=self.position[kept]
         )
 
-    def step(self, time: int, place: int, *, forward: bool) -> int | None:
+    def step(self, time: int, position: int, *, forward: bool) -> int | None:
         """Number of the next match after, or the last before, a time and a place in the lineup.
 
         Returns:
@@ -165,7 +165,7 @@ class Found:
         first = int(np.searchsorted(self.start, time, side="left"))
         last = int(np.searchsorted(self.start, time, side="right"))
         side: Literal["left", "right"] = "right" if forward else "left"
-        number = first + int(np.searchsorted(self.place[first:last], place, side=side))
+        number = first + int(np.searchsorted(self.place[first:last], position, side=side))
         number -= not forward
         return number if 0 <= number < self.total else None
 
@@ -183,7 +183,7 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
     wanted: dict[EventSet, Bool] = {}
     matches: dict[str, Integers] = {}
     starts, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-    for place, track in enumerate(lineup.tracks):
+    for lane_number, track in enumerate(lineup.tracks):
         events, lane = track.events, track.lane
         column = codes_of(events) if events is not None else None
         if events is None or lane is None or column is None or track.part == "projected":
@@ -200,7 +200,7 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
             if len(rows):
                 matches[track.key] = rows
                 starts.append(lane.starts[rows])
-                places.append(np.full(len(rows), place, np.int32))
+                places.append(np.full(len(rows), lane_number, np.int32))
     start = np.concatenate(starts)
     order = np.argsort(start, kind="stable")  # tracks are in order already
     position = np.concatenate([np.empty(0, np.int32), *matches.values()])

@@ -113,15 +113,15 @@ class Summary:
 
     def busy_before(self, times: Int64) -> Int64:
         """Busy time before each moment: int64 [codes + 1, n] for ascending times."""
-        place = np.maximum(np.searchsorted(self.grid, times, side="right") - 1, 0)
-        before = self.before[:, place]
-        distinct, last = np.unique(place, return_index=True)
+        position = np.maximum(np.searchsorted(self.grid, times, side="right") - 1, 0)
+        before = self.before[:, position]
+        distinct, last = np.unique(position, return_index=True)
         # Of several moments after one grid point, the events up to the last one serve all.
         stop = np.append(last[1:], len(times)) - 1
         for row, part in enumerate(self._between(self.grid[distinct], times[stop])):
             done = intervals.busy_before(part, intervals.prefix(*part), times)
-            base = intervals.busy_before(part, intervals.prefix(*part), self.grid[place])
-            before[row] += np.where(times > self.grid[place], done - base, 0)
+            base = intervals.busy_before(part, intervals.prefix(*part), self.grid[position])
+            before[row] += np.where(times > self.grid[position], done - base, 0)
         return before
 
     def _between(self, starts: Int64, ends: Int64) -> Iterator[intervals.Intervals]:
@@ -149,9 +149,9 @@ class Summary:
         """First start at or after each time; the greatest integer where there is none."""
         nearest = np.full(len(times), np.iinfo(np.int64).max)
         for lane in self.lanes:
-            place = np.searchsorted(lane.starts, times, side="left")
-            ahead = place < len(lane)
-            nearest[ahead] = np.minimum(nearest[ahead], lane.starts[place[ahead]])
+            position = np.searchsorted(lane.starts, times, side="left")
+            ahead = position < len(lane)
+            nearest[ahead] = np.minimum(nearest[ahead], lane.starts[position[ahead]])
         return nearest
 
 

@@ -113,9 +113,9 @@ class Section:
     NVTX, GPU, LAUNCHING, HOST, BESIDE = range(5)
 
 
-def gpu_key(place: int) -> str:
+def gpu_key(device: int) -> str:
     """Key of a device's own row."""
-    return f"gpu:{place}"
+    return f"gpu:{device}"
 
 
 def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:

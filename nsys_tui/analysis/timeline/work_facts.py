@@ -98,9 +98,12 @@ def collective_facts(report: Report, row: int) -> Iterator[Fact]:
     ops = report.operations
     duration = int(ops.end[row] - ops.start[row])
     waits = collective_waits(report)
-    place = int(np.searchsorted(waits.row, row))
-    if place < len(waits) and waits.row[place] == row:
-        waited, last = max(int(waits.until[place] - ops.start[row]), 0), int(waits.last[place])
+    position = int(np.searchsorted(waits.row, row))
+    if position < len(waits) and waits.row[position] == row:
+        waited, last = (
+            max(int(waits.until[position] - ops.start[row]), 0),
+            int(waits.last[position]),
+        )
         came = f"{format_duration(waited)} for {ops.devices[int(ops.device[last])].label}"
         yield ("waited", "not: it came last" if last == row else came)
         yield ("transfer", format_duration(duration - waited))

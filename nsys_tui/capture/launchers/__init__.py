@@ -119,41 +119,43 @@ class Launcher:
     shell: ClassVar[str] = ""
     rank_mark: ClassVar[str] = ""
 
-    def inside(self, place: Target) -> str:
+    def inside(self, target: Target) -> str:
         """The name of what the program runs in, such as a container; may be empty."""
         return ""
 
-    def shell_argv(self, place: Target) -> list[str]:
+    def shell_argv(self, target: Target) -> list[str]:
         """The command that opens a shell in there, reading a script from stdin; empty = none."""
         return []
 
-    def processes(self, place: Target) -> int:
+    def processes(self, target: Target) -> int:
         """How many nsys it starts."""
         return 1
 
-    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, target: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """What the job runs: nsys with its arguments, and this launcher's words around them."""
         return list(argv)
 
-    def batch_script(self, place: Target, body: str, *, once: bool) -> tuple[str, list[str]] | None:
+    def batch_script(
+        self, target: Target, body: str, *, once: bool
+    ) -> tuple[str, list[str]] | None:
         """A script to submit and its arguments; ``None`` = the job is started directly.
 
         Args:
-            place: the target.
+            target: the target.
             body: its commands.
             once: whether the job cannot be run a second time.
         """
         return None
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """The command as one types it by hand; ``cwd`` matters where it opens a shell inside."""
         return [*(["env", *env] if env else []), *argv]
 
-    def faults(self, place: Target, needed_s: float) -> list[str]:
+    def faults(self, target: Target, needed_s: float) -> list[str]:
         """What this kind would pass over in silence, or find too late.
 
         Args:
-            place: the target.
+            target: the target.
             needed_s: seconds that the capture takes at least; 0 = open.
         """
         return []

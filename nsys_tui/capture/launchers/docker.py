@@ -19,23 +19,23 @@ class ContainerExec(Launcher):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def inside(self, place: Target) -> str:
+    def inside(self, target: Target) -> str:
         """Name of the container."""
-        return str(place.own["container.name"])
+        return str(target.own["container.name"])
 
-    def shell_argv(self, place: Target) -> list[str]:
+    def shell_argv(self, target: Target) -> list[str]:
         """``docker exec -i CONTAINER sh -s``."""
-        return [*self._exec(place), self.inside(place), *SHELL]
+        return [*self._exec(target), self.inside(target), *SHELL]
 
-    def _exec(self, place: Target) -> list[str]:
-        user = place.own["container.user"]
+    def _exec(self, target: Target) -> list[str]:
+        user = target.own["container.user"]
         return [self.name, "exec", "-i", *(["-u", user] if user else [])]
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``docker exec`` with working directory and environment as its own options."""
         folder = ["-w", cwd] if cwd else []
         variables = [word for pair in env for word in ("-e", pair)]
-        return [*self._exec(place), *folder, *variables, self.inside(place), *argv]
+        return [*self._exec(target), *folder, *variables, self.inside(target), *argv]
 
 
 register(ContainerExec("docker"))

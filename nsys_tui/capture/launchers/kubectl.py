@@ -24,28 +24,28 @@ class Kubectl(Launcher):
         name_field("kubernetes.container", "container", "empty = the pod's first"),
     )
 
-    def inside(self, place: Target) -> str:
+    def inside(self, target: Target) -> str:
         """Name of the pod."""
-        return str(place.own["kubernetes.pod"])
+        return str(target.own["kubernetes.pod"])
 
-    def shell_argv(self, place: Target) -> list[str]:
+    def shell_argv(self, target: Target) -> list[str]:
         """``kubectl exec -i POD -- sh -s``."""
-        return [*self._exec(place), *SHELL]
+        return [*self._exec(target), *SHELL]
 
-    def _exec(self, place: Target) -> list[str]:
+    def _exec(self, target: Target) -> list[str]:
         def option(word: str, key: str) -> list[str]:
-            value = place.own[f"kubernetes.{key}"]
+            value = target.own[f"kubernetes.{key}"]
             return [word, value] if value else []
 
         return [
             *("kubectl", *option("--context", "context"), "exec", "-i"),
-            *(*option("-n", "namespace"), self.inside(place), *option("-c", "container"), "--"),
+            *(*option("-n", "namespace"), self.inside(target), *option("-c", "container"), "--"),
         ]
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``kubectl exec`` with a shell that goes to the working directory."""
         folder = [*_IN_FOLDER, cwd] if cwd else []
-        return [*self._exec(place), *folder, *super().typed(place, argv, env, cwd)]
+        return [*self._exec(target), *folder, *super().typed(target, argv, env, cwd)]
 
 
 register(Kubectl())

@@ -28,19 +28,19 @@ class Mpirun(Launcher):
     variable = _RANK
     rank_mark = f"%q{{{_RANK}}}"
 
-    def processes(self, place: Target) -> int:
+    def processes(self, target: Target) -> int:
         """Ranks that the arguments ask for."""
-        args = place.own["mpi.args"]
+        args = target.own["mpi.args"]
         counts = [after for word, after in pairwise(args) if word in _COUNT]
         return int(counts[-1]) if counts and counts[-1].isdigit() else 1
 
-    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, target: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """Each rank learns its number under one name, and becomes nsys."""
-        return ["mpirun", *place.own["mpi.args"], "sh", "-c", _NUMBERED, "sh", *argv]
+        return ["mpirun", *target.own["mpi.args"], "sh", "-c", _NUMBERED, "sh", *argv]
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """As it is started."""
-        return super().typed(place, self.command(place, "", argv), env, cwd)
+        return super().typed(target, self.command(target, "", argv), env, cwd)
 
 
 register(Mpirun())

@@ -216,17 +216,17 @@ class Srun(Launcher):
         """Reads ``id|state|reason|nodes``."""
         return parse_job(line)
 
-    def processes(self, place: Target) -> int:
+    def processes(self, target: Target) -> int:
         """Tasks that the arguments ask for."""
-        return expected_processes(place.own["slurm.args"])
+        return expected_processes(target.own["slurm.args"])
 
-    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, target: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """nsys in each task of a step that carries the capture's id."""
-        return [*_step(capture), *place.own["slurm.args"], *argv]
+        return [*_step(capture), *target.own["slurm.args"], *argv]
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """``srun`` before the rest."""
-        return ["srun", *place.own["slurm.args"], *super().typed(place, argv, env, cwd)]
+        return ["srun", *target.own["slurm.args"], *super().typed(target, argv, env, cwd)]
 
 
 class Sbatch(Srun):
@@ -236,24 +236,24 @@ class Sbatch(Srun):
     about = "a Slurm job, submitted and waited for"
     tools = ("sbatch", "squeue", "scancel")
 
-    def command(self, place: Target, capture: str, argv: Sequence[str]) -> list[str]:
+    def command(self, target: Target, capture: str, argv: Sequence[str]) -> list[str]:
         """A step of the job, which has the arguments already."""
         return [*_step(capture), *argv]
 
-    def typed(self, place: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+    def typed(self, target: Target, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
         """The command inside the job script."""
-        return Launcher.typed(self, place, argv, env, cwd)
+        return Launcher.typed(self, target, argv, env, cwd)
 
-    def batch_script(self, place: Target, body: str, *, once: bool) -> tuple[str, list[str]]:
+    def batch_script(self, target: Target, body: str, *, once: bool) -> tuple[str, list[str]]:
         """The job script; arguments that no ``#SBATCH`` line can carry stay beside it."""
-        text, args = batch_script(place.own["slurm.args"], body)
+        text, args = batch_script(target.own["slurm.args"], body)
         return text, [*args, *(["--no-requeue"] if once else [])]
 
-    def faults(self, place: Target, needed_s: float) -> list[str]:
+    def faults(self, target: Target, needed_s: float) -> list[str]:
         """What Slurm passes over in silence in the arguments and the preamble."""
-        args = " ".join(place.own["slurm.args"])
+        args = " ".join(target.own["slurm.args"])
         directives = lint(f"#SBATCH {args}\n", needed_s) if args else []
-        preamble = lint(f":\n{place.settings.preamble}\n")
+        preamble = lint(f":\n{target.settings.preamble}\n")
         return [f"slurm.args: {fault.partition(': ')[2]}" for fault in directives] + [
             f"preamble: {fault.partition(': ')[2]}" for fault in preamble
         ]

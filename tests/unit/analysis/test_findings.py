@@ -167,7 +167,7 @@ def test_every_finding_of_a_real_report_can_be_followed(
         if entry.window is not None:
             start, end = entry.window
             assert start <= end
-            on = ops if entry.place is None else ops.take(ops.device == entry.place)
+            on = ops if entry.device is None else ops.take(ops.device == entry.device)
             lo, hi = on.bounds() or report.extent
             assert lo <= end, entry.title
             assert start <= hi, entry.title

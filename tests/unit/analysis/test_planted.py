@@ -195,7 +195,7 @@ def test_what_can_be_saved_stands_before_a_kernel_that_takes_long(tmp_path: Path
 
 def test_a_rank_that_reads_and_who_waits_for_it_are_one_story(tmp_path: Path) -> None:
     first, second, *_ = find_in(case_of(reading_rank, tmp_path))
-    assert (first.rule, first.place) == ("gpu_idle", 1)
+    assert (first.rule, first.device) == ("gpu_idle", 1)
     assert (second.rule, second.same_as) == ("exposed_communication", first.subject)
 
 
@@ -416,7 +416,7 @@ def test_a_falling_clock_is_named_where_all_kernels_slow_down(tmp_path: Path) ->
 
 
 def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path) -> None:
-    idle = [o for o in find_in(case_of(programs.one_thread_two_gpus, tmp_path)) if o.place == 1]
+    idle = [o for o in find_in(case_of(programs.one_thread_two_gpus, tmp_path)) if o.device == 1]
     assert any(one.title.endswith("cudaLaunchKernel of other work comes first") for one in idle)
 
 
@@ -470,7 +470,7 @@ def test_a_gpu_that_works_by_turns_is_told_in_the_verdict(tmp_path: Path) -> Non
 
 
 def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> None:
-    idle = [o for o in find_in(case_of(programs.gathering, tmp_path)) if o.place == 1]
+    idle = [o for o in find_in(case_of(programs.gathering, tmp_path)) if o.device == 1]
     assert "idle, cudaDeviceSynchronize waits for GPU 0" in [one.subject for one in idle]
 
 

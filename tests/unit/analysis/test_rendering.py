@@ -97,8 +97,8 @@ def test_a_gpu_that_renders_is_not_judged_by_one_that_computes(tmp_path: Path) -
     with closing(open_report(synth.write(), use_cache=False)) as report:
         found = find(report)
     assert "gpu_imbalance" not in {one.rule for one in found}
-    assert [one for one in found if one.place == 1 and one.rule != "gpu_idle"] == []
-    (idle,) = (one for one in found if one.rule == "gpu_idle" and one.place == 1)
+    assert [one for one in found if one.device == 1 and one.rule != "gpu_idle"] == []
+    (idle,) = (one for one in found if one.rule == "gpu_idle" and one.device == 1)
     assert "frame loop" in idle.advice
     assert "--trace=cuda" not in idle.advice + idle.settle
     assert idle.saved_ns == 0

@@ -312,7 +312,7 @@ def test_every_gap_of_the_demo_has_its_true_cause(demo: tuple[Path, dict[str, An
     rows = [row for row in stall_rows(report, result) if row.kind == "gap"]
     for device in demo[1]["devices"]:
         place = [d.gpu_id for d in report.devices].index(device["gpu_id"])
-        found = {(row.start, row.end): row.cause for row in rows if row.place == place}
+        found = {(row.start, row.end): row.cause for row in rows if row.device == place}
         true = {(gap["start"], gap["end"]): gap["cause"] for gap in device["gaps"]["listed"]}
         assert found == true
 
@@ -326,7 +326,7 @@ def test_the_planted_stalls_come_out_with_the_planted_figures(
     numbers = [device.gpu_id for device in report.devices]
     for (kind, gpu), problem in planted.items():
         place = numbers.index(gpu)
-        mine = [row for row in rows if row.place == place]
+        mine = [row for row in rows if row.device == place]
         if kind == "launch_bound":
             (run,) = [row for row in mine if row.kind == "run"]
             assert [run.start, run.end] == problem["window"]
@@ -350,7 +350,7 @@ def test_the_scene_shows_what_everybody_did(synth: Synth) -> None:
     )
     report = open_report(synth.write())
     row = stall_rows(report, stalls(report))[0]
-    seen = scene(report, row.place, (row.start, row.end), row.thread)
+    seen = scene(report, row.device, (row.start, row.end), row.thread)
     assert [lane.names for lane in seen.gpu] == [("first", "second")]
     assert [(lane.label.rpartition(": ")[2], lane.names) for lane in seen.launching] == [
         ("API", ("cudaStreamSynchronize", "cudaLaunchKernel")),
@@ -367,7 +367,7 @@ def test_the_scene_shows_what_everybody_did(synth: Synth) -> None:
 def test_without_samples_the_scene_says_what_records_them(synth: Synth) -> None:
     report = open_report(synth.write())
     row = stall_rows(report, stalls(report))[0]
-    seen = scene(report, row.place, (row.start, row.end), row.thread)
+    seen = scene(report, row.device, (row.start, row.end), row.thread)
     assert seen.stack is None
     assert any("--sample" in note for note in seen.notes)
 

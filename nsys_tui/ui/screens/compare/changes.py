@@ -111,8 +111,8 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
 
     by_step = all(row.by_step for row in rows)
 
-    def ink(place: int) -> int:
-        return verdict_ink(rows[place])
+    def ink(at: int) -> int:
+        return verdict_ink(rows[at])
 
     columns: list[TableColumn] = [
         durations("delta", 9, deltas, format_difference, ink=ink),
@@ -126,7 +126,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
     drawn = Drawn(
         header="change",
         width=WIDE_BAR if roomy else BAR,
-        draw=lambda place: bar(rows[place], most, drawn.width, mark * barred),
+        draw=lambda at: bar(rows[at], most, drawn.width, mark * barred),
         order=lambda: np.abs(deltas),
         ink=ink,
     )
@@ -135,8 +135,8 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         if rows and all(row.a_bytes or row.b_bytes for row in rows):
             sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
             columns.insert(5, strings("moved", 19, sizes, right=True))
-        place = next(n for n, column in enumerate(columns) if column.header == "verdict")
-        columns[place : place + 1] = [
+        at = next(n for n, column in enumerate(columns) if column.header == "verdict")
+        columns[at : at + 1] = [
             strings("verdict", 18, [verdict_words(row) for row in rows], ink=ink),
             strings("by", 9, ["steps" if row.by_step else "instances" for row in rows], ink=_muted),
         ]
@@ -156,8 +156,8 @@ def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]
     inks = {"solved": VERDICT_INKS[Verdict.BETTER], "new": VERDICT_INKS[Verdict.WORSE]}
     saved = np.array([_saved(change) for change in changes], np.float64)
 
-    def ink(place: int) -> int:
-        return inks.get(changes[place].status, 0)
+    def ink(row: int) -> int:
+        return inks.get(changes[row].status, 0)
 
     return (
         strings("status", 7, [change.status for change in changes], ink=ink),
@@ -188,8 +188,8 @@ class ChangesTable(VirtualTable):
     @property
     def change(self) -> Row | None:
         """The change under the cursor."""
-        place = self.row
-        return self._rows[place] if place is not None and place < len(self._rows) else None
+        row = self.row
+        return self._rows[row] if row is not None and row < len(self._rows) else None
 
     def forget(self) -> None:
         """Other reports: nothing is compared yet."""
@@ -249,8 +249,10 @@ class ChangesTable(VirtualTable):
 
     def step_change(self, step: int) -> bool:
         """Goes to the next row that is better or worse; False where none is."""
-        changed = [place for place in range(self.shown) if self._has_changed(self.row_at(place))]
-        ahead = [place for place in changed if (place - self.cursor) * step > 0]
+        changed = [
+            position for position in range(self.shown) if self._has_changed(self.row_at(position))
+        ]
+        ahead = [position for position in changed if (position - self.cursor) * step > 0]
         if changed:
             near = min(ahead, key=lambda p: abs(p - self.cursor)) if ahead else changed[0]
             self.put_cursor(near)

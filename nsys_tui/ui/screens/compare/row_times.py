@@ -26,24 +26,24 @@ class RowTimes:
     ) -> None:
         self._screen, self._table, self._twins = screen, table, twins
 
-    def follow(self, place: int | None) -> None:
+    def follow(self, number: int | None) -> None:
         """Shows a row where both timelines are in view beside the table."""
         screen = self._screen
         if screen.has_class("-tall") and not screen.has_class("-flame") and self._table.has_focus:
-            self.show(place)
+            self.show(number)
 
-    def show(self, place: int | None) -> None:
+    def show(self, number: int | None) -> None:
         """Shows a row in a usual step, or in the one that is looked at."""
         result, row = self._screen.result, self._table.change
-        if result is None or place is None:
+        if result is None or number is None:
             return
         twins, step = self._twins, self._step(result)
         if self._table.group == "findings":
             changes = result.comparison.findings or ()
-            if place < len(changes):
-                sides = (changes[place].a, changes[place].b)
+            if number < len(changes):
+                sides = (changes[number].a, changes[number].b)
                 spans = [None if side is None else side.window for side in sides]
-                twins.go_to_spans(spans, changes[place].rule)
+                twins.go_to_spans(spans, changes[number].rule)
         elif row is None:
             twins.go_to_step(step)
         elif self._table.group == "stalls":

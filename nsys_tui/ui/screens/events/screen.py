@@ -80,14 +80,14 @@ def _codes(dictionary: Dictionary) -> Source:
 
 def start_of(table: EventsTable, row: int) -> int:
     """Start of an event, ns."""
-    member, place = table.locate(row)
-    return int(member.events.start[place])
+    member, position = table.locate(row)
+    return int(member.events.start[position])
 
 
 def duration_of(table: EventsTable, row: int) -> int:
     """Duration of an event, ns; 0 for points in time."""
-    member, place = table.locate(row)
-    return max(int(member.events.end[place] - member.events.start[place]), 0)
+    member, position = table.locate(row)
+    return max(int(member.events.end[position] - member.events.start[position]), 0)
 
 
 def _starts(member: Member) -> Int64:
@@ -221,14 +221,14 @@ class EventsScreen(TableScreen[EventsTable]):
         row = self.table.row
         if self.result is None or row is None:
             return super().evidence
-        member, place = self.result.locate(row)
-        return evidence_of(member.events, place)
+        member, position = self.result.locate(row)
+        return evidence_of(member.events, position)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the event on the timeline."""
         if self.result is not None:
-            member, place = self.result.locate(message.row)
-            show_on_timeline(self.app, member.events, place)
+            member, position = self.result.locate(message.row)
+            show_on_timeline(self.app, member.events, position)
 
 
 def _area(state: ViewState) -> Selection | None:
@@ -257,9 +257,9 @@ def fact_lines(facts: Facts, width: int) -> list[list[tuple[str, int]]]:
 def _facts(listed: EventsTable, row: int, display: Display) -> Facts:
     """All that is known about an event; in a worker."""
     report = listed.report
-    member, place = listed.locate(row)
+    member, position = listed.locate(row)
 
     def moment(ns: int) -> str:
         return moment_text(ns, 1, display.time, report, ns)
 
-    return facts_of(report, member.events, place, display.names, moment)
+    return facts_of(report, member.events, position, display.names, moment)

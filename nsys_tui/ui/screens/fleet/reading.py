@@ -44,9 +44,9 @@ class RankRow:
 def rank_rows(fleet: Fleet) -> list[RankRow]:
     """A row per rank and GPU, in rank order; ranks without GPU work have one too."""
     rows = []
-    for place, member in enumerate(fleet.members):
+    for number, member in enumerate(fleet.members):
         devices = range(len(member.process.devices))
-        rows += [RankRow(place, device) for device in devices] or [RankRow(place, None)]
+        rows += [RankRow(number, device) for device in devices] or [RankRow(number, None)]
     return rows
 
 
@@ -94,12 +94,12 @@ def _gpu(member: Member, row: RankRow) -> str:
 
 
 def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
-    place = SPLIT.index(figure)
+    figure_at = SPLIT.index(figure)
     shares = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         member = fleet.members[row.member]
         if row.device is not None and member.lasted:
-            shares[number] = 100.0 * member.process.splits[row.device, place] / member.lasted
+            shares[number] = 100.0 * member.process.splits[row.device, figure_at] / member.lasted
     return shares
 
 
@@ -110,9 +110,9 @@ def _median_step(member: Member) -> float:
 
 def typical(fleet: Fleet) -> int | None:
     """The member whose median step, else whose busy time, is nearest to the median of all."""
-    members = [place for place, member in enumerate(fleet.members) if member.process.devices]
-    steps = [_median_step(fleet.members[place]) for place in members]
-    busy = [float(fleet.members[place].process.splits[:, BUSY].sum()) for place in members]
+    members = [index for index, member in enumerate(fleet.members) if member.process.devices]
+    steps = [_median_step(fleet.members[index]) for index in members]
+    busy = [float(fleet.members[index].process.splits[:, BUSY].sum()) for index in members]
     values = np.array(steps if np.isfinite(steps).all() else busy)
     if not len(values):
         return None

@@ -134,12 +134,12 @@ def _calls(table: KernelTable) -> TableColumn:
 
 
 def _devices(report: Report, places: Sequence[int]) -> str:
-    numbers_ = [str(report.devices[place].number) for place in places]
+    numbers_ = [str(report.devices[device].number) for device in places]
     return _few(["?" if number == "None" else number for number in numbers_], 3)
 
 
 def _streams(report: Report, places: Sequence[int]) -> str:
-    return _few([str(i) for i in sorted({report.streams[place].id for place in places})], 2)
+    return _few([str(i) for i in sorted({report.streams[stream].id for stream in places})], 2)
 
 
 def _few(parts: Sequence[str], most: int) -> str:

@@ -189,8 +189,8 @@ class KernelDetail(DetailScreen[KernelTable]):
         if isinstance(facts, str):
             pane.show([[(facts, MUTED)]])
             return
-        devices = ", ".join(report.devices[place].label for place in table.devices[group])
-        ids = sorted({report.streams[place].label for place in table.streams[group]})
+        devices = ", ".join(report.devices[code].label for code in table.devices[group])
+        ids = sorted({report.streams[code].label for code in table.streams[group]})
         where = f"{devices}  {', '.join(ids[:6])}" + (f" +{len(ids) - 6}" if len(ids) > 6 else "")
         note = ""
         if table.straddling[group]:

@@ -104,16 +104,21 @@ def find_collectives(
         notes: what to say besides.
         opened: the logs.
     """
-    ours = [place for place in others if _same_run(front.report, place.report)]
+    ours = [
+        opened_report for opened_report in others if _same_run(front.report, opened_report.report)
+    ]
     said = [*notes]
-    if strangers := [place.path.name for place in others if place not in ours]:
+    if strangers := [
+        opened_report.path.name for opened_report in others if opened_report not in ours
+    ]:
         said.append(f"captured at another time, so not joined: {', '.join(strangers)}")
     if ours:
-        names = ", ".join(place.path.name for place in (front, *ours))
+        names = ", ".join(opened_report.path.name for opened_report in (front, *ours))
         said.append(f"{1 + len(ours)} open reports of one run are joined: {names}")
     places = (front, *ours)
     traced = [
-        Traced(place.report, named_rank=told_rank(place.report, place.path)) for place in places
+        Traced(opened_report.report, named_rank=told_rank(opened_report.report, opened_report.path))
+        for opened_report in places
     ]
     calls = collectives(traced, join_calls(opened.result) if opened else None)
     if opened and not len(calls):

@@ -89,7 +89,7 @@ def _outliers(steps: StepTimes, width: int) -> str:
     """As many outliers as fit, at least one; the others are counted."""
     outliers, what, text = steps.outliers.tolist(), _what(steps), ""
     for named in range(min(NAMED, len(outliers)), 0, -1):
-        each = [f"{place} {_distance(steps, place)}" for place in outliers[:named]]
+        each = [f"{step} {_distance(steps, step)}" for step in outliers[:named]]
         more = f", {len(outliers) - named} more" if len(outliers) > named else ""
         text = f"outlier: {what} {f', {what} '.join(each)}{more}"
         if len(text) <= width:
@@ -97,9 +97,9 @@ def _outliers(steps: StepTimes, width: int) -> str:
     return text
 
 
-def _distance(steps: StepTimes, place: int) -> str:
-    away = int(steps.time[place] - steps.median)
-    return f"{format_difference(away)} (z={steps.z[place]:.1f})"
+def _distance(steps: StepTimes, step: int) -> str:
+    away = int(steps.time[step] - steps.median)
+    return f"{format_difference(away)} (z={steps.z[step]:.1f})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,8 +107,8 @@ def findings(
 def estimated_rows(sample: Operations) -> list[TraceRow]:
     """One row per GPU, shaded by the share of the time that the sample lets expect."""
     rows = []
-    for place, device in enumerate(sample.devices):
-        lane = kernel_runs(sample, place).lane()
+    for number, device in enumerate(sample.devices):
+        lane = kernel_runs(sample, number).lane()
         view = LaneView(lane, layers=Layers.build(lane), summary=True)
         rows.append(TraceRow(device.label.replace("GPU ", "GPU"), view))
     return rows
@@ -158,7 +158,7 @@ def gpu_figures(report: Report, names: NameStyle) -> Overview:
 def estimates(report: Report, sample: Operations, names: NameStyle) -> Overview:
     """Busy shares and top kernels as a sample lets expect them; lengths only serve as shares."""
     span = sample.bounds() or (0, 1)
-    shares = [kernel_runs(sample, place).shares for place in range(len(sample.devices))]
+    shares = [kernel_runs(sample, device).shares for device in range(len(sample.devices))]
     base = span[1] - span[0]
     busy, compute, comm = (round(base * sum(parts)) for parts in zip(*shares, strict=True))
     head = Headline(

@@ -250,7 +250,7 @@ class OverviewScreen(ResultScreen[Overview]):
     def _show_findings(self, findings: data.Findings) -> None:
         ranked = findings.ranked
         late = [entry.late for entry in ranked if entry.late >= 0]
-        places = (entry.place for entry in ranked if entry.place is not None)
+        places = (entry.device for entry in ranked if entry.device is not None)
         self.query_one(WholeTrace).telling = [*late, *places]
         self._draw_trace()
         self.app.remember(self.session, findings.verdict)
@@ -275,7 +275,7 @@ class OverviewScreen(ResultScreen[Overview]):
         start, end = self.session.extent
         report, time = self.report, self.state.display.time
         places = [device.label for device in report.devices] if report else []
-        number = -1 if entry.place is None else entry.place
+        number = -1 if entry.device is None else entry.device
         gpu = places[number] if 0 <= number < len(places) else ""
         step = max(1, (end - start) // 1000)
         moment = moment_text(entry.window[0], step, time, report) if entry.window else ""
@@ -372,7 +372,7 @@ class OverviewScreen(ResultScreen[Overview]):
         """The finding under the cursor."""
         shown = self._told
         if isinstance(shown, Finding):
-            return Evidence(shown.window, shown.place, shown.screen)
+            return Evidence(shown.window, shown.device, shown.screen)
         return super().evidence
 
     @property

@@ -77,7 +77,7 @@ class Found:
         """What a row of the table is known by."""
         if self.grouped:
             return self.groups[row].key
-        return int(self.rows.place[row]), int(self.rows.start[row])
+        return int(self.rows.device[row]), int(self.rows.start[row])
 
     def row_of(self, key: Key | None) -> int | None:
         """The row of the table that is known by a key, None where there is none."""
@@ -85,7 +85,7 @@ class Found:
             keys = [group.key for group in self.groups]
             return keys.index(key) if key in keys else None
         if isinstance(key, tuple) and not self.grouped:
-            here = np.flatnonzero((self.rows.place == key[0]) & (self.rows.start == key[1]))
+            here = np.flatnonzero((self.rows.device == key[0]) & (self.rows.start == key[1]))
             return int(here[0]) if len(here) else None
         return None
 

@@ -83,7 +83,7 @@ def gap_columns(
             unit=Unit.TEXT,
             ink=lambda row: BOLD if table.severity[row] == len(SEVERITIES) - 1 else 0,
         ),
-        texts("gpu", max(map(len, ("gpu", *gpus))), table.place, gpus),
+        texts("gpu", max(map(len, ("gpu", *gpus))), table.device, gpus),
         durations("start", max([6, *map(cell_len, starts)]), table.start, moment),
         durations("idle", 9, table.idle, format_duration),
     ]

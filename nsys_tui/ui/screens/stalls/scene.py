@@ -70,7 +70,7 @@ def look(report: Report, row: StallRow) -> Drawn:
         report: the report; all parts are loaded.
         row: the gap or run.
     """
-    drawn = scene(report, row.place, (row.start, row.end), row.thread)
+    drawn = scene(report, row.device, (row.start, row.end), row.thread)
     lo, hi = report.extent
     window = max(drawn.window[0], lo), min(drawn.window[1], hi)
     nvtx = [lane for lane in drawn.launching if lane.label.endswith(": NVTX")]
@@ -80,7 +80,7 @@ def look(report: Report, row: StallRow) -> Drawn:
     return Drawn(
         row=row,
         window=window,
-        gpu=TraceRow(report.devices[row.place].label, _device_view(report, row, window)),
+        gpu=TraceRow(report.devices[row.device].label, _device_view(report, row, window)),
         host=tuple(_rows(calls, own=True)),
         others=(
             *_rows(nvtx, own=True),
@@ -96,15 +96,15 @@ def _device_view(report: Report, row: StallRow, window: tuple[int, int]) -> Lane
     """All work of the device in one lane: with names where nothing overlaps, else shaded."""
     ops = report.operations
     near = row_numbers(ops, touching(ops, window))
-    mine = near[ops.device[near] == row.place]
+    mine = near[ops.device[near] == row.device]
     lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category, ops.name)
     explained = np.array([row.end] if row.cause != "unknown" else [], np.int64)
     if len(split(lane)) > 1:
         layers = Layers.build(lane)
         return LaneView(lane, layers=layers, summary=True, idle=0, explained=explained)
 
-    def label(place: int) -> str:
-        name: str = ops.shown[ops.name[place]]
+    def label(device: int) -> str:
+        name: str = ops.shown[ops.name[device]]
         return name
 
     return LaneView(lane, label=label, idle=0, explained=explained)

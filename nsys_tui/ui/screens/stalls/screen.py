@@ -193,10 +193,10 @@ class StallsScreen(TableScreen[Found]):
     def stall(self) -> StallRow | None:
         """The gap under the cursor, or the longest one of the group under it."""
         stalls, report = self.result, self.report
-        place = stalls.gap_at(self.table.row) if stalls is not None else None
-        if place is None or stalls is None or report is None:
+        gap = stalls.gap_at(self.table.row) if stalls is not None else None
+        if gap is None or stalls is None or report is None:
             return None
-        return stalls.rows.row(report, place)
+        return stalls.rows.row(report, gap)
 
     def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the gap that a finding shows."""
@@ -230,7 +230,7 @@ class StallsScreen(TableScreen[Found]):
             return
         row, time, glyphs = drawn.row, self.state.display.time, self.app.glyphs
         what = "Launch-bound run" if row.kind == "run" else "Gap"
-        device = report.devices[row.place].label
+        device = report.devices[row.device].label
         pane.heading(
             f"{what} of {format_duration(row.end - row.start)} on {device}: {row.label}",
             report.thread_name(row.thread) if row.thread >= 0 else "",
@@ -299,7 +299,7 @@ class StallsScreen(TableScreen[Found]):
         """The gap under the cursor."""
         stall = self.stall
         return (
-            super().evidence if stall is None else Evidence((stall.start, stall.end), stall.place)
+            super().evidence if stall is None else Evidence((stall.start, stall.end), stall.device)
         )
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
@@ -308,11 +308,11 @@ class StallsScreen(TableScreen[Found]):
         if stall is None or message.grid is not self.table:
             return
         span = Window(stall.start, stall.end)
-        key = (stall.place, stall.start, stall.end)
+        key = (stall.device, stall.start, stall.end)
         self.app.show(
             "timeline",
             window=window_around(span, self.session.extent),
-            cursor=Cursor(stall.start, gpu_key(stall.place)),
+            cursor=Cursor(stall.start, gpu_key(stall.device)),
             selection=Selection("gap", key, span, label=stall.label),
         )
 

@@ -54,9 +54,9 @@ def evidence_facts(session: Session, selection: Selection, moment: Moment) -> Fa
 
 
 def _gap(session: Session, report: Report, selection: Selection, moment: Moment) -> Facts | None:
-    place, start, end = (value if isinstance(value, int) else -1 for value in selection.key)
+    device, start, end = (value if isinstance(value, int) else -1 for value in selection.key)
     work = session.memo("host_work", lambda: HostWork(report))
-    return gap_facts(report, work, (place, start, end), moment)
+    return gap_facts(report, work, (device, start, end), moment)
 
 
 def _finding(

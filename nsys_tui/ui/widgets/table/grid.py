@@ -223,8 +223,8 @@ class Grid(ScrolledPane):
         if not self.columns:
             return
         order = order_of(self.columns, self.room)
-        place = order.index(self.column) if self.column in order else 0
-        self.choose_column(order[min(max(place + step, 0), len(order) - 1)])
+        position = order.index(self.column) if self.column in order else 0
+        self.choose_column(order[min(max(position + step, 0), len(order) - 1)])
 
     action_table_column_next = partialmethod(_step_column, 1)
     action_table_column_previous = partialmethod(_step_column, -1)

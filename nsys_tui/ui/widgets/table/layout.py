@@ -30,7 +30,7 @@ def order_of(columns: Sequence[TableColumn], width: int) -> list[int]:
     everything = list(range(len(columns)))
     if _needed([column.width for column in columns], GAP) <= width:
         return everything
-    return sorted(everything, key=lambda place: columns[place].extra)
+    return sorted(everything, key=lambda number: columns[number].extra)
 
 
 def slots(
@@ -47,23 +47,23 @@ def slots(
     order = order_of(columns, width)
     order = [*order[:1], *order[1:][first:]] if pinned else order[first:]
     taken: list[int] = []
-    for place in order:
-        widths = [columns[other].width for other in (*taken, place)]
+    for number in order:
+        widths = [columns[other].width for other in (*taken, number)]
         if taken and _needed(widths, GAP) > width:
             break
-        taken.append(place)
-    widths = [columns[place].width for place in taken]
+        taken.append(number)
+    widths = [columns[number].width for number in taken]
     gap = WIDE_GAP if _needed(widths, WIDE_GAP) + ROOM_TO_GROW <= width else GAP
     spare = max(0, width - _needed(widths, gap))
-    growing = [place for place in taken if columns[place].grow]
+    growing = [number for number in taken if columns[number].grow]
     laid_out, x = [], MARGIN
-    for place, own in zip(taken, widths, strict=True):
+    for number, own in zip(taken, widths, strict=True):
         cells = own
-        if columns[place].grow:
+        if columns[number].grow:
             share = spare // len(growing)
-            cells += spare - share * (len(growing) - 1) if place == growing[-1] else share
+            cells += spare - share * (len(growing) - 1) if number == growing[-1] else share
         cells = min(cells, max(1, width - x))
-        laid_out.append(Slot(place, x, cells))
+        laid_out.append(Slot(number, x, cells))
         x += cells + gap
     return laid_out
 
@@ -78,14 +78,14 @@ def first_for(
     order = order_of(columns, width)
     if column not in order:
         return 0
-    place = order.index(column)
+    position = order.index(column)
     if pinned:
-        if place == 0:
+        if position == 0:
             return first
-        place -= 1
+        position -= 1
     seen = (
         scrolled
-        for scrolled in range(min(first, place), place + 1)
+        for scrolled in range(min(first, position), position + 1)
         if column in [slot.column for slot in slots(columns, width, scrolled, pinned)]
     )
     return next(seen, 0)
