@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import planted_hpc as hpc
 import planted_programs as programs
 from synth import Synth
 
@@ -494,6 +495,12 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     cleared: "memsets",
     copies_hidden: "",
     copy_bound: "copies not hidden",
+    hpc.both_ways: "copies not hidden",
+    hpc.checkpointing: "idle, I/O: pwrite64 on GPU 0",
+    hpc.imbalanced: "GPU 2 slower than the others",
+    hpc.late_by_turns: "idle, MPI: MPI_Barrier",
+    hpc.narrow: "small blocks of distance",
+    hpc.whole_warps: "",
     programs.asleep: "idle, off the CPU",
     programs.autotuning: "set-up (once)",
     programs.calling_back: "idle, its stream waits for a host function",
@@ -558,7 +565,9 @@ PLANTED: Final = {
         (sleeping_host, late_loader, oversubscribed, programs.stages),
         (sleeping_helper, set_up, programs.stages_filled),
     ),
-    "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank, own_programs)),
+    "gpu_imbalance": Planted(
+        (slow_gpu, hpc.imbalanced), (even_gpus, late_rank, own_programs, hpc.late_by_turns)
+    ),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
@@ -578,7 +587,7 @@ PLANTED: Final = {
         (programs.throttled, programs.growing_softmax), (programs.two_phases, steps)
     ),
     "small_copies": Planted((scalar_reads,), (reads_ahead,)),
-    "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
+    "small_grids": Planted((tiny_grid, hpc.narrow), (tiny_beside_others, hpc.whole_warps)),
     "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "warm_up": Planted(

@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.nsys import (
     SMALL_COPY,
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
@@ -95,18 +96,18 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
-    """Copies can be hidden behind the kernels there are, and be as quick as the bus lets them.
+    """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
-    Where both would save little, what is left is to copy less, of which nobody knows the gain.
+    Each direction still takes its time on the bus. Where that would save little, what is left is
+    to copy less, of which nobody knows the gain.
     """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
-    overlapped = split.memory_ns - split.exposed_memory_ns
-    room = work - overlapped + _quicker(case, split.index)
-    hides = 2 * room >= split.exposed_memory_ns
+    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index) - work)
+    hides = 2 * saved >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"
@@ -115,7 +116,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
         _copy_advice(case, rows, hides),
         subject="copies not hidden",
-        saved_ns=min(split.exposed_memory_ns, room),
+        saved_ns=saved,
         stake_ns=split.exposed_memory_ns,
         window=longest_of(ops, rows),
         device=split.index,
@@ -128,24 +129,30 @@ def _others(case: Case, worst: DeviceSplit) -> str:
     return AND_OTHERS if sum(much) > 1 else ""
 
 
-def _quicker(case: Case, device: int) -> int:
-    """Time less if every large copy were as quick as the quickest tenth of its direction.
+def _at_least(case: Case, device: int) -> int:
+    """Time of the direction with most, were its large copies as quick as its quickest tenth.
 
     Of pageable memory as quick as pinned memory at the bus's own rate.
     """
-    ops, rows = case.report.operations, case.copies
-    rows = rows[(ops.device[rows] == device) & (ops.bytes[rows] >= _LARGE)]
+    ops = case.report.operations
+    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
+    rows = rows[ops.device[rows] == device]
     info = case.report.devices[device].info
     major = ((info and info.compute_capability) or (0, 0))[0]
     bus = next((rate for first, rate in _BUS if major >= first), 0.0)
-    less = 0.0
+    most = 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
-        rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
-        pageable = (ops.src_kind[mine] == PAGEABLE) | (ops.dst_kind[mine] == PAGEABLE)
-        best = np.maximum(np.quantile(rate, _FAST), bus * pageable)
-        less += float((ops.durations(mine) - ops.bytes[mine] / best).clip(0).sum())
-    return int(less)
+        spans = clipped(ops, mine, case.scope.window)
+        time = float(intervals.total(*intervals.union(*spans)))
+        mine = mine[(ops.bytes[mine] >= _LARGE) & (ops.kind[mine] == OpKind.MEMCPY)]
+        if len(mine):
+            rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
+            pageable = (ops.src_kind[mine] == PAGEABLE) | (ops.dst_kind[mine] == PAGEABLE)
+            best = np.maximum(np.quantile(rate, _FAST), bus * pageable)
+            time -= float((ops.durations(mine) - ops.bytes[mine] / best).clip(0).sum())
+        most = max(most, time)
+    return round(most)
 
 
 def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
@@ -175,9 +182,10 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
 
 
 def _around_mpi(case: Case, rows: Indices) -> bool:
-    """Whether most of some copies are made right before or right after an MPI call."""
+    """Whether most of some copies are made right before or after an MPI call of their process."""
     events, ops = case.report.host_events, case.report.operations
-    of_mpi = np.flatnonzero(events.of_mpi)
+    own = np.isin(events.thread_process, ops.processes[np.unique(ops.process[rows])])
+    of_mpi = np.flatnonzero(events.of_mpi & own[events.thread])
     around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
     copies = intervals.union(ops.start[rows], ops.end[rows])
     near = intervals.meet(copies, around)

@@ -97,21 +97,27 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
 def _is_mostly_small(case: Case, rows: Indices) -> bool:
     """Whether most of the time of some kernels is of grids that leave SMs without a block."""
     time = case.report.operations.durations(rows)
-    return bool(time[filled(case, rows) < 1].sum() * 2 > time.sum())
+    return bool(time[filled(case, rows, by_lanes=True) < 1].sum() * 2 > time.sum())
 
 
-def filled(case: Case, rows: Indices) -> Float64:
+def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
     """How much of its GPU each operation's blocks can fill, 0 to 1, by SMs and by lanes of a warp.
 
     1 for what is no compute kernel, and where grid or number of SMs are not known.
+
+    Args:
+        case: the report.
+        rows: rows of operations.
+        by_lanes: blocks below a warp leave lanes empty however many there are.
     """
     report, ops = case.report, case.report.operations
     if not report.can(Capability.LAUNCH_SHAPES):
         return np.ones(len(rows))
     launch = report.launch_attributes
     sms = np.array([(d.info and d.info.sm_count) or 0 for d in report.devices], np.int64)
-    filling = launch.blocks * np.minimum(launch.threads, _WARP) / _WARP
-    share = np.minimum(1.0, filling / np.maximum(sms, 1)[:, None])
+    lanes = np.minimum(launch.threads, _WARP) / _WARP
+    most = lanes if by_lanes else 1.0
+    share = np.minimum(most, launch.blocks * lanes / np.maximum(sms, 1)[:, None])
     share[(sms == 0)[:, None] | (launch.blocks <= 0)] = 1.0
     shares = share[ops.device[rows], launch.code[rows]]
     shares[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
@@ -121,8 +127,9 @@ def filled(case: Case, rows: Indices) -> Float64:
 @rule(
     "Kernels whose grid leaves SMs without work",
     advice="A grid of fewer blocks than the GPU has SMs leaves the others idle: split the work over"
-    " more blocks, or run independent kernels beside it. What could be saved is an upper bound.",
-    nothing="No long kernel leaves SMs without a block.",
+    " more blocks, or run independent kernels beside it. Blocks smaller than a warp leave its lanes"
+    " idle. What could be saved is an upper bound.",
+    nothing="No long kernel leaves SMs without a block, or lanes of its warps without a thread.",
     parameters=(Parameter("shortest", 20.0, "leave out shorter kernels, in us"),),
 )
 def small_grids(case: Case, arguments: Arguments) -> Result:
@@ -133,7 +140,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
-    share = filled(case, every)
+    share = filled(case, every, by_lanes=True)
     small = (share < 1) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
@@ -149,14 +156,19 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         device = max(empty, key=lambda key: empty[key])
         here = np.bincount(codes, ops.device[rows] == device) > 0
         top = int(np.argmax(np.where(here, lost, -1)))
+        blocks, threads = kinds[top, 1:].tolist()
         info = report.devices[device].info
+        sms = (info and info.sm_count) or 0
+        few = blocks < sms
         findings = case.finding(
             "small_grids",
-            f"{fit(names[top], _NAME_CELLS)}: {units.plural(int(kinds[top, 1]), 'block')} of"
-            f" {units.plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
+            f"{fit(names[top], _NAME_CELLS)}: {units.plural(blocks, 'block')} of"
+            f" {units.plural(threads, 'thread')} on {sms} SMs,"
             f" {units.format_duration(int(time[top]))}",
-            "split the work over more blocks, or run independent kernels beside it",
-            subject=f"small grids of {fit(names[top], _NAME_CELLS)}",
+            "split the work over more blocks, or run independent kernels beside it"
+            if few
+            else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
+            subject=f"small {'grids' if few else 'blocks'} of {fit(names[top], _NAME_CELLS)}",
             saved_ns=empty[device],
             window=longest_of(ops, rows[codes == top]),
             device=device,

@@ -18,7 +18,7 @@ from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Bool, Int64, Integers
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -117,6 +117,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     """GPUs idle at the same time lose it once: the one that loses most counts."""
     device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
     several = len(np.unique(gaps.device)) > 1
+    late, most = _late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
     gaps = gaps.take(gaps.device == device)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_part(device, when(case.stalls.work, gaps, spans))
@@ -126,7 +127,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
-    most = case.base_ns
+    if late >= 0:
+        advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
     elif said.hidden_by_work and advice not in words.WHOLE and not _is_rare(case, gaps):
@@ -148,7 +150,31 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         doubt=said.doubt,
         settle=said.settled_by(case.report),
         lost=lost,
+        late=late,
     )
+
+
+def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
+    """The GPU for whose rank the others wait in MPI, -1 for none, and how much time that can cost.
+
+    Without waits the run takes what else its ranks do. So what the rank that waits least waits is
+    all there is to gain; where the others wait for it, what the next one waits.
+    """
+    ops, waited = case.report.operations, np.bincount(gaps.device, gaps.idle)
+    ranks = [device for device, rows in case.by_device if _calls_mpi(case, ops.process[rows])]
+    waited = np.append(waited, np.zeros(len(case.report.devices)))
+    order = sorted(ranks, key=lambda device: waited[device])
+    if len(order) < 2:
+        return -1, case.base_ns
+    least, next_ = (int(waited[device]) for device in order[:2])
+    return (order[0], next_) if 2 * least < next_ else (-1, least)
+
+
+def _calls_mpi(case: Case, process: Integers) -> bool:
+    """Whether a process that some operations are of makes calls of MPI."""
+    events, ops = case.report.host_events, case.report.operations
+    ranks = events.thread_process[np.flatnonzero(np.bincount(events.thread[events.of_mpi]))]
+    return bool(np.isin(ops.processes[np.flatnonzero(np.bincount(process))], ranks).any())
 
 
 def _told(

@@ -153,6 +153,7 @@ PACED: Final = "no fault where the rate is meant so: else sleep less"
 MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
 """Advice on idle time that is no fault, and what the verdict says of it."""
 CHILD: Final = "start that process ahead of time, or keep one running for the next time"
+LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"
 NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"

@@ -86,7 +86,7 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     beside: list[tuple[Finding, Finding]] = []
     for one in findings:
         leader = _leader(one, findings)
-        if leader and one.rule == "exposed_communication":
+        if leader and (one.rule == "exposed_communication" or one.late >= 0):
             beside.append((leader, replace(one, same_as=leader.subject)))
         elif other := leader.subject if leader else _covering(one, kept) or _copies(one, kept):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
@@ -98,11 +98,12 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     return [*kept[:low], *later, *kept[low:]]
 
 
+_LATE: Final = ("gpu_imbalance", "gpu_idle")
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
-    "exposed_communication": ("gpu_imbalance", "gpu_idle"),
+    "exposed_communication": _LATE,
     "exposed_copies": ("slow_copies", "memsets"),
-    "gpu_idle": ("frequent_allocation", "blocking_launches"),
+    "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),
@@ -132,10 +133,10 @@ def _idle_together(one: Finding, other: Finding) -> int:
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
-    if finding.rule == "exposed_communication":
+    if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         idle = leader.rule == "gpu_idle"
         return _waits_for(finding, leader) and (not idle or leader.device == finding.late)
-    if leader.device != finding.device or leader.severity is Severity.LOW:
+    if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:
         return 2 * leader.weight_ns >= finding.weight_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import planted_hpc as hpc
 import planted_programs as programs
 import pytest
 from machine import Machine
@@ -91,6 +92,25 @@ def test_hiding_communication_gives_no_more_than_the_busiest_gpu_lets_it(tmp_pat
     found = find_in(case_of(slow_gpu, tmp_path))
     (one,) = [one for one in found if one.rule == "exposed_communication"]
     assert (one.stake_ns, one.saved_ns) == (STEPS * 2 * MS, STEPS * MS)  # GPU 1 computes 9 of 10
+
+
+def test_waiting_in_mpi_costs_what_the_rank_waits_that_waits_least(tmp_path: Path) -> None:
+    found = {
+        run: next(one for one in find_in(case_of(run, tmp_path)) if "MPI_Barrier" in one.title)
+        for run in (hpc.late_by_turns, hpc.imbalanced, hpc.checkpointing)
+    }
+    by_turns, behind = found[hpc.late_by_turns], found[hpc.imbalanced]
+    assert by_turns.late == -1
+    assert 12 * 2 * MS < by_turns.saved_ns < 14 * 2 * MS  # 13 of 20 steps, or 14, wait 2 ms
+    assert (behind.late, behind.same_as) == (2, "GPU 2 slower than the others")
+    assert behind.advice == "see what the rank of GPU 2 does before: the others wait for it"
+    assert found[hpc.checkpointing].same_as == "idle, I/O: pwrite64"
+
+
+def test_copies_of_both_directions_and_kernels_may_run_at_once(tmp_path: Path) -> None:
+    (one,) = [o for o in find_in(case_of(hpc.both_ways, tmp_path)) if o.rule == "exposed_copies"]
+    assert one.stake_ns == 20 * 2 * 3 * MS
+    assert one.saved_ns == one.stake_ns - (20 * 3 - 20 * 2) * MS  # one direction takes 60 ms
 
 
 def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: Path) -> None:
