@@ -18,21 +18,23 @@ from nsys_tui.model.collective_sizes import wire_factor
 
 _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
 _NEAR: Final = Fraction(1, 50)
-_NCCL_HEADER: Final = re.compile(r"#\s+out-of-place\s+in-place")
-_NCCL_SIZE: Final = re.compile(
-    r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*(?:\s+-?\d{1,9}(?=\s|$))?)?"
-    r"(?=\s|$)"
-)
+_NCCL_HEADER: Final = re.compile(r"\bout-of-place\s+in-place\b")
+_NCCL_COLUMNS: Final = re.compile(r"\bsize\s+count\s+type(?:\s+redop)?(\s+root)?\s+time\b")
+_NCCL_SIZE: Final = r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*)?"
+_WITHOUT_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?=\s|$)")
+_WITH_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?:\s+-?\d{{1,9}}|\s*$)(?=\s|$)")
+"""Start of a row, in tables without a column root and with one: a time may be a whole number too,
+so that a row alone does not tell. A root may be glued to NCCL's host."""
 _NCCL_TIMES: Final = re.compile(
     r"\s*(\d+(?:\.\d*)?|N/A)\s+(\d+\.\d+|N/A)\s+(\d+\.\d+|N/A)(?:\s+(\d+(?![.\d])|N/A|\S*e[+-]\d+))?"
     r"(?=\s|$)"
 )
 """A row comes in up to three pieces where NCCL writes between them: its size, then each place's
 times, without their last number where that was glued to NCCL's host."""
-_NCCL_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\s.*\bPid\s+\d+ on ")
-_NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf\b")
-_NCCL_AVERAGE: Final = re.compile(rf"# Avg bus bandwidth\s*: {_NUMBER}")
-_NCCL_BOUNDS: Final = re.compile(r"# Out of bounds values\s*: (\d+)")
+_NCCL_RANK: Final = re.compile(r"\bRank\s+(\d+)\s.*\bPid\s+\d+ on ")
+_NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
+_NCCL_AVERAGE: Final = re.compile(rf"\bAvg bus bandwidth\s*: {_NUMBER}")
+_NCCL_BOUNDS: Final = re.compile(r"\bOut of bounds values\s*: (\d+)")
 _OPERATIONS: Final = {
     "all_reduce": "AllReduce",
     "all_gather": "AllGather",
@@ -84,6 +86,8 @@ class Series:
     file: int
     line: int
     nranks: int = -1
+    runs: int = 1
+    """Runs that print into one another: each lists the same ranks."""
     points: list[Point] = field(default_factory=list)
     printed_mean_busbw: Fraction | None = None
     """nccl-tests' average over both series."""
@@ -92,6 +96,11 @@ class Series:
     def numbers(self) -> list[Fraction]:
         """The values that are known."""
         return [point.value for point in self.points if point.value is not None]
+
+    @property
+    def wrong_rows(self) -> int:
+        """Rows in which nccl-tests counts wrong elements; older ones print the largest error."""
+        return sum(point.wrong.isdigit() and int(point.wrong) > 0 for point in self.points)
 
     @property
     def best(self) -> Point | None:
@@ -113,7 +122,9 @@ class BenchmarkTables:
     """Series that the next row belongs to."""
     _title: str = ""
     _test: str = ""
-    _ranks: int = 0
+    _ranks: list[str] = field(default_factory=list)
+    """Ranks listed since the last table."""
+    _row_start: re.Pattern[str] = _WITH_ROOT
     _size: int | None = None
     """Size of a row whose times are still to come."""
     _place: int = 0
@@ -146,8 +157,8 @@ class BenchmarkTables:
     def _add(self, text: str, line: int) -> bool:
         if _NCCL_HEADER.search(text):
             self._begin_nccl(line)
-        elif _NCCL_RANK.search(text):
-            self._ranks += 1
+        elif match := _NCCL_RANK.search(text):
+            self._ranks.append(match[1])
         elif match := _OSU_TITLE.match(text):
             self._current, self._title = [], match[1]
         elif self._title and (match := _OSU_COLUMNS.match(text)):
@@ -164,6 +175,7 @@ class BenchmarkTables:
     def end(self) -> None:
         """The file is read: what a table does not name is looked for in its figures."""
         self.settle()
+        self.series = [series for series in self.series if series.points]
         for series in self.series:
             if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
                 series.points = [
@@ -175,12 +187,15 @@ class BenchmarkTables:
 
     def _begin_nccl(self, line: int) -> None:
         places = ("out-of-place", "in-place")
-        self._current = [
-            Series("nccl-tests", self._test, place, self.file, line, self._ranks or -1)
-            for place in places
-        ]
-        self.series += self._current
-        self._title, self._ranks, self._size = "", 0, None
+        ranks, lines = len(set(self._ranks)), len(self._ranks)
+        if ranks or not (self._current and not self._current[0].points):
+            runs = lines // ranks if ranks else 1
+            self._current = [
+                Series("nccl-tests", self._test, place, self.file, line, ranks or -1, runs)
+                for place in places
+            ]
+            self.series += self._current
+        self._title, self._ranks, self._size = "", [], None
 
     def _begin_osu(self, header: str, line: int) -> None:
         words = map(str.strip, re.split(r"\s{2,}|\t", header))
@@ -194,7 +209,9 @@ class BenchmarkTables:
             return self._osu_row(text)
         if not text.lstrip().startswith("#") and self._pieces(text):
             return True
-        if match := _NCCL_AVERAGE.search(text):
+        if match := _NCCL_COLUMNS.search(text):
+            self._row_start = _WITH_ROOT if match[1] else _WITHOUT_ROOT
+        elif match := _NCCL_AVERAGE.search(text):
             for series in self._current:
                 series.printed_mean_busbw = number(match[1])
             self._current, self._test = [], ""
@@ -207,7 +224,7 @@ class BenchmarkTables:
 
     def _pieces(self, text: str) -> bool:
         """Takes in a row, or a piece of one; returns whether it is that."""
-        if match := _NCCL_SIZE.search(text):
+        if match := self._row_start.search(text):
             self._size, self._place = int(match[1]), 0
             text = text[match.end() :]
         size, any_piece = self._size, match is not None

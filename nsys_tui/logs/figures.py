@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
@@ -53,16 +55,16 @@ def mean_of(values: Sequence[tuple[Fraction | int | None, int]]) -> Fraction | N
 def weighted_spread(values: Sequence[tuple[Fraction | int | None, int]]) -> Spread | None:
     """Figures of values with the number of steps that each is a mean over."""
     mean = mean_of(values)
-    ordered = sorted(Fraction(value) for value, _ in values if value is not None)
+    ordered = sorted((Fraction(value), weight) for value, weight in values if value is not None)
     if mean is None:
         return None
     return Spread(
         len(ordered),
         mean,
-        quantile(ordered, Fraction(1, 2)),
-        quantile(ordered, Fraction(95, 100)),
-        ordered[0],
-        ordered[-1],
+        _quantile(ordered, Fraction(1, 2)),
+        _quantile(ordered, Fraction(95, 100)),
+        ordered[0][0],
+        ordered[-1][0],
     )
 
 
@@ -71,9 +73,10 @@ def spread_of(values: Sequence[Fraction | None]) -> Spread | None:
     return weighted_spread([(value, 1) for value in values])
 
 
-def quantile(ordered: Sequence[Fraction], q: Fraction) -> Fraction:
-    """Quantile of ascending values, linear between neighbours."""
-    at = q * (len(ordered) - 1)
-    low = math.floor(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+def _quantile(ordered: Sequence[tuple[Fraction, int]], q: Fraction) -> Fraction:
+    """Quantile of ascending values that each stand for many, linear between neighbours."""
+    ends = list(itertools.accumulate(weight for _, weight in ordered))
+    at = q * (ends[-1] - 1)
+    below = ordered[bisect_right(ends, math.floor(at))][0]
+    above = ordered[bisect_right(ends, math.ceil(at))][0]
+    return below + (above - below) * (at - math.floor(at))

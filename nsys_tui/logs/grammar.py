@@ -104,7 +104,9 @@ FRONT: Final = re.compile(
 """What launchers and collectors of logs put before a line; nothing where they do not."""
 
 LONGEST_HEAD: Final = 4096
-"""No more than this is looked at before a message, and no more of a line of another kind."""
+"""No more than this is looked at before a message."""
+LONGEST_FOREIGN: Final = 1 << 15
+"""No more than this of a line of another kind: verl's are of 8 KB."""
 
 MAX_MESSAGE: Final = 1023
 """NCCL formats header and message into a buffer of 1024 bytes: a line that fills it is cut."""

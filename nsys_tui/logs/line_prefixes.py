@@ -166,6 +166,17 @@ def parse_stamp(text: bytes) -> int:
     return seconds * 1_000_000_000 + int((match[2] or b"0").ljust(9, b"0"))
 
 
+_SHORT_STAMP: Final = re.compile(r"\b(\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)")
+
+
+def parse_short_stamp(text: str) -> int:
+    """Time of a line; one without a year counts within a leap year, for distances alone."""
+    stamp = parse_stamp(text.encode())
+    if stamp == NO_TIME and (match := _SHORT_STAMP.search(text)):
+        return parse_stamp(f"2000-{match[1]}-{match[2]} {match[3]}".encode())
+    return stamp
+
+
 @lru_cache(maxsize=1024)
 def _seconds(text: bytes) -> int | None:
     year, month, day, hour, minute, second = map(int, _DIGITS.findall(text))

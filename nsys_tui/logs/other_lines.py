@@ -1,7 +1,7 @@
 """Lines that NCCL did not write: of trainers, progress bars and servers.
 
-A line is looked at only if it holds a word of one of them, and a block that holds none is passed
-over whole.
+A line is looked at only if it holds a word of one of them; where a block has many such lines, its
+words are found first.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ _WORDS: Final = tuple(
         ]
     )
 )
+_MANY: Final = 1000
+"""Lines in a block from which on it is worth to search the whole block for each word once."""
 
 
 class OtherLines:
@@ -77,11 +79,13 @@ class OtherLines:
         self._bars = Bars(file)
         self._known = _WORDS if own is None else (own.word, *_WORDS)
         self._words = self._known
+        self._block = b""
+        self._added = 0
 
     def begin(self, block: bytes) -> None:
-        """Looks which words a block of lines holds."""
+        """Begins a block of lines."""
         self.benchmarks.settle()
-        self._words = tuple(word for word in self._known if word in block)
+        self._words, self._block, self._added = self._known, block, 0
         self._tables = self.benchmarks.inside or any(
             word in block for word in benchmark_tables.WORDS
         )
@@ -103,6 +107,9 @@ class OtherLines:
         """
         if self._tables and self.benchmarks.add(_bare(text), line):
             return True
+        self._added += 1
+        if self._added == _MANY:
+            self._words = tuple(word for word in self._known if word in self._block)
         inside = self.mpip.inside or self.servers.in_result
         if not inside and not any(word in text for word in self._words):
             return False
@@ -161,7 +168,9 @@ def run_totals(totals: Sequence[RunTotal], shown_steps: int | None = None) -> li
             joined[-1] = replace(longest, line=joined[-1].line, copies=joined[-1].copies + 1)
         else:
             joined.append(one)
-    return [_with_steps(one, shown_steps) for one in joined]
+    pairs = zip([None, *joined], joined, strict=False)
+    once = [one for last, one in pairs if last is None or not _told_again(last, one)]
+    return [_with_steps(one, shown_steps) for one in once]
 
 
 def _continues(last: RunTotal, one: RunTotal) -> bool:
@@ -178,6 +187,19 @@ def _is_copy(last: RunTotal, one: RunTotal) -> bool:
         return False
     a, b = _runtime(last), _runtime(one)
     return abs(a - b) <= _SAME * max(a, b)
+
+
+def _told_again(last: RunTotal, block: RunTotal) -> bool:
+    """Whether a block of metrics says no more than the dictionary before it."""
+    here, there = dict(last.values), dict(block.values)
+    keys = there.keys() - {"train_runtime"}
+    near = abs(_runtime(last) - _runtime(block)) <= _SAME * _runtime(last)
+    return (
+        near
+        and bool(keys)
+        and there.keys() < here.keys()
+        and all(here[k] == there[k] for k in keys)
+    )
 
 
 def _runtime(total: RunTotal) -> Fraction:

@@ -64,14 +64,27 @@ BENCHMARKS: Final = (
 
 
 def _remarks(_: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
-    for series in rows:
-        if series.kind == "nccl-tests" and series.column == "in-place":
-            bounds = "not told" if series.out_of_bounds is None else str(series.out_of_bounds)
-            mean = _plain(series.printed_mean_busbw, 4) or "not printed"
-            yield f"line {series.line}: average bus bandwidth {mean} GB/s, out of bounds {bounds}"
-    if any(series.kind == "nccl-tests" for series in rows):
+    tests = [series for series in rows if series.kind == "nccl-tests"]
+    for series in tests:
+        if wrong := series.wrong_rows:
+            yield f"line {series.line}, {series.column}: {wrong} rows have wrong results"
+        if series.column != "in-place":
+            continue
+        if series.runs > 1:
+            yield (
+                f"line {series.line}: {series.runs} runs list the same ranks and print into one"
+                " another: each is alone, as nccl-tests built without MPI=1 is under mpirun"
+            )
+        told = []
+        if mean := _plain(series.printed_mean_busbw, 4):
+            told.append(f"average bus bandwidth {mean} GB/s")
+        if series.out_of_bounds is not None:
+            told.append(f"out of bounds {series.out_of_bounds}")
+        if told:
+            yield f"line {series.line}: {', '.join(told)}"
+    if tests:
         yield "nccl-tests: values are µs, bandwidths GB/s (10^9 bytes); rows in benchmark-rows"
-    if any(series.kind == "nccl-tests" and not series.test for series in rows):
+    if any(not series.test and series.nranks > 1 for series in tests):
         yield "the file names no test: our bus bandwidth takes the factor that the rows show"
 
 

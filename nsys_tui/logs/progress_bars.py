@@ -1,4 +1,4 @@
-"""Progress bars of tqdm as step lines: Hugging Face's, and Lightning's of each epoch.
+"""Progress bars of tqdm as step lines: Hugging Face's, others', and Lightning's of each epoch.
 
 A bar is redrawn at will, by every process, and its rate is smoothed: only steps done and the time
 since it began are facts. Times are whole seconds, so a step's time is taken over spans that are
@@ -20,8 +20,15 @@ _STATE: Final = re.compile(
     r"(?P<rate>[\d.]+|\?) ?(?P<unit>s/it|it/s)"
 )
 _EPOCH: Final = re.compile(r"Epoch (\d{1,9}):\s+\d+%\|[^|]*\|\s*$")
-_DESCRIBED: Final = re.compile(r"(?<![\w\[])[A-Za-z][\w .()/-]*:\s+\d+%\|")
-"""Start of a bar that has a name, such as ``Loading checkpoint shards``: the trainer's has none."""
+_DESCRIBED: Final = re.compile(
+    r"(?<![\w\[])(?!(?i:steps?|train(?:ing)?|iterations?):)[A-Za-z][\w .()/-]*:\s+\d+%\|"
+)
+"""Start of a bar that has a name, such as ``Loading checkpoint shards``: the trainer's has none, or
+says that it trains."""
+_OF_OTHERS: Final = re.compile(
+    r"(?i:steps?|train(?:ing)?|iterations?|loss: [\d.]+):\s+\d+%\|[^|]*\|\s*$"
+)
+"""Names that Hugging Face does not give its bar, to which it adds no figures either."""
 _BAR: Final = re.compile(r"(?:\d+%\|[^|]*\|)?\s*$")
 """What stands right before a state; other text makes it no bar of a trainer."""
 _DICT: Final = re.compile(r"\{'loss': '?([^',}]+)'?,(?:[^{}]*'epoch': '?([\d.]+)'?)?")
@@ -58,6 +65,8 @@ class Bars:
     file: int
     _states: dict[tuple[int, int], dict[int, _State]] = field(default_factory=dict)
     """States by (epoch, steps in all) and steps done; each where it was first shown."""
+    _of_others: set[int] = field(default_factory=set)
+    """Steps in all of bars that are not Hugging Face's."""
     _dicts: list[_Dict] = field(default_factory=list)
     _last: int = UNKNOWN
 
@@ -84,6 +93,8 @@ class Bars:
             if epoch is None and not _is_plain(front):
                 continue
             self._add_state(int(epoch[1]) if epoch else UNKNOWN, match, line)
+            if part.startswith(",", begin) or _OF_OTHERS.search(front):
+                self._of_others.add(int(match["all"]))
             known = True
         return known
 
@@ -97,18 +108,25 @@ class Bars:
             if self._dicts and self._dicts[-1].after == UNKNOWN:
                 self._dicts[-1] = self._dicts[-1]._replace(after=state.done)
 
-    def _plain(self) -> dict[int, _State]:
+    def _plain(self) -> tuple[str, dict[int, _State]]:
         """The longest of the bars without an epoch: others are of an evaluation, or of data."""
-        plain = [states for (epoch, _), states in self._states.items() if epoch == UNKNOWN]
-        return max(plain, key=lambda one: max(state.since for state in one.values()), default={})
+        plain = [
+            ("tqdm" if every in self._of_others else "huggingface", states)
+            for (epoch, every), states in self._states.items()
+            if epoch == UNKNOWN
+        ]
+        return max(
+            plain, key=lambda one: max(state.since for state in one[1].values()), default=("", {})
+        )
 
     def done(self) -> int | None:
-        """Steps that Hugging Face's bar has come to."""
-        return max(self._plain(), default=None)
+        """Steps that the bar without an epoch has come to."""
+        return max(self._plain()[1], default=None)
 
     def steps(self, totals: list[RunTotal]) -> list[StepLine]:
         """The step lines that the bars are, by line."""
-        steps = self._of_bar("huggingface", UNKNOWN, 0, self._plain())
+        name, plain = self._plain()
+        steps = self._of_bar(name, UNKNOWN, 0, plain)
         for (epoch, every), states in self._states.items():
             if epoch != UNKNOWN:
                 steps += self._of_bar("lightning", epoch, epoch * every, states)

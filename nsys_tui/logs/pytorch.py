@@ -17,14 +17,15 @@ from typing import Any, Final
 from nsys_tui.logs.grammar import FRONT, RANK_LABELS
 from nsys_tui.units import named_ranks
 
+_GROUP: Final = r"(?:ID \d+ PG GUID )?(?P<group>[^\]]*?)"
 _TIMEOUT: Final = re.compile(
-    r"(?:\[PG (?P<group>[^\]]*?) Rank \d+\] )?\[Rank (?P<rank>\d{1,7})\] Watchdog caught "
+    rf"(?:\[PG {_GROUP} Rank \d+\] )?\[Rank (?P<rank>\d{{1,7}})\] Watchdog caught "
     r"collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d{1,18}), )?OpType=(?P<op>\w+),"
     r"(?: NumelIn=(?P<sent>\d{1,18}), NumelOut=(?P<received>\d{1,18}),)?.*?"
     r"Timeout\(ms\)=(?P<limit>\d{1,18})\)(?: ran for (?P<ran>\d{1,18}) milliseconds)?"
 )
 _PLACE: Final = re.compile(
-    r"\[PG (?P<group>[^\]]*?) Rank (?P<rank>\d{1,7})\].*?at (?:NCCL )?work(?: sequence id)?: "
+    rf"\[PG {_GROUP} Rank (?P<rank>\d{{1,7}})\].*?at (?:NCCL )?work(?: sequence id)?: "
     r"(?P<seq>\d{1,18}),?(?: PG status:)? last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,18}), "
     r"last completed (?:NCCL )?work: (?P<completed>-?\d{1,18})"
 )

@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.logs.api import ApiLines
 from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
 from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
-from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
+from nsys_tui.logs.grammar import LONGEST_FOREIGN, LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Lines, Processes, lift
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiLog
@@ -163,7 +163,7 @@ class Scanner:
                 level = _level_at(text)
             if level < 0:
                 if not self._headless(scan, text, at + first):
-                    whole = lines.whole(at, LONGEST_HEAD) if begin == lines.starts[at] else text
+                    whole = lines.whole(at, LONGEST_FOREIGN) if begin == lines.starts[at] else text
                     self._foreign(scan, whole, at + first)
                 continue
             split = text.index(b" ", level + 5) + 1

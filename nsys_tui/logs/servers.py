@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from nsys_tui.logs.figures import Spread, spread_of
-from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_short_stamp
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import RunTotal, number
 
@@ -45,10 +45,10 @@ _FORMATS: Final = (
     ),
 )
 _RANKS: Final = re.compile(r"\[[^\]]*?((?: (?:DP|TP|PP|EP)\d+)+)\]")
-_SHORT_STAMP: Final = re.compile(r"\b(\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
-_RESULT: Final = re.compile(r"^=+ Serving Benchmark Result =+\s*$")
-_RESULT_LINE: Final = re.compile(rf"^([A-Z][\w .()/%-]{{2,60}}?):\s+({N})\s*$")
-WORDS: Final = (*(word for _, word, _ in _FORMATS), b"Serving Benchmark Result")
+_RESULT: Final = re.compile(r"^=+ (?:Serving Benchmark Result =+|PERFORMANCE OVERVIEW)\s*$")
+_RESULT_LINE: Final = re.compile(rf"^([A-Z][\w .()/%\[\]-]{{2,60}}?):\s+({N})\s*$")
+_RESULTS: Final = (b"Serving Benchmark Result", b"PERFORMANCE OVERVIEW")
+WORDS: Final = (*(word for _, word, _ in _FORMATS), *_RESULTS)
 """One of these stands in each line of theirs, but for those of a result block."""
 _LONGEST_RESULT: Final = 100
 """Lines of a result block, and of others who write between them."""
@@ -96,7 +96,7 @@ class ServerLines:
                         told.get("engine") or (ranks[1].strip() if ranks else ""),
                         self.file,
                         line,
-                        _stamp(decoded),
+                        parse_short_stamp(decoded),
                         number(told.get("prompt")),
                         number(told.get("generation")),
                         _whole(told.get("running")),
@@ -108,7 +108,9 @@ class ServerLines:
 
     def add_result(self, text: bytes, line: int) -> bool:
         """Takes in a line of the block that a serving benchmark ends with."""
-        if b"Serving Benchmark Result" in text and _RESULT.match(text.decode("utf-8", "replace")):
+        titled = any(word in text for word in _RESULTS)
+        if titled and _RESULT.match(text.decode("utf-8", "replace")):
+            self.end()
             self._result, self._result_line = {}, line
             return True
         if self._result is None:
@@ -116,7 +118,8 @@ class ServerLines:
         if match := _RESULT_LINE.match(text.decode("utf-8", "replace")):
             self._result[match[1]] = match[2]
             return True
-        if text.startswith(b"==") or line - self._result_line > _LONGEST_RESULT:
+        ends = text.startswith(b"==") and bool(self._result)
+        if ends or line - self._result_line > _LONGEST_RESULT:
             self.end()
         return False
 
@@ -135,14 +138,6 @@ class ServerLines:
 
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)
-
-
-def _stamp(text: str) -> int:
-    """Time of a line; one without a year counts within a leap year, for distances alone."""
-    stamp = parse_stamp(text.encode())
-    if stamp == NO_TIME and (match := _SHORT_STAMP.search(text)):
-        return parse_stamp(f"2000-{match[1]} {match[2]}".encode())
-    return stamp
 
 
 @dataclass(frozen=True)

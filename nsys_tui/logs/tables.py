@@ -77,7 +77,9 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
     if any(row.estimated for row in rows):
         notes.append("≈ TFLOPs worked out by us, the trainer prints none")
     if any(row.approximate for row in rows):
-        notes.append("≈ times are those between stamps, or of bars in whole seconds, not printed")
+        notes.append(
+            "≈ times are not printed: they are those between stamps, clocks or whole seconds"
+        )
     for row in rows:
         if row.warmup and row.epoch < 0:
             mean = seconds(row.step_ns) or "-"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from nsys_tui.errors import UsageError
@@ -23,7 +24,8 @@ _STEP: Final = r"(?P<step>\d{1,18})"
 
 FIGURES: Final = ("s", "ms", "tflops", "mfu", "tokens", "samples", "loss")
 """What a line may tell: seconds or ms of a step, TFLOP/s per GPU, percent of a peak, tokens or
-samples per second, loss."""
+samples per second, loss. Fields tell also ``step``, steps per second (``rate``) and the seconds
+since the run began (``clock``)."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,12 @@ class Trainer:
     line: re.Pattern[str]
     """Finds the line; its groups are ``step``, ``epoch`` and ``FIGURES``."""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Figures that stand as ``name: value |`` behind the match, by the names that they go by."""
+    """Figures that stand behind a name (``name: value``, ``name=value``, ``name value``), by the
+    names that they go by, the best first."""
     needed: tuple[str, ...] = ()
     """Names of which one must be among the fields."""
     by_stamps: bool = False
-    """It prints no time of a step: that is the time from one line's stamp to the next."""
+    """It prints no time of a step: that is the time from one line's stamp or clock to the next."""
     peak_tflops: int = 0
     """What its utilisation is a percentage of; 0 where it is not known."""
     below: re.Pattern[str] | None = None
@@ -70,10 +73,10 @@ TRAINERS: Final = (
         {
             "ms": _ELAPSED[:1],
             "s": _ELAPSED[1:],
-            "tflops": ("throughput per GPU (TFLOP/s/GPU)", "TFLOPs"),
+            "tflops": ("throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "approx flops per GPU"),
             "tokens": ("tokens per GPU (tokens/s/GPU)",),
-            "samples": ("samples per second",),
-            "loss": ("lm loss",),
+            "samples": ("samples per second", "samples/sec"),
+            "loss": ("lm loss", "lm_loss"),
         },
         needed=_ELAPSED,
     ),
@@ -81,7 +84,7 @@ TRAINERS: Final = (
         "llm.c",
         b" tok/s",
         re.compile(
-            rf"step\s+{_STEP}/\d+ \| loss (?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
+            rf"step\s+{_STEP}/\d+ \| loss\s+(?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
             rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s"
         ),
         by_model=True,
@@ -159,6 +162,17 @@ TRAINERS: Final = (
         below=re.compile(rf"(?:^|\s)(Train [\w/]+: {N})\s*$"),
     ),
     Trainer(
+        "olmo",
+        b"[step=",
+        re.compile(rf"\[step={_STEP}/\d+"),
+        {
+            "tokens": ("throughput/device/tokens_per_second", "throughput/device/TPS"),
+            "loss": ("train/CrossEntropyLoss", "train/CE loss"),
+        },
+        by_stamps=True,
+        below=re.compile(r"^\s+((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$"),
+    ),
+    Trainer(
         "nanotron",
         b"time_per_iteration_ms",
         re.compile(rf"iteration: {_STEP} / \d+ \|"),
@@ -192,11 +206,99 @@ TRAINERS: Final = (
             rf"(?:, Tokens/s/device: +(?P<tokens>{N}))?(?:.*?\bloss: (?P<loss>{N}))?"
         ),
     ),
+    Trainer(
+        "clu",
+        b"steps_per_sec",
+        re.compile(rf"\] \[{_STEP}\] "),
+        {"rate": ("steps_per_sec", "steps_per_second"), "loss": ("train_loss", "loss")},
+    ),
+    Trainer(
+        "fairseq",
+        b"gnorm",
+        re.compile(r"\bepoch\"?:? (?P<epoch>\d{1,9})(?::?\s+(?P<step>\d{1,18}) / \d+)?"),
+        {
+            "step": ("num_updates",),
+            "clock": ("wall",),
+            "tokens": ("wps",),
+            "loss": ("loss",),
+        },
+        needed=("wps",),
+        by_stamps=True,
+    ),
+    Trainer(
+        "modded-nanogpt",
+        b"train_time:",
+        re.compile(rf"\bstep:{_STEP}/\d+ "),
+        {"clock": ("train_time",), "loss": ("train_loss",)},
+        by_stamps=True,
+    ),
+    Trainer(
+        "detectron2",
+        b"d2.utils.events",
+        re.compile(rf"\biter: {_STEP}\b"),
+        {"loss": ("total_loss",)},
+        by_stamps=True,
+    ),
+    Trainer(
+        "dllogger",
+        b"DLL 20",
+        re.compile(
+            r"DLL 20.*?(?:[Ee]poch:?\s+(?P<epoch>\d{1,9})\b.*?)?"
+            rf"\b[Ii]ter(?:ation)?:?\s+{_STEP}\b"
+        ),
+        {"samples": ("throughput_train",), "loss": ("step_loss", "total_loss", "loss")},
+        by_stamps=True,
+    ),
+    Trainer(
+        "verl",
+        b"timing_s/step",
+        re.compile(rf"\bstep:{_STEP} - "),
+        {
+            "s": ("timing_s/step",),
+            "tokens": ("perf/throughput",),
+            "loss": ("actor/pg_loss", "train/loss"),
+        },
+        needed=("timing_s/step",),
+    ),
+    Trainer(
+        "horovod",
+        b"img/sec per GPU",
+        re.compile(rf"Iter #{_STEP}: (?P<samples>{N}) img/sec"),
+    ),
+    *(
+        Trainer(
+            "vision",
+            word,
+            re.compile(
+                rf"(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{{1,9}})\]? *\[ *{_STEP}/\d+"
+            ),
+            {"s": ("time", "Time"), "samples": ("img/s",), "loss": ("loss", "Loss")},
+            needed=("time", "Time"),
+        )
+        for word in (b"Epoch", b"Train: ")
+    ),
+    *(
+        Trainer(
+            "step",
+            word,
+            re.compile(rf"(?i:\b(?:global_)?step|\biter(?:ation)?)[:= #]+\[? *{_STEP}(?![\w.])"),
+            {
+                "s": ("dt", "step_time", "time_per_step", "iter_time"),
+                "tokens": (
+                    *("tok/sec", "tok/s", "tokens_per_second", "tokens_per_sec"),
+                    *("Tokens/s", "tokens/s", "tokens/sec"),
+                ),
+                "loss": ("loss", "Loss", "train_loss", "train loss"),
+            },
+            needed=("tok/sec", "tokens_per_second", "tokens_per_sec", "Tokens/s"),
+        )
+        for word in (b"tok/sec", b"tokens_per_sec", b"Tokens/s")
+    ),
 )
-"""All of them. Progress bars (Hugging Face, Lightning) are read by ``progress_bars``."""
+"""All of them, those that name no trainer last. Progress bars are read by ``progress_bars``."""
 
 
-BELOW_WORDS: Final = (b"Train ",)
+BELOW_WORDS: Final = (b"Train ", b"train/", b"throughput/")
 """One of these stands in each line of ``Trainer.below``."""
 TOTALS: Final = (
     ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
@@ -214,6 +316,27 @@ TOTALS: Final = (
 """Lines about a whole run."""
 TOTAL_WORDS: Final = (b"iteration time:", b"per iteration:", b"Training time:", b"train_")
 """One of these stands in each of them."""
+
+
+_VALUE: Final = (
+    r"[\"']?\s*[:=]?\s*[\"'\[]?"
+    r"([-+]?(?:\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?|nan|inf)(?:[KMGBT](?![A-Za-z]))?)( ?ms\b)?"
+)
+
+
+@cache
+def _finder(names: frozenset[str]) -> re.Pattern[str]:
+    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"(?<![\w/.])({words}){_VALUE}")
+
+
+def named_values(trainer: Trainer, text: str) -> dict[str, tuple[str, str]]:
+    """Values of a trainer's fields in a line, with ``ms`` where that is their unit."""
+    names = frozenset(trainer.needed).union(*trainer.fields.values())
+    found: dict[str, tuple[str, str]] = {}
+    for name, value, unit in _finder(names).findall(text):
+        found.setdefault(name, (value, unit.strip()))
+    return found
 
 
 LONGEST: Final = 4096

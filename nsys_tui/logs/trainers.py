@@ -14,8 +14,15 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
 
-from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
-from nsys_tui.logs.trainer_table import A100_PEAK_TFLOPS, TOTAL_WORDS, TOTALS, TRAINERS, Trainer
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_short_stamp, parse_stamp
+from nsys_tui.logs.trainer_table import (
+    A100_PEAK_TFLOPS,
+    TOTAL_WORDS,
+    TOTALS,
+    TRAINERS,
+    Trainer,
+    named_values,
+)
 
 UNKNOWN: Final = -1
 
@@ -131,25 +138,27 @@ class TrainerLines:
         if (match := trainer.line.search(text)) and (
             made := self._step(trainer, match, text, line)
         ):
-            self.steps[-1] = made
+            last = self.steps[-1]
+            self.steps[-1] = replace(
+                made, step_ns=last.step_ns, over=last.over, approximate=last.approximate
+            )
         return True
 
     def _step(
         self, trainer: Trainer, match: re.Match[str], text: str, line: int
     ) -> StepLine | None:
         """The step that a line closes; None for a line that only looks like one."""
-        told = {k: v for k, v in match.groupdict().items() if v is not None}
+        figures = {k: number(v) for k, v in match.groupdict().items() if v is not None}
         if trainer.fields:
-            behind = _fields(text[match.end() :])
-            if trainer.needed and not any(name in behind for name in trainer.needed):
+            told = named_values(trainer, text)
+            if trainer.needed and not any(name in told for name in trainer.needed):
                 return None
             for figure, names in trainer.fields.items():
-                if (name := next(filter(behind.__contains__, names), None)) is not None:
-                    told[figure] = behind[name]
-        figures = {name: number(value) for name, value in told.items()}
+                if (name := next(filter(told.__contains__, names), None)) is not None:
+                    value, unit = number(told[name][0]), told[name][1]
+                    figures[figure] = value / 1000 if value is not None and unit else value
         step, epoch = figures.get("step"), figures.get("epoch")
         loss = figures.get("loss")
-        stamp = parse_stamp(text.encode())
         made = StepLine(
             trainer.name,
             self.file,
@@ -159,11 +168,15 @@ class TrainerLines:
             tokens_per_s=figures.get("tokens"),
             samples_per_s=figures.get("samples"),
             loss=None if loss is None else float(loss),
-            time_ns=stamp,
+            time_ns=parse_stamp(text.encode()),
             epoch=UNKNOWN if epoch is None else int(epoch),
         )
         made = self._with_tflops(trainer, made, figures)
-        return self._with_stamped_time(made) if trainer.by_stamps else made
+        if not trainer.by_stamps:
+            return made
+        clock = figures.get("clock")
+        now = parse_short_stamp(text) if clock is None else round(clock * 10**9)
+        return self._with_stamped_time(made, now)
 
     def _with_tflops(
         self, trainer: Trainer, made: StepLine, figures: dict[str, Fraction | None]
@@ -178,18 +191,18 @@ class TrainerLines:
             return replace(made, tflops=estimated, estimated=True)
         return replace(made, tflops=tflops)
 
-    def _with_stamped_time(self, made: StepLine) -> StepLine:
+    def _with_stamped_time(self, made: StepLine, now: int) -> StepLine:
         """The step with the time since the line of an earlier one, where both have a stamp."""
         last = self._stamped.get(made.format)
-        late = last and last[0] > made.step and last[1] >= made.time_ns  # of another process
-        if made.time_ns == NO_TIME or late or (last and last[0] == made.step):
+        late = last and last[0] > made.step and last[1] >= now  # of another process
+        if now == NO_TIME or late or (last and last[0] == made.step):
             return made
-        self._stamped[made.format] = made.step, made.time_ns
-        if last is None or last[0] > made.step or last[1] > made.time_ns:
+        self._stamped[made.format] = made.step, now
+        if last is None or last[0] > made.step or last[1] > now:
             return made
         over = made.step - last[0]
         return replace(
-            made, step_ns=round(Fraction(made.time_ns - last[1], over)), over=over, approximate=True
+            made, step_ns=round(Fraction(now - last[1], over)), over=over, approximate=True
         )
 
     def _total(self, text: str, line: int) -> bool:
@@ -239,13 +252,8 @@ def _step_ns(figures: dict[str, Fraction | None]) -> int | None:
         value = figures.get(name)
         if value is not None:
             return round(value * scale)
-    return None
-
-
-def _fields(text: str) -> dict[str, str]:
-    """``name: value | name: value`` as a dictionary."""
-    pairs = (part.rpartition(":") for part in text.split("|"))
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
+    rate = figures.get("rate")
+    return round(10**9 / rate) if rate else None
 
 
 _MODEL: Final = re.compile(

@@ -164,6 +164,45 @@ TRAINERS: dict[str, tuple[str, str]] = {
         "{k} | lm loss: 1.9E+00 | samples per second: 9.490 | TFLOPs: 40.25 |",
         "printed",
     ),
+    "olmo": (
+        "[2025-03-04 00:00:{at:02}] INFO     [olmo.train:816, rank=0] [step={n}/90]\n"
+        "    train/CrossEntropyLoss=11.25\n    throughput/device/tokens_per_second={tokens:,}",
+        "stamps",
+    ),
+    "clu": (
+        "I0304 00:00:{at:02}.140852 1234 logging_writer.py:48] [{n}] loss=2.5, "
+        "steps_per_sec={rate:.12g}",
+        "printed",
+    ),
+    "fairseq": (
+        "2025-03-04 00:00:00 | INFO | train_inner | epoch 001:   {n} / 90 loss=9.2, wps={tokens}, "
+        "ups=0.04, wpb=5, num_updates={n}, lr=2e-05, gnorm=3.23, train_wall=1, wall={at}",
+        "stamps",
+    ),
+    "modded-nanogpt": ("step:{n}/90 train_loss:2.5 train_time:{at}000ms step_avg:9.99ms", "stamps"),
+    "detectron2": (
+        "[03/04 00:00:{at:02} d2.utils.events]:  eta: 0:03:35  iter: {n}  total_loss: 1.36  "
+        "loss_cls: 0.65  time: 9.99  data_time: 0.11  lr: 3.8e-06  max_mem: 433M",
+        "stamps",
+    ),
+    "dllogger": (
+        "DLL 2025-03-04 00:00:{at:02}.562594 - epoch    1 | iter   {n}/19 | loss 36.9 | 9 items/s",
+        "stamps",
+    ),
+    "verl": (
+        "(TaskRunner pid=12) step:{n} - actor/pg_loss:0.01 - " + "critic/x:1.25 - " * 500 + ""
+        "timing_s/gen:0.5 - timing_s/step:{k}.0 - perf/throughput:{tokens}.0",
+        "printed",
+    ),
+    "vision": (
+        "Epoch: [0][ {n:3}/1424]  Time  {k}.000 (99.99)  Data 0.001 (0.7)  Loss 6.9e+00 (6.9)",
+        "printed",
+    ),
+    "step": (
+        "step {n:05d}/00090 (0.05%) | loss: 9.31 | dt: {ms}.00ms | tok/sec: {tokens:,} |"
+        " mfu: 45.60 | total time: 0.00m",
+        "printed",
+    ),
 }
 TIMES = (40, 3, 2, 4, 3, 2, 3, 3, 2, 3)
 """Seconds of steps 1 to 10: the first compiles."""
@@ -174,7 +213,9 @@ def made_log(name: str) -> list[str]:
     at, lines = 0, []
     for n, seconds in enumerate(TIMES, 1):
         at += seconds if n > 1 else 0
-        lines.append(form.format(n=n, at=at, k=seconds, ms=seconds * 1000, tokens=8000 + n))
+        lines.append(
+            form.format(n=n, at=at, k=seconds, ms=seconds * 1000, tokens=8000 + n, rate=1 / seconds)
+        )
     return lines
 
 
@@ -188,9 +229,10 @@ def test_steps_of_made_logs(tmp_path: Path, name: str) -> None:
     assert (found.step.mean, found.step.median) == (mean(after), median(after))
     assert found.step.p95 == Fraction(36 * 10**8)  # between the 8th and 9th of nine: 3 + 0.6
     assert found.approximate is (TRAINERS[name][1] == "stamps")
-    if name in ("torchtitan", "nanotron", "maxtext"):
+    if "{tokens" in TRAINERS[name][0]:
         assert found.tokens is not None
         assert found.tokens.median == 8006
+    if "40.25" in TRAINERS[name][0]:
         assert found.tflops == Fraction("40.25")
 
 
@@ -290,11 +332,90 @@ def test_bars_that_are_no_trainers(tmp_path: Path, front: str) -> None:
             1_500 * MS,
         ),
         ("completed step: 3, seconds: 3.565, TFLOP/s: 1.5, loss: 2.0", "maxtext", 3, 3_565 * MS),
+        (
+            "step  3/9 | loss     nan (+nanz)| norm nan (+nanz)| 30.5 ms | 9 tok/s",
+            "llm.c",
+            3,
+            30_500_000,
+        ),
+        (
+            " samples/sec: 51.2 | iteration 10/ 50 | elapsed time per iteration (ms): 900.5 | "
+            "approx flops per GPU: 150.3TFLOPS | lm_loss: 7.1E+00 |",
+            "megatron",
+            10,
+            900_500_000,
+        ),
+        (
+            "2025-03-04 18:44:23,494 - mmdet - INFO - Epoch [2][1200/7517]\tlr: 0.1, eta: 1 day, "
+            "4:44:04, time: 0.593, data_time: 0.031, memory: 6836, loss: 0.46",
+            "vision",
+            1200,
+            593 * MS,
+        ),
+        (
+            "Epoch: [0]  [ 103/5005]  eta: 4:43:31  lr: 0.1  img/s: 13.6  loss: 6.8 (6.9)  "
+            "time: 2.5401  data: 0.0336  max mem: 3524",
+            "vision",
+            103,
+            2_540_100_000,
+        ),
+        (
+            "Train: 3 [  50/6672 (  1%)]  Loss: 6.9 (6.9)  Time: 0.734s,  261.4/s  (0.7s,  258/s)",
+            "vision",
+            50,
+            734 * MS,
+        ),
+        ("1|57|Loss: 0.061: 100%|####| 57/57 [20:46<00:00, 21.88s/it]", "tqdm", 57, 21_859_649_123),
+        ("steps:  5%|#   | 100/2000 [00:57<18:14,  1.74it/s, avr_loss=0.1]", "tqdm", 100, 570 * MS),
     ],
 )
 def test_older_and_newer_forms(tmp_path: Path, line: str, trainer: str, step: int, ns: int) -> None:
     (found,) = read(tmp_path, [line]).step_lines
     assert (found.format, found.step, found.step_ns) == (trainer, step, ns)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step 100, t = 0.1, dt: 1e-4",  # of a simulation
+        "Epoch [1/10], Step [100/600], Loss: 0.1",
+        "04/21 21:03:53 - mmengine - INFO - Epoch(val) [1][10/90]  time: 0.010  data_time: 0.000",
+        "2025-03-04 07:12:55 | INFO | valid | epoch 001 | loss 9.1 | wps 3000 | num_updates 100",
+        "max_step: 500 tokens_per_second: 3",
+        "step:0 - val-core/acc/mean@1:0.508",
+    ],
+)
+def test_lines_that_are_like_steps(tmp_path: Path, line: str) -> None:
+    assert read(tmp_path, [line, info(body())]).step_lines == ()
+
+
+def test_a_mean_over_many_steps_counts_as_many_in_the_median(tmp_path: Path) -> None:
+    lines = ["step:{}/900 train_time:{}ms step_avg:0ms".format(*at) for at in MANY_STEPS]
+    found = main_average(read(tmp_path, lines))
+    assert found.step is not None
+    assert (found.step.median, found.step.p95, found.step.max) == (2 * MS, 2 * MS, 60 * MS)
+    assert found.step.mean == Fraction((99 * 2 + 60) * MS, 100)
+
+
+MANY_STEPS = ((100, 0), (199, 198), (200, 258))
+
+
+def test_a_block_of_metrics_after_its_dictionary_is_the_same_run(tmp_path: Path) -> None:
+    lines = [
+        "{'train_runtime': '219', 'train_steps_per_second': '0.183', 'epoch': '3'}",
+        "***** train metrics *****",
+        "  train_runtime          = 0:03:38.55",
+        "  train_steps_per_second =      0.183",
+    ]
+    assert len(read(tmp_path, lines).run_totals) == 1
+    other = lines[0].replace("219", "319")
+    assert len(read(tmp_path, [other, *lines[1:]]).run_totals) == 2
+
+
+def test_the_overview_of_a_serving_benchmark(tmp_path: Path) -> None:
+    lines = ["=" * 20, "= PERFORMANCE OVERVIEW", "=" * 20, "Request Throughput (req/sec):   2.5"]
+    (total,) = read(tmp_path, [*lines, "=" * 20, "Number of requests:  6"]).run_totals
+    assert total.values == (("Request Throughput (req/sec)", "2.5"),)
 
 
 def test_bars_of_other_work_and_of_a_resumed_run(tmp_path: Path) -> None:

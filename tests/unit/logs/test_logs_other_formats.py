@@ -197,6 +197,37 @@ def test_a_table_behind_labels(tmp_path: Path, front: str) -> None:
     assert (out.test, out.nranks, len(out.points)) == ("all_reduce", 3, 1)
 
 
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        ("type   redop", "float     sum 122131   2.20 4.33 2e-06 122165 2.20 4.33 2e-06"),
+        ("type   redop", "float         122131   2.20 4.33 0e+00 122165 2.20 4.33 0e+00"),
+        ("type", "float         122131   2.20 4.33 0e+00 122165 2.20 4.33 0e+00"),
+        ("type    root", "float       0 122131   2.20 4.33   N/A 122165 2.20 4.33   N/A"),
+        ("type redop root", "float sum  0 122131   2.20 4.33 0e+00 122165 2.20 4.33 0e+00"),
+    ],
+)
+def test_rows_of_older_tables_with_whole_times(tmp_path: Path, columns: str, row: str) -> None:
+    head = ["#  out-of-place   in-place", f"#  size  count {columns}  time  algbw busbw error"]
+    out, inside = read(tmp_path, [*head, f"  268435456   67108864 {row}"]).benchmarks
+    for series, time in ((out, 122131), (inside, 122165)):
+        (point,) = series.points
+        assert (point.size, point.value, point.busbw) == (2**28, time, Fraction("4.33"))
+
+
+def test_runs_that_print_into_one_another(tmp_path: Path) -> None:
+    lines = NCCL_TESTS.splitlines()
+    twice = [line for line in lines for _ in range(2)]
+    out, inside = read(tmp_path, twice).benchmarks
+    assert (out.nranks, out.runs, len(out.points), inside.wrong_rows) == (3, 2, 2, 2)
+
+
+def test_a_table_that_lost_its_number_signs(tmp_path: Path) -> None:
+    lines = [line.replace("#", " ") for line in NCCL_TESTS.splitlines()]
+    out, _ = read(tmp_path, lines).benchmarks
+    assert (out.test, out.nranks, len(out.points), out.out_of_bounds) == ("all_reduce", 3, 1, 1)
+
+
 def test_a_table_of_osu_with_several_columns(tmp_path: Path) -> None:
     lines = [
         "# OSU MPI Allreduce Latency Test v7.0",
@@ -245,6 +276,7 @@ def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
     new += "id: 1234 PG status: last enqueued work: 1236, last completed work: 1233"
     (one,) = read(tmp_path, [new]).timeouts
     assert (one.rank, one.seq, one.enqueued, one.completed) == (3, 1234, 1236, 1233)
+    assert one.group == "0(default_pg)"
 
 
 def test_a_timeout_fails_where_asked(tmp_path: Path) -> None:
