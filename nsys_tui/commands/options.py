@@ -212,11 +212,14 @@ def with_plain_flags(words: Sequence[str]) -> list[str]:
     """A command line whose flags may say true or false, as nsys's do, with plain flags.
 
     Both ``--force-overwrite=true`` and ``--force-overwrite true`` are the flag; with ``false`` it
-    is left out.
+    is left out. A list that begins with stdout, ``-o -,name``, is no option.
     """
     plain: list[str] = []
     for word in words:
         flag, equals, value = word.partition("=")
+        if word.startswith("-,") and plain and plain[-1] in ("-o", "--output"):
+            plain[-1:] = [f"--output={word}"]
+            continue
         if plain and plain[-1] in _SAYING_TRUE and word in ("true", "false"):
             flag, value = plain.pop(), word
         elif flag not in _SAYING_TRUE or not equals:

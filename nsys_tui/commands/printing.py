@@ -78,6 +78,7 @@ def text_file(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
 @contextlib.contextmanager
 def _piped(command: str) -> Iterator[IO[str]]:
     # Split into words and started without a shell: nothing of a report is ever interpreted.
+    sys.stdout.flush()  # what the program prints comes after it
     try:
         words = shlex.split(command)
         process = subprocess.Popen(
@@ -146,16 +147,18 @@ def in_colour(stream: IO[str]) -> bool:
     return stream.isatty() and not plain
 
 
-def say(text: str, stream: IO[str] | None = None) -> None:
+def say(text: str, stream: IO[str] | None = None, end: str = "\n") -> None:
     """Prints a note for people: harmless names, lines broken at spaces to fit.
 
     Args:
         text: the note.
         stream: where it goes; stderr by itself.
+        end: what follows.
     """
     stream = stream or sys.stderr
     cells = room(stream)
-    for line in visible_lines(text).splitlines():
+    lines = visible_lines(text).split("\n")
+    for place, line in enumerate(lines):
         if cells is not None and len(line) > cells:
             line = textwrap.fill(
                 line,
@@ -164,7 +167,7 @@ def say(text: str, stream: IO[str] | None = None) -> None:
                 break_long_words=False,  # a path that is broken cannot be copied
                 break_on_hyphens=False,
             )
-        write(stream, [f"{line}\n"])
+        write(stream, [line, "\n" if place < len(lines) - 1 else end])
 
 
 def speaks_unicode(stream: IO[str]) -> bool:

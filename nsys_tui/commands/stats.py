@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import CONSOLE, opened, room, say, speaks_unicode, write
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Statistical reports as nsys stats prints them, with its names, columns and"
-    " rounding. Notices stand beside tables for people, and on stderr where a program"
-    " reads stdout."
+    " rounding, and its notices on stdout: --quiet leaves the tables alone. json there is"
+    " one document, and notices go to stderr."
 )
 EPILOG = (
     "Lists of reports, formats and outputs are combined element by element; a shorter"
@@ -99,16 +99,16 @@ class Job:
     format: Format
     output: str
 
-    @property
-    def for_people(self) -> bool:
-        """Whether it is read on the console; notices then stand beside it, as nsys has them."""
-        return self.output == CONSOLE and self.format.is_human
-
     def path(self, report: Report) -> Path:
         """The file that the job writes: ``<base>_<report>[_<argument>].<extension>``."""
         base = report.path.stem if self.output == "." else self.output
         name = self.wanted.name.replace(":", "_").replace("/", "_")
         return Path(f"{base}_{name}.{self.format.extension}")
+
+
+_ALONE: Final = ("json", "markdown", "html")
+"""Formats that stand on stdout without notices."""
+_DONE: Final = "PROCESSED"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -141,12 +141,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(printer.schema(jobs), indent=1))
         return OK if printer.printed else NO_DATA
     console = [job for job in jobs if job.output == CONSOLE]
+    if any(job.format.kind in _ALONE for job in console):
+        printer.notices = sys.stderr
     together = len(console) > 1 and all(job.format.kind == "json" for job in console)
     if together:
         printer.print_object(console)
     for job in jobs:
         if job.output != CONSOLE or not together:
-            printer.print(job, titled=len(console) > 1)
+            printer.print(job)
     return OK if printer.printed else NO_DATA
 
 
@@ -237,20 +239,32 @@ class _Printer:
         self.arguments = arguments
         self.report = report
         self.query = query
+        self.notices = sys.stdout
         self.printed = 0
 
-    def print(self, job: Job, *, titled: bool) -> None:
-        """Writes one job; one without data leaves an empty array in json and nothing elsewhere.
-
-        Text for people on the console has titles and notices where nsys has them.
-        """
-        table = self._table(job)
+    def print(self, job: Job) -> None:
+        """Writes one job; one without data leaves an empty array in json and nothing elsewhere."""
         if job.output == CONSOLE:
-            write(sys.stdout, self._on_console(job, table, titled))
-        elif table is not None:
-            target = job.output if job.output.startswith("@") else str(job.path(self.report))
-            with opened(target, overwrite=self.arguments.force_overwrite) as stream:
-                write(stream, self._text(job, table, stream))
+            write(sys.stdout, self._on_console(job))
+            return
+        piped = job.output.startswith("@")
+        place = job.output if piped else str(job.path(self.report))
+        self._say(f"{self._processing(job)} to {'process ' * piped}[{place}]... ")
+        try:
+            said = self._into(place, job)
+        except NoDataError as reason:
+            said = _skipped(reason)
+        self._say("\n" if piped and said == _DONE else f"{said}\n\n")
+
+    def _into(self, place: str, job: Job) -> str:
+        overwrite = self.arguments.force_overwrite
+        if Path(place).exists() and not overwrite:
+            self.printed += 1
+            return f"SKIPPED: {place} exists already (--force-overwrite replaces it)"
+        table = self._table(job)
+        with opened(place, overwrite=overwrite) as stream:
+            write(stream, self._text(job, table, stream))
+        return "\n".join([_DONE, *(f"NOTE: {note}" for note in table.notes)])
 
     def print_object(self, jobs: Sequence[Job]) -> None:
         """Writes several json reports to stdout as one object of arrays by report name."""
@@ -262,9 +276,10 @@ class _Printer:
 
         schemas: dict[str, Any] = {}
         for name, job in {job.wanted.name: job for job in jobs}.items():
-            table = self._table(job)
-            none = {"type": "array", "maxItems": 0}
-            schemas[name] = rows_schema(table, job.format.units) if table is not None else none
+            try:
+                schemas[name] = rows_schema(self._table(job), job.format.units)
+            except NoDataError:
+                schemas[name] = {"type": "array", "maxItems": 0}
         if len(jobs) == 1:
             return next(iter(schemas.values()))
         return {
@@ -277,26 +292,24 @@ class _Printer:
     def _object(self, jobs: Sequence[Job]) -> Iterator[str]:
         opening = "{\n"
         for name, job in {job.wanted.name: job for job in jobs}.items():
-            table = self._table(job)
-            yield f"{opening}{json.dumps(name)}: "
-            text = "[]" if table is None else "".join(self._text(job, table, sys.stdout))
-            yield text.rstrip("\n")
+            yield f"{opening}{json.dumps(name)}: " + "".join(self._on_console(job)).rstrip("\n")
             opening = ",\n"
         yield "\n}\n"
 
-    def _on_console(self, job: Job, table: Table | None, titled: bool) -> Iterator[str]:
-        if table is None:
-            yield "[]\n" if job.format.kind == "json" else ""
+    def _on_console(self, job: Job) -> Iterator[str]:
+        kind = job.format.kind
+        self._say(f"{self._processing(job)}...\n")
+        try:
+            table = self._table(job)
+        except NoDataError as reason:
+            self._say(f"{_skipped(reason)}\n\n")
+            yield "[]\n" if kind == "json" else ""
             return
-        if job.for_people:
-            yield f"\n ** {table.title} ({table.name}):\n\n"
-            yield from self._text(job, table, sys.stdout)
-            yield "\n"
-            return
-        if titled:
-            yield "\n" if self.printed > 1 else ""
-            yield f"## {table.title} ({table.name})\n\n" if job.format.kind == "markdown" else ""
+        self._say("".join(f"NOTE: {note}\n" for note in table.notes))
+        if kind == "markdown":
+            yield f"## {table.title} ({table.name})\n\n"
         yield from self._text(job, table, sys.stdout)
+        yield "\n"
 
     def _text(self, job: Job, table: Table, stream: IO[str]) -> Iterator[str]:
         from nsys_tui.text.tables import chunks
@@ -304,35 +317,34 @@ class _Printer:
         chosen = job.format
         if chosen.limit is not None and not chosen.widths:
             chosen = replace(chosen, room=room(stream))
-        return chunks(table, chosen, ascii_only=not speaks_unicode(stream))
+        if chosen.is_human:
+            yield f"\n ** {table.title} ({table.name}):\n\n"
+        yield from chunks(table, chosen, ascii_only=not speaks_unicode(stream))
 
-    def _table(self, job: Job) -> Table | None:
-        wanted = job.wanted
-        self._say(job, f"Processing [{self.report.name}] with [{wanted.name}]...")
-        try:
-            table = self._computed(job)
-        except NoDataError as reason:
-            hint = f" ({reason.hint})" if reason.hint else ""
-            self._say(job, f"SKIPPED: {reason.title}{hint}")
-            write(sys.stdout, "\n" * job.for_people)
-            return None
-        for note in table.notes:
-            self._say(job, f"NOTE: {note}")
-        self.printed += 1
-        return table
-
-    def _computed(self, job: Job) -> Table:
+    def _table(self, job: Job) -> Table:
         from nsys_tui.analysis.stats.reports import by_device, by_rank, compute, compute_parts
 
         wanted = job.wanted
+        by_gpu = self.arguments.by_device
         if self.arguments.by_rank:
-            return compute_parts(wanted, by_rank(self.query), "Rank")
-        if self.arguments.by_device and wanted.report.needs.by_device:
-            return compute_parts(wanted, by_device(self.query), "Device")
-        if self.arguments.by_device:
-            self._say(job, f"NOTE: rows of {wanted.report.name} belong to no GPU: not told apart")
-        return compute(wanted, self.query)
+            table = compute_parts(wanted, by_rank(self.query), "Rank")
+        elif by_gpu and wanted.report.needs.by_device:
+            table = compute_parts(wanted, by_device(self.query), "Device")
+        else:
+            table = compute(wanted, self.query)
+            if by_gpu:
+                note = f"rows of {wanted.report.name} belong to no GPU: not told apart"
+                table = replace(table, notes=(*table.notes, note))
+        self.printed += 1
+        return table
 
-    def _say(self, job: Job, line: str) -> None:
+    def _processing(self, job: Job) -> str:
+        return f"Processing [{self.report.name}] with [{job.wanted.name}]"
+
+    def _say(self, text: str) -> None:
         if not self.arguments.quiet:
-            say(line, sys.stdout if job.for_people else sys.stderr)
+            say(text, self.notices, end="")
+
+
+def _skipped(reason: NoDataError) -> str:
+    return f"SKIPPED: {reason.title}" + (f" ({reason.hint})" if reason.hint else "")

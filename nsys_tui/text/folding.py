@@ -13,11 +13,11 @@ from nsys_tui.names import cell_len, cut
 _DOTS: Final = "..."
 
 
-def shorten(text: str, cells: int) -> str:
-    """The text if it fits into ``cells``, else its beginning and ``...``, as nsys cuts names."""
+def shorten(text: str, cells: int, dots: str = _DOTS) -> str:
+    """The text if it fits into ``cells``, else its beginning and dots."""
     if cell_len(text) <= cells:
         return text
-    return cut(text, cells - len(_DOTS)) + _DOTS[:cells]
+    return cut(text, cells - len(dots)) + dots[:cells]
 
 
 def pad(text: str, cells: int, align: str = "<") -> str:

@@ -161,8 +161,8 @@ KINDS: Final = {
     "json": Kind("an array of row objects", "json"),
     "markdown": Kind("a GitHub-flavoured Markdown table", "md"),
     "html": Kind("a whole HTML page", "html", ("title=<text>", "css=<URL>")),
-    "hdoc": Kind("the same as html", "html", ("title=<text>", "css=<URL>")),
-    "htable": Kind("an HTML table alone", "html"),
+    "hdoc": Kind("a whole HTML page as nsys lays it out", "html", ("title=<text>", "css=<URL>")),
+    "htable": Kind("its table alone", "html"),
 }
 
 

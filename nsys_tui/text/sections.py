@@ -94,7 +94,7 @@ def sections(
     if fmt in ("csv", "tsv"):
         yield from chunks(tables[0], fmt)
     elif fmt == "html":
-        yield from html_page([readable(table) for table in tables])
+        yield from html_page([readable(table) for table in tables], Format("html"))
     else:
         for place, table in enumerate(tables):
             yield from ("\n" if place else "", *_section(table, fmt, room, bars=bars))

@@ -21,9 +21,6 @@ from nsys_tui.text.folding import flowed, folded, pad, shorten, squeezed
 from nsys_tui.text.formats import Format, Units, parse_format
 from nsys_tui.text.values import CHUNK, PrintedColumn, printed_columns, text_rows
 
-_LINES = "┌┬┐ ├┼┤ └┴┘ ─│"
-_ASCII_LINES = "+++ +++ +++ -|"
-
 MEASURED: Final = 20_000
 """Rows whose text decides how wide a column is: a trace of millions is printed as it is read."""
 
@@ -46,13 +43,14 @@ def aligned(
             yield from _folded(columns, rows, widths, chosen, ascii_only)
             return
         widths = fitting
-    header = [shorten(pad(c.header, w, "^"), w) for c, w in zip(columns, widths, strict=True)]
+    heads = zip(columns, widths, strict=True)
+    header = [_shortened(pad(c.header, w, "^"), w, ascii_only) for c, w in heads]
     shown = header if chosen.show_header else None
     lines = (_cells(columns, row, widths, ascii_only) for row in rows)
     if chosen.kind == "column":
         yield from _ruled(lines, widths, shown)
     else:
-        yield from _boxed(lines, widths, shown, _ASCII_LINES if ascii_only else _LINES)
+        yield from _boxed(lines, widths, shown)
 
 
 def _folded(
@@ -93,11 +91,15 @@ def _cells(
     columns: Sequence[PrintedColumn], row: Sequence[str], widths: Sequence[int], ascii_only: bool
 ) -> list[str]:
     return [
-        pad(shorten(visible(text, ascii_only), cells), cells)
+        pad(_shortened(visible(text, ascii_only), cells, ascii_only), cells)
         if column.is_text
         else pad(text, cells, ">")
         for column, text, cells in zip(columns, row, widths, strict=True)
     ]
+
+
+def _shortened(text: str, cells: int, ascii_only: bool) -> str:
+    return shorten(text, cells, "..." if ascii_only else "…")
 
 
 def _ruled(
@@ -111,25 +113,16 @@ def _ruled(
 
 
 def _boxed(
-    lines: Iterable[Sequence[str]], widths: Sequence[int], header: Sequence[str] | None, box: str
+    lines: Iterable[Sequence[str]], widths: Sequence[int], header: Sequence[str] | None
 ) -> Iterator[str]:
-    top, middle, bottom, strokes = box.split()
-    dash, bar = tuple(strokes)
-
-    def rule(corners: str) -> str:
-        first, between, last = tuple(corners)
-        return first + between.join(dash * (cells + 2) for cells in widths) + last + "\n"
-
-    def framed(line: Sequence[str]) -> str:
-        return bar + bar.join(f" {cell} " for cell in line) + bar + "\n"
-
-    yield rule(top)
+    rule = "+" + "+".join("-" * (cells + 2) for cells in widths) + "+\n"
+    yield rule
     if header is not None:
-        yield framed(header)
-        yield rule(middle)
+        yield f"| {' | '.join(header)} |\n"
+        yield rule
     for line in lines:
-        yield framed(line)
-    yield rule(bottom)
+        yield f"| {' | '.join(line)} |\n"
+    yield rule
 
 
 def render(
@@ -173,9 +166,9 @@ def chunks(
         delimited = _csv if chosen.kind == "csv" else _tsv
         yield from delimited(columns, len(table), chosen)
     elif chosen.kind == "htable":
-        yield from _html_table(columns, len(table))
+        yield from _html_table(columns, len(table), is_ours=False)
     else:
-        yield from html_page([table], chosen.title, chosen.css, chosen.units)
+        yield from html_page([table], chosen)
 
 
 def _markdown(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
@@ -212,7 +205,7 @@ def _csv(columns: Sequence[PrintedColumn], count: int, chosen: Format) -> Iterat
         yield ",".join(_csv_cell(escaped(text)) for text in row) + "\n"
 
 
-_QUOTED: Final = re.compile(r"""[",\r\n]|^\s|\s\Z""")
+_QUOTED: Final = re.compile(r'[",\r\n]')
 
 
 def _csv_cell(text: str) -> str:
@@ -221,11 +214,12 @@ def _csv_cell(text: str) -> str:
 
 
 def _json(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
-    headers = [c.header for c in columns]
+    keys = [json.dumps(c.header) for c in columns]
     opening = "[\n"
     for start in range(0, count, CHUNK):
-        for row in zip(*(c.plain(start, start + CHUNK) for c in columns), strict=True):
-            yield opening + "  " + json.dumps(dict(zip(headers, row, strict=True)))
+        for row in zip(*(c.literals(start, start + CHUNK) for c in columns), strict=True):
+            pairs = (f"    {key}: {cell}" for key, cell in zip(keys, row, strict=True))
+            yield opening + "  {\n" + ",\n".join(pairs) + "\n  }"
             opening = ",\n"
     yield "[]\n" if count == 0 else "\n]\n"
 
@@ -248,36 +242,40 @@ def rows_schema(table: Table, units: Units) -> dict[str, Any]:
     return list_schema(table.title, row)
 
 
-def html_page(
-    tables: Sequence[Table], title: str = "", css: str = "", units: Units | None = None
-) -> Iterator[str]:
-    """A whole HTML page of tables with their notes."""
-    name = html.escape(visible(title or tables[0].title or tables[0].name))
-    link = f'<link rel="stylesheet" href="{html.escape(css)}">\n' if css else ""
-    style = "" if css else f"<style>{_STYLE}</style>\n"
+def html_page(tables: Sequence[Table], chosen: Format) -> Iterator[str]:
+    """A whole HTML page of tables with their notes; ``hdoc`` as nsys prints it, without style."""
+    is_ours = chosen.kind == "html"
+    name = html.escape(visible(chosen.title or (tables[0].title if is_ours else _OF_NSYS)))
+    link = f'  <link rel="stylesheet" href="{html.escape(chosen.css)}">\n' if chosen.css else ""
+    style = f"  <style>{_STYLE}</style>\n" if is_ours and not link else ""
     yield (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{name}</title>\n{link}{style}</head>\n<body>\n"
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n  <meta charset="UTF-8">\n'
+        f"  <title>{name}</title>\n{link}{style}</head>\n<body>\n"
     )
-    for place, table in enumerate(tables):
-        yield f"<h1>{html.escape(visible(table.title)) if place else name}</h1>\n"
-        yield from _html_table(printed_columns(table, units or Units()), len(table))
-        for note in table.notes:
+    for table in tables:
+        heading = table.title if is_ours else f"{table.title} ({table.name})"
+        yield f"<h1>{html.escape(visible(heading))}</h1>\n"
+        columns = printed_columns(table, chosen.units)
+        yield from _html_table(columns, len(table), is_ours=is_ours)
+        for note in table.notes if is_ours else ():
             yield f"<p>{html.escape(visible(note))}</p>\n"
     yield "</body>\n</html>\n"
 
 
+_OF_NSYS: Final = "Nsight Systems Stats Output"
 _STYLE: Final = (
     "body{font-family:sans-serif}table{border-collapse:collapse}"
     "th,td{padding:.2em .6em;border-bottom:1px solid #bbb}td.n{text-align:right}"
 )
 
 
-def _html_table(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
-    head = "".join(f"<th>{html.escape(c.header)}</th>" for c in columns)
-    yield f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n"
-    opening = ["<td>" if c.is_text else '<td class="n">' for c in columns]
-    for row in text_rows(columns, count, separators=True):
-        cells = (f"{o}{html.escape(visible(t))}</td>" for o, t in zip(opening, row, strict=True))
-        yield f"<tr>{''.join(cells)}</tr>\n"
-    yield "</tbody>\n</table>\n"
+def _html_table(columns: Sequence[PrintedColumn], count: int, *, is_ours: bool) -> Iterator[str]:
+    yield "<table>\n  <thead>\n    <tr>\n"
+    yield from (f"      <th>{html.escape(c.header)}</th>\n" for c in columns)
+    yield "    </tr>\n  </thead>\n  <tbody>\n"
+    opening = ['<td class="n">' if is_ours and not c.is_text else "<td>" for c in columns]
+    for row in text_rows(columns, count, separators=is_ours):
+        cells = (html.escape(visible(text), quote=False) for text in row)
+        lines = (f"      {tag}{cell}</td>\n" for tag, cell in zip(opening, cells, strict=True))
+        yield f"    <tr>\n{''.join(lines)}    </tr>\n"
+    yield "  </tbody>\n</table>\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ class PrintedColumn:
         if self.is_text:
             return cells
         return [None if cell is None else self._text(cell, separators) for cell in cells]
+
+    def literals(self, start: int, stop: int) -> list[str]:
+        """Rows as JSON has them; numbers with all their decimals."""
+        cells = self.plain(start, stop)
+        return [json.dumps(c) if type(c) is not float else self._text(c, False) for c in cells]
 
     def _text(self, value: Number, separators: bool) -> str:
         # Written as a float, an integer beyond 2**53 would lose its last digits.

@@ -41,20 +41,24 @@ def run(capsys: Out, *words: str) -> tuple[int, str, str]:
     return status, out, err
 
 
-def test_stdout_is_data_and_notices_go_to_stderr(capture: str, capsys: Out) -> None:
-    status, out, err = run(capsys, capture, "-r", "gpukernsum", "-f", "csv")
-    assert status == 0
-    table = list(csv.reader(io.StringIO(out, newline="")))
+def test_notices_stand_on_stdout_unless_quiet_or_beside_json(capture: str, capsys: Out) -> None:
+    words = (capture, "-r", "gpukernsum")
+    notice = "Processing [r.sqlite] with [cuda_gpu_kern_sum]...\n"
+    status, out, err = run(capsys, *words, "-f", "csv")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{notice}Time (%),")
+    assert run(capsys, *words, "-f", "json")[2] == notice
+    status, out, err = run(capsys, *words, "-f", "csv", "-q")
+    table = [row for row in csv.reader(io.StringIO(out, newline="")) if row]
     assert table[0][-1] == "Name"
     assert {row[-1] for row in table[1:]} == {escaped(NASTY), "gemm()"}
-    assert "Processing [r.sqlite] with [cuda_gpu_kern_sum]" in err
-    assert run(capsys, capture, "-r", "gpukernsum", "-q")[2] == ""
+    assert err == ""
 
 
 @pytest.mark.parametrize("part", ["--by-device", "--by-rank"])
 def test_every_figure_of_a_part_is_printed(capture: str, capsys: Out, part: str) -> None:
-    _, out, _ = run(capsys, capture, "-r", "cuda_gpu_kern_sum:base", "-f", "csv", part)
-    head, *rows = csv.reader(io.StringIO(out, newline=""))
+    _, out, _ = run(capsys, capture, "-r", "cuda_gpu_kern_sum:base", "-f", "csv", "-q", part)
+    head, *rows = filter(None, csv.reader(io.StringIO(out, newline="")))
     assert [row[head.index("Total Time (ns)")] for row in rows] == ["60", "20"]
     assert [row[head.index("Instances")] for row in rows] == ["1", "1"]
 
@@ -133,10 +137,30 @@ def test_lists_combine_and_repeat_their_last_element(
         "x_cuda_gpu_kern_sum_base.csv",
     ]
     assert json.loads((tmp_path / "r_nvtx_sum.json").read_text())[0]["Range"] == "step"
-    status, _, err = run(capsys, *words)
-    assert status == 64
-    assert "exists already" in err
-    assert run(capsys, *words, "--force-overwrite")[0] == 0
+    (tmp_path / "r_nvtx_sum.json").write_text("mine")
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    assert out.splitlines()[::2] == [
+        "Processing [r.sqlite] with [cuda_gpu_kern_sum:base] to [x_cuda_gpu_kern_sum_base.csv]..."
+        " SKIPPED: x_cuda_gpu_kern_sum_base.csv exists already (--force-overwrite replaces it)",
+        "Processing [r.sqlite] with [nvtx_sum] to [r_nvtx_sum.json]..."
+        " SKIPPED: r_nvtx_sum.json exists already (--force-overwrite replaces it)",
+        "Processing [r.sqlite] with [osrt_sum] to [r_osrt_sum.json]... SKIPPED: r.sqlite does not"
+        " contain OS Runtime trace data (no OS runtime calls in this report: record with"
+        " nsys profile --trace=osrt)",
+    ]
+    assert (tmp_path / "r_nvtx_sum.json").read_text() == "mine"
+    assert "to [r_nvtx_sum.json]... PROCESSED" in run(capsys, *words, "--force-overwrite")[1]
+    assert (tmp_path / "r_nvtx_sum.json").read_text() != "mine"
+
+
+def test_a_list_of_outputs_may_begin_with_stdout(
+    capture: str, capsys: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run(capsys, capture, "-r", "nvtx_sum,cuda_api_sum", "-o", "-,x", "-q")
+    assert (status, "NVTX Range Summary" in out) == (0, True)
+    assert (tmp_path / "x_cuda_api_sum.csv").is_file()
 
 
 def test_output_into_a_program_needs_no_shell(capture: str, tmp_path: Path) -> None:
@@ -148,7 +172,8 @@ def test_output_into_a_program_needs_no_shell(capture: str, tmp_path: Path) -> N
         check=False,
         env={"XDG_CACHE_HOME": str(tmp_path)},
     )
-    assert (done.returncode, done.stdout) == (0, "Time (%) $(x)\n")
+    notice = f"Processing [r.sqlite] with [nvtx_sum] to process [{program}]... "
+    assert (done.returncode, done.stdout) == (0, f"{notice}Time (%) $(x)\n\n")
 
 
 def test_a_program_that_does_not_exist_is_a_usage_error(capture: str, capsys: Out) -> None:
@@ -189,7 +214,7 @@ def test_an_export_is_made_where_it_is_asked_for(tmp_path: Path, capsys: Out) ->
     environment.setenv("FAKE_NSYS_SQLITE", made)
     environment.setenv("FAKE_NSYS_SECONDS", "0")
     words = (str(report), "-r", "cuda_gpu_kern_sum", "-f", "csv", "--nsys", str(nsys))
-    assert run(capsys, *words, "--sqlite", str(target))[1].count("\n") == 2
+    assert run(capsys, *words, "--quiet", "--sqlite", str(target))[1].count("\n") == 3
     target.write_bytes(b"stale")
     assert run(capsys, *words, "--sqlite", str(target))[0] == 65
     for again in ("--force-export", "--force-export=true"):

@@ -52,21 +52,21 @@ def test_column_format_follows_nsys_to_the_cell() -> None:
 
 def test_column_options_hide_header_separators_and_columns() -> None:
     text = render(table("kernel"), "column:nohdr:nofmt:0:.:.:0:0:4")
-    assert text == "         1234567  25606585.1  k...\n"
+    assert text == "         1234567  25606585.1  ker…\n"
 
 
 def test_text_is_cut_at_one_hundred_cells_unless_nolimit() -> None:
     name = "n" * 150
-    assert "n" * 97 + "..." in render(table(name), "column")
+    assert "n" * 99 + "…" in render(table(name), "column")
     assert name not in render(table(name), "table")
     assert name in render(table(name), "column:nolimit")
 
 
-def test_the_box_of_table_is_unicode_or_ascii() -> None:
+def test_the_box_of_table_is_as_nsys_draws_it() -> None:
     assert render(table("k"), "table:0:0:0:0:0:.") == (
-        "┌──────┐\n│ Name │\n├──────┤\n│ k    │\n└──────┘\n"
+        "+------+\n| Name |\n+------+\n| k    |\n+------+\n"
     )
-    assert render(table("k"), "table", ascii_only=True).isascii()
+    assert render(table("k" * 200), "table", ascii_only=True).isascii()
 
 
 def test_wide_characters_keep_the_columns_aligned() -> None:
@@ -180,7 +180,7 @@ def test_a_long_table_is_measured_by_its_first_rows_and_cuts_no_number(
         " N        A      ",
         " -  -------------",
         " a              1",
-        " .  1,000,000,000",
+        " …  1,000,000,000",
     ]
 
 
