@@ -76,10 +76,9 @@ class Covered:
 class Coverage:
     """When one device did what, as sets of intervals."""
 
+    ops: Operations
     device: int
     """Place in ``Report.devices``."""
-    sets: dict[str, Covered]
-    """By figure; exposed times follow from the overlaps, for which ``all_three`` is here too."""
     rows: Rows
     """The device's operations in scope, as rows of ``Report.operations``."""
     starts: Int64
@@ -87,6 +86,41 @@ class Coverage:
     ends: Int64
     active: tuple[int, int]
     """From the device's first operation at any time to its last, cut to the window."""
+
+    @cached_property
+    def busy(self) -> Covered:
+        """When it did anything."""
+        return Covered(*intervals.union(self.starts, self.ends))
+
+    @cached_property
+    def sets(self) -> dict[str, Covered]:
+        """By figure; exposed times follow from the overlaps, for which ``all_three`` is here."""
+        category = self.ops.category[self.rows]
+
+        def covered_by(mask: Bool) -> Intervals:
+            whole = (self.starts, self.ends)
+            return whole if mask.all() else (self.starts[mask], self.ends[mask])
+
+        compute, comm, memory, graph = (
+            intervals.union(*covered_by(category == kind))
+            for kind in (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
+        )
+        uvm = np.flatnonzero(category == Category.MEMORY)
+        if len(uvm):
+            uvm = uvm[np.isin(self.ops.copy_kind[self.rows][uvm], UVM_COPY_KINDS)]
+        compute_comm = intervals.meet(comm, compute)
+        sets = {
+            "compute": compute,
+            "comm": comm,
+            "memory": memory,
+            "graph": graph,
+            "uvm": intervals.union(self.starts[uvm], self.ends[uvm]),
+            "compute_comm_overlap": compute_comm,
+            "compute_memory_overlap": intervals.meet(memory, compute),
+            "comm_memory_overlap": intervals.meet(memory, comm),
+            "all_three": intervals.meet(memory, compute_comm),
+        }
+        return {"busy": self.busy} | {name: Covered(*pair) for name, pair in sets.items()}
 
     def totals(self) -> dict[str, int]:
         """Every figure in ns."""
@@ -170,12 +204,12 @@ def coverages(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[Coverage]
     parts = scope.by_device(report)
     if window is None:
         for device, rows in parts:
-            yield _coverage(ops, rows, device, None, _active(ops, rows, None))
+            yield _coverage(ops, rows, device, None, None)
         return
     for (device, rows), (_, every) in zip(
         parts, scope.at_any_time().by_device(report), strict=True
     ):
-        yield _coverage(ops, rows, device, window, _active(ops, every, window))
+        yield _coverage(ops, rows, device, window, _active(*clipped(ops, every, None), window))
 
 
 def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSplit]:
@@ -189,36 +223,10 @@ def _coverage(
     rows: Rows,
     device: int,
     window: tuple[int, int] | None,
-    active: tuple[int, int],
+    active: tuple[int, int] | None,
 ) -> Coverage:
     starts, ends = clipped(ops, rows, window)
-    category = ops.category[rows]
-
-    def covered_by(mask: Bool) -> Intervals:
-        return (starts, ends) if mask.all() else (starts[mask], ends[mask])
-
-    compute, comm, memory, graph = (
-        intervals.union(*covered_by(category == kind))
-        for kind in (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
-    )
-    uvm = np.flatnonzero(category == Category.MEMORY)
-    if len(uvm):
-        uvm = uvm[np.isin(ops.copy_kind[rows][uvm], UVM_COPY_KINDS)]
-    compute_comm = intervals.meet(comm, compute)
-    sets = {
-        "busy": intervals.union(starts, ends),
-        "compute": compute,
-        "comm": comm,
-        "memory": memory,
-        "graph": graph,
-        "uvm": intervals.union(starts[uvm], ends[uvm]),
-        "compute_comm_overlap": compute_comm,
-        "compute_memory_overlap": intervals.meet(memory, compute),
-        "comm_memory_overlap": intervals.meet(memory, comm),
-        "all_three": intervals.meet(memory, compute_comm),
-    }
-    covered = {name: Covered(*pair) for name, pair in sets.items()}
-    return Coverage(device, covered, rows, starts, ends, active)
+    return Coverage(ops, device, rows, starts, ends, active or _active(starts, ends, None))
 
 
 def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
@@ -265,9 +273,8 @@ def _longest_gap(busy: Covered, active: tuple[int, int]) -> tuple[int, int] | No
     return gap if gap[1] > gap[0] else None
 
 
-def _active(ops: Operations, rows: Rows, window: tuple[int, int] | None) -> tuple[int, int]:
+def _active(start: Int64, end: Int64, window: tuple[int, int] | None) -> tuple[int, int]:
     """From the first of some operations to the end of the last, cut to the window."""
-    start, end = ops.start[rows], ops.end[rows]
     if not len(start):
         return 0, 0
     lo, hi = window or (int(start[0]), int(end.max()))

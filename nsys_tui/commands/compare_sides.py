@@ -201,8 +201,8 @@ def _alike(sides: Sequence[Side]) -> bool:
     return len(kinds) == 1
 
 
-def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
-    """Two parts, measured at the same time."""
+def measured_pair(first: Part, second: Part, *, at_first: bool = False) -> tuple[Side, Side]:
+    """Two parts, measured at the same time, or looked at first."""
     from nsys_tui.analysis.compare.comparison import measure_both
 
     return measure_both(
@@ -210,7 +210,7 @@ def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
         second.plan,
         labels=(first.label, second.label),
         identities=(first.identity, second.identity),
-        measuring=first.cache.measured,
+        measuring=first.cache.look if at_first else first.cache.measured,
     )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nsys_tui.analysis.compare.measure import Plan, measure
+from nsys_tui.analysis.compare.measure import Plan, first_look, measure
 from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
@@ -26,23 +27,38 @@ class SideCache:
     settings: str
     """The program's version, and what the user's configuration says of analyses."""
 
+    def look(self, plan: Plan, label: str = "", identity: str = "") -> Side:
+        """The side, if it is kept; else a first look at it."""
+        return self._stored(plan, label, identity) or first_look(plan, label, identity)
+
     def measured(self, plan: Plan, label: str = "", identity: str = "") -> Side:
         """The side, measured unless it is kept; the arguments are those of ``measure``."""
-        path = plan.report.path
-        if self.cache is None or has_log(path):
-            return measure(plan, label, identity)
+        if (stored := self._stored(plan, label, identity)) is not None:
+            return stored
+        side = measure(plan, label, identity)
+        with self._sidecar(plan, identity) as sidecar:
+            if sidecar is not None:
+                sidecar.store(self._part(plan, identity), {}, to_data(side))
+        return side
+
+    def _stored(self, plan: Plan, label: str, identity: str) -> Side | None:
+        with self._sidecar(plan, identity) as sidecar:
+            stored = sidecar.load(self._part(plan, identity)) if sidecar is not None else None
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            if stored is not None:
+                return replace(from_data(stored[1]), label=label or plan.report.name)
+        return None
+
+    @contextlib.contextmanager
+    def _sidecar(self, plan: Plan, identity: str) -> Iterator[Sidecar | None]:
+        if self.cache is None or has_log(plan.report.path):
+            yield None
+            return
         root, limit = self.cache
         key = identity.partition(" ")[0]
         sidecar = Sidecar(CacheFolder(root, "reports", f"side-{key}", limit))
         try:
-            part = self._part(plan, identity)
-            stored = sidecar.load(part)
-            with contextlib.suppress(KeyError, TypeError, ValueError):
-                if stored is not None:
-                    return replace(from_data(stored[1]), label=label or plan.report.name)
-            side = measure(plan, label, identity)
-            sidecar.store(part, {}, to_data(side))
-            return side
+            yield sidecar
         finally:
             sidecar.close()
 

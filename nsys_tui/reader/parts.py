@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 
-_PLAIN: Final = frozenset({"kinds", "metrics", "symbols", "modules"})
+_PLAIN: Final = frozenset({"kinds", "metrics", "symbols", "modules", "texts"})
 
 
 def dump(part: Any) -> tuple[dict[str, Array], dict[str, Any]]:

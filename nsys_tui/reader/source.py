@@ -210,7 +210,7 @@ class FileSource:
 
     def payloads(self) -> Payloads:
         """NVTX payloads as JSON text."""
-        return read_payloads(self._db, self._strings)
+        return self._kept("payloads", Payloads, lambda: read_payloads(self._db, self._strings))
 
     def chains(self, kind: Kind, progress: Progress | None) -> CallChains:
         """Stack frames of one call-chain table."""

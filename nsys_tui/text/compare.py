@@ -36,15 +36,18 @@ def as_text(
         top: rows of each table, 0 for all.
         room: cells of a line; None for any.
     """
-    head = [*_sides(comparison), *_unfair_lines(comparison), "", headline(comparison)]
     told = change_sentences(comparison) if "summary" in sections else []
-    head += [f"  {visible(text)}" for text in told]
-    head.append("")
-    parts = [indented(line, room, "") for line in head]
+    parts = [indented(f"  {visible(text)}", room, "") for text in told] + [""]
     for table in tables(comparison, set(sections) - {"findings"}, top):
         parts += [*_lines(table, room), ""]
     parts += [indented(f"note: {visible(note)}", room, "") for note in comparison.notes]
-    return "\n".join(parts).rstrip("\n") + "\n"
+    return head_as_text(comparison, room) + "\n".join(parts).rstrip("\n") + "\n"
+
+
+def head_as_text(comparison: Comparison, room: int | None = None) -> str:
+    """How the text begins: what is compared, what is unfair, and the verdict."""
+    head = [*_sides(comparison), *_unfair_lines(comparison), "", headline(comparison)]
+    return "".join(indented(line, room, "") + "\n" for line in head)
 
 
 def findings_as_text(comparison: Comparison, room: int | None = None) -> str:
@@ -87,7 +90,7 @@ def _sides(comparison: Comparison) -> list[str]:
 
 def change_sentences(comparison: Comparison) -> list[str]:
     """The largest changes that are told, a sentence each."""
-    per = "per step" if comparison.by_step else "in all"
+    per = f"{'per step' if comparison.by_step else 'in all'}{comparison.together}"
     return [f"{row.name} {_became(row)}, {delta_text(row)} {per}" for row in comparison.largest]
 
 
@@ -95,7 +98,7 @@ def _became(row: Row) -> str:
     """``is new``, ``is slower (+5.0%)``, ``has more calls (+12.0%)``."""
     if row.kind in ("new", "gone"):
         return f"is {row.kind}"
-    verb = "has" if row.kind.endswith("calls") else "is"
+    verb = {"calls": "has", "bytes": "moves"}.get(row.kind.split()[-1], "is")
     return f"{verb} {row.kind} ({ratio_text(row)})"
 
 
@@ -213,6 +216,7 @@ def _group_table(comparison: Comparison, group: str, top: int) -> Table:
     changed = sum(row.verdict in ("better", "worse") for row in rows[len(shown) :])
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
     per = ", mean per step" if comparison.by_step else ""
+    per += comparison.together if group in ("kernels", "copies", "stalls") else ""
     means = "" if comparison.by_step else "A and B: in all; change: of the mean instance"
     headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
     headers += ["Bytes A", "Bytes B"] if group == "copies" else []

@@ -125,18 +125,19 @@ def explained(a: Side, b: Side, change: Change) -> str:
     for name in _EXPLAIN:
         first, second = a.facts.get(name, ""), b.facts.get(name, "")
         if first and second and first != second:
-            return f"{name} differ and explain a change: {first} in A, {second} in B"
+            return f"{name}: {first} in A, {second} in B, which explains a change"
     cost, grown = _overhead(b) - _overhead(a), _wall(b) - _wall(a)
     if grown and cost / grown >= _ALIKE and change.delta * cost > 0:
-        part = format_count(round(100 * cost / grown))
+        part = min(round(100 * cost / grown), 100)  # a gap counts whole for its largest cause
         return f"profiler overhead explains {part}% of the change"
     return ""
 
 
 def _overhead(side: Side) -> float:
-    """Idle time that the profiler caused, per step or in all, ns."""
+    """Idle time that the profiler caused, per GPU and step or as a whole, ns."""
     named = side.names("stalls").get(Cause.PROFILER.key)
-    return 0.0 if named is None else named.total / side.step_count / side.run_count
+    parts = (side.step_count if side.by_step else side.run_count) * max(side.device_count, 1)
+    return 0.0 if named is None else named.total / parts
 
 
 def _wall(side: Side) -> float:

@@ -7,7 +7,7 @@ instances of the same name stand for that, and the verdict says so (definitions:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
@@ -34,8 +34,11 @@ from nsys_tui.analysis.compare.stats import (
 )
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.stalls.causes import Cause
 
 STATUSES: Final = ("solved", "new", "in both")
+_OVERHEAD: Final = 20
+"""So many times the profiler's own work is the most that it could have slowed a step by."""
 _THEME: Final = re.compile(r"\bgaps?, ([^:]+?)(?: in .+)?(?::|$)")
 """A rule may give a finding for each cause of idle time; the cause tells them apart, not the range
 in which it was seen."""
@@ -134,10 +137,19 @@ class Comparison:
         """
         if nothing_in_common(self.a, self.b):
             return []
-        rows = [row for key in ("kernels", "copies", "stalls") for row in self.groups[key]]
-        rows = rows or [row for key in OF_HOST for row in self.groups[key]]
+        rows = [row for key in ("kernels", "copies") for row in self.groups.get(key, ())]
+        labels = {cause.key: cause.label for cause in Cause}
+        idle = self.groups.get("stalls", ())
+        rows += [replace(row, name=f"idle: {labels.get(row.name, row.name)}") for row in idle]
+        rows = rows or [row for key in OF_HOST for row in self.groups.get(key, ())]
         told = [row for row in rows if row.verdict.told and row.delta]
         return sorted(told, key=lambda row: -abs(row.delta))[:3]
+
+    @property
+    def together(self) -> str:
+        """What is said of sums of GPU work: of how many GPUs they are, where these are several."""
+        count = max(self.a.device_count, self.b.device_count)
+        return f" on {count} GPUs" if count > 1 else ""
 
     def has(self, group: str) -> bool:
         """Whether a group has rows, or lacks them for a reason that has to be told."""
@@ -188,11 +200,26 @@ def measure_both(
         b: after.
         labels: what the sides are called; by default the names of their reports.
         identities: equal for the same part of the same report.
-        measuring: measures one side.
+        measuring: measures one side, or takes a first look at it.
     """
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(measuring, aligned(a, b), labels, identities)
     return first, second
+
+
+def is_settled(look: Comparison, *plans: Plan) -> bool:
+    """Whether the verdict over first looks is that of the whole: what is left cannot change it.
+
+    Args:
+        look: the comparison of first looks.
+        plans: what was looked at.
+    """
+    wall = look.row("wall")
+    if wall is None or not look.by_step or nothing_in_common(look.a, look.b):
+        return False
+    if look.judgement.change is None or not look.verdict.told:
+        return True
+    return _OVERHEAD * sum(plan.overhead_ns for plan in plans) < abs(wall.delta)
 
 
 def compare(
@@ -203,6 +230,7 @@ def compare(
     seed: int = SEED,
     noise: float = RUN_NOISE,
     force: bool = False,
+    keys: Iterable[str] = GROUPS,
 ) -> Comparison:
     """Compares two sides; B is better where it takes less time.
 
@@ -213,6 +241,7 @@ def compare(
         seed: of the bootstrap by which the sides were measured.
         noise: standard deviation from run to run where the runs do not show it, relative.
         force: judge also what does different work, or ran on different GPUs.
+        keys: of the groups whose rows are compared: none of first looks.
     """
     if a.identity and a.identity == b.identity:
         a = replace(b, label=a.label)  # what a baseline keeps of it is rounded
@@ -229,7 +258,7 @@ def compare(
         differences=differences(a, b),
         judgement=judged(a, b, summary, rules, force=force),
         summary=summary,
-        groups={key: rows.group(key) for key in GROUPS},
+        groups={key: rows.group(key) for key in keys},
         findings=_findings(a, b),
         notes=tuple(_notes(a, b)),
     )

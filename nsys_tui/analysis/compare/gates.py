@@ -94,9 +94,14 @@ def _outcome(comparison: Comparison, gate: Gate) -> Outcome:
 
 
 def _row_verdict(row: Row, rows: Sequence[Row], gate: Gate) -> Verdict:
-    """Of a name that is new or gone, what it does to the sum of the names."""
+    """Of a name that is new or gone, what it does to the sum of the names.
+
+    Where all are gone nothing is left to judge: their work may be done under other names.
+    """
     if row.kind not in ("new", "gone"):
         return row.verdict
+    if all(each.kind == "gone" for each in rows):
+        return Verdict.UNKNOWN
     before, after = (sum(getattr(row, side) for row in rows) for side in ("a_total", "b_total"))
     room = gate.threshold * before if gate.absolute is None else gate.absolute
     return Verdict.WORSE if row.kind == "new" and after > before + room else Verdict.SAME
@@ -104,6 +109,8 @@ def _row_verdict(row: Row, rows: Sequence[Row], gate: Gate) -> Verdict:
 
 def _reason(shown: Sequence[Row], count: int) -> str:
     row = shown[0]
-    text = row.kind if row.kind in ("new", "gone") else f"{row.statistic} {percent(row.change)}"
+    text = {"new": "new", "gone": "gone in B"}.get(row.kind) or (
+        f"{row.statistic} {percent(row.change)}"
+    )
     more = f"; {len(shown)} of {count} rows" if count > 1 else ""
     return f"{row.name}: {text}{more}"

@@ -264,9 +264,13 @@ def percent(change: Change) -> str:
 def _why_not_steps(a: Side, b: Side) -> str:
     if HOST_AHEAD in (*a.notes, *b.notes):
         return "a host that runs far ahead of the GPU"
-    if min(a.steps_found, b.steps_found) >= FEWEST:
+    if a.steps.rule is not b.steps.rule and min(a.steps_found, b.steps_found) >= FEWEST:
         return f"steps found {a.steps.rule} in A and {b.steps.rule} in B"
     if not (a.steps_found or b.steps_found):
         return "no steps in either"
-    counts = f"{a.steps_found} in A, {b.steps_found} in B, {FEWEST} needed"
-    return f"too few steady steps ({counts})"
+    counts = (f"{_found(side)} in {letter}" for side, letter in ((a, "A"), (b, "B")))
+    return f"too few steady steps ({', '.join(counts)}, {FEWEST} needed)"
+
+
+def _found(side: Side) -> str:
+    return f"{side.steps_found // side.run_count}{' a run' * (side.run_count > 1)}"

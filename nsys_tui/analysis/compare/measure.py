@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import Coverage, coverages
 from nsys_tui.analysis.compare.comparability import facts, options
-from nsys_tui.analysis.compare.named_samples import by_name, in_steps
+from nsys_tui.analysis.compare.named_samples import by_name, in_steps, tallied
 from nsys_tui.analysis.compare.origin import origin_of
 from nsys_tui.analysis.compare.side import HOST_AHEAD, WHOLE, Bounds, Named, Side, Steps
-from nsys_tui.analysis.compare.stats import SEED, Sample, samples
-from nsys_tui.analysis.compare.tails import tails
+from nsys_tui.analysis.compare.stats import FEWEST, SEED, Sample, samples
+from nsys_tui.analysis.compare.tails import SLOW, tails
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
-from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
+from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps, host_event_classes
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
-from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, masked, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -39,6 +39,25 @@ _BREAKDOWN: Final = (
     "exposed_memory",
     "graph",
 )
+
+
+Telling: TypeAlias = "Callable[..., dict[str, Named]]"
+"""What is told of events that are placed in steps: ``in_steps`` or ``tallied``."""
+_RARE: Final = 0.1
+"""Share of slow steps up to which those at the beginning are warm-up."""
+WARM_UP: Final = (
+    "the first {} steps are warm-up: each after the first takes more than 1.5 times the median"
+)
+_NEEDS: Final = {
+    "kernels": Capability.KERNELS,
+    "copies": Capability.COPIES,
+    "ranges": Capability.NVTX,
+    "api": Capability.API,
+    "mpi_calls": Capability.MPI,
+    "os_calls": Capability.OSRT,
+    "stalls": Capability.KERNELS,
+}
+"""What is measured by name, and of what."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +98,16 @@ class Plan:
         """The scope cut to ``window``."""
         return replace(self.scope, window=self.window)
 
+    @property
+    def overhead_ns(self) -> float:
+        """Time of the profiler's own work, per step or as a whole."""
+        events = self.report.host_events
+        rows = _rows(
+            replace(self, scope=self.part), events, host_event_classes(events) == Cause.PROFILER
+        )
+        starts, ends = clipped(events, rows, self.window)
+        return float((ends - starts).sum()) / max(1, len(self.steps) * self.by_step)
+
     @cached_property
     def gaps(self) -> Gaps:
         """Idle gaps between operations, each for itself."""
@@ -113,8 +142,21 @@ def plan(
     iterations = _complete(report, find_iterations(report, pattern, scope))
     if gpu_step_ns(report, iterations) is not None:
         return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
-    steps = Steps.of(iterations, _other_processes(report, scope, iterations))
-    return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[1:])
+    first = _first_steady(iterations.duration)
+    others = _other_processes(report, scope, iterations, first)
+    steps = Steps(
+        iterations.rule, iterations.name, iterations.start[first:], iterations.end[first:], others
+    )
+    notes = (WARM_UP.format(first),) if first > 1 else ()
+    return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[first:], notes=notes)
+
+
+def _first_steady(lasted: Int64) -> int:
+    """The first step after the warm-up: slow steps are that where hardly any comes later."""
+    slow = lasted > SLOW * np.median(lasted[1:]) if len(lasted) > 1 else np.zeros(2, bool)
+    first = 1 + int(np.argmin(slow[1:]))
+    rest = slow[first:]
+    return first if len(rest) >= FEWEST and rest.mean() <= _RARE else 1
 
 
 def _complete(report: Report, iterations: Iterations) -> Iterations:
@@ -130,8 +172,10 @@ def _complete(report: Report, iterations: Iterations) -> Iterations:
     )
 
 
-def _other_processes(report: Report, scope: Scope, iterations: Iterations) -> dict[int, Bounds]:
-    """The same steps in other processes, where each has as many of the same name."""
+def _other_processes(
+    report: Report, scope: Scope, iterations: Iterations, first: int
+) -> dict[int, Bounds]:
+    """The steady steps in other processes, where each has as many of the same name."""
     if not len(iterations.rows):
         return {}
     ranges = report.ranges
@@ -143,7 +187,7 @@ def _other_processes(report: Report, scope: Scope, iterations: Iterations) -> di
     for process in np.unique(owner[owner != iterations.process]).tolist():
         start, end = (times[rows[owner == process]] for times in (ranges.start, ranges.end))
         if len(start) == len(iterations) and (start[1:] >= end[:-1]).all():
-            others[process] = start[1:], np.append(start[2:], end[-1:])
+            others[process] = start[first:], np.append(start[first + 1 :], end[-1:])
     return others
 
 
@@ -170,28 +214,37 @@ def identity_of(report: str, scope: Scope, pattern: str | None, style: str) -> s
     return f"{report} {scope} {pattern} {style}"
 
 
-def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
-    """Measures one side.
+def first_look(plan: Plan, label: str = "", identity: str = "") -> Side:
+    """What of a side a verdict by steps mostly needs, for a third of the work of ``measure``.
 
     Args:
-        plan: what is measured.
+        plan: what is looked at.
         label: what the side is called.
         identity: equal for the same part of the same report.
     """
+    makers = (partial(make, tell=tallied) for make in (_kernels, _copies))
+    return _measured(plan, label, identity, makers, whole=False)
+
+
+def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
+    """Measures one side; the arguments are those of ``first_look``."""
+    makers = (_kernels, _copies, _ranges, _api, _mpi_calls, _os_calls, _stalls)
+    return _measured(plan, label, identity, makers)
+
+
+def _measured(
+    plan: Plan,
+    label: str,
+    identity: str,
+    makers: Iterable[Callable[[Plan], dict[str, Named]]],
+    *,
+    whole: bool = True,
+) -> Side:
     report, part = plan.report, plan.part
     base = part.base(report) if plan.by_step or report.span or part.window else report.extent
-    metrics, groups = _metrics(plan, base)
+    metrics, groups = _metrics(plan, base, whole=whole)
     lacks, unknown = {}, set()
-    makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
-        "kernels": (_kernels, Capability.KERNELS),
-        "copies": (_copies, Capability.COPIES),
-        "ranges": (_ranges, Capability.NVTX),
-        "api": (_api, Capability.API),
-        "mpi_calls": (_mpi_calls, Capability.MPI),
-        "os_calls": (_os_calls, Capability.OSRT),
-        "stalls": (_stalls, Capability.KERNELS),
-    }
-    for key, (make, capability) in makers.items():
+    for (key, capability), make in zip(_NEEDS.items(), makers, strict=False):
         groups[key] = make(plan)
         if not groups[key] and (reason := report.lacks(capability)):
             lacks[key] = reason
@@ -231,9 +284,15 @@ def _recorded(report: Report) -> tuple[int, int]:
 
 
 def _metrics(
-    plan: Plan, base: tuple[int, int]
+    plan: Plan, base: tuple[int, int], *, whole: bool = True
 ) -> tuple[dict[str, Sample], dict[str, dict[str, Named]]]:
-    """Wall time and where the GPUs' time went, per step or as a whole: means, and by rank."""
+    """Wall time and where the GPUs' time went, per step or as a whole: means, and by rank.
+
+    Args:
+        plan: what is measured.
+        base: the part as a whole.
+        whole: also what no verdict comes from.
+    """
     report = plan.report
     if plan.by_step:
         starts, ends = plan.steps.start, plan.steps.end
@@ -246,16 +305,17 @@ def _metrics(
     count = 0
     for coverage in coverages(report, plan.searched):
         count += 1
-        parts = coverage.within(starts, ends)
+        busy = coverage.busy.within
+        parts = coverage.within(starts, ends) if whole else {"busy": busy(starts, ends)}
         parts["kernel_time"] = _kernel_time(report, coverage, starts, ends)
         ranks[_rank(report, coverage)] = parts["kernel_time"]
         for name, ns in parts.items():
             sums[name] = sums[name] + ns if name in sums else ns
     if count and len(report.operations):
-        busy = sums["busy"]
-        values["busy_share"] = _parts(busy, wall * count)
-        values["busy"] = busy // count
-        values |= {name: sums[name] // count for name in _BREAKDOWN if sums[name].any()}
+        values["busy_share"] = _parts(sums["busy"], wall * count)
+        values["busy"] = sums["busy"] // count
+        known = (name for name in _BREAKDOWN if name in sums)
+        values |= {name: sums[name] // count for name in known if sums[name].any()}
         values["idle"] = wall - values["busy"]
     by_metric = {name: Sample.of(each) for name, each in values.items()}
     if plan.by_step:
@@ -266,7 +326,7 @@ def _metrics(
 def _rank(report: Report, coverage: Coverage) -> str:
     """A GPU, and its rank where one process with a known one works on it."""
     ops, label = report.operations, report.devices[coverage.device].label
-    working = np.unique(ops.process[coverage.rows])
+    working = np.flatnonzero(np.bincount(ops.process[coverage.rows]))
     process = int(ops.processes[working[0]]) if len(working) == 1 else -1
     return f"rank {report.ranks[process]}, {label}" if process in report.ranks else label
 
@@ -293,15 +353,15 @@ def _parts(part: Int64, whole: Int64) -> Int64:
     return np.asarray(np.rint(part / np.maximum(whole, 1) * WHOLE), np.int64)
 
 
-def _kernels(plan: Plan) -> dict[str, Named]:
-    return _operations(plan, OpKind.KERNEL, OpKind.GRAPH)
+def _kernels(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
+    return _operations(plan, tell, OpKind.KERNEL, OpKind.GRAPH)
 
 
-def _copies(plan: Plan) -> dict[str, Named]:
-    return _operations(plan, OpKind.MEMCPY, OpKind.MEMSET)
+def _copies(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
+    return _operations(plan, tell, OpKind.MEMCPY, OpKind.MEMSET)
 
 
-def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
+def _operations(plan: Plan, tell: Telling, *kinds: OpKind) -> dict[str, Named]:
     """GPU work by name; with steps, work belongs to the step in which it was launched."""
     report = plan.report
     ops = report.operations
@@ -320,7 +380,7 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
         calls = report.calls[rows]
         times = np.where(calls >= 0, report.api.start[calls], times)
     step = plan.steps.place_of(ops.process[rows], ops.processes, times)
-    return in_steps(distinct, group, ops.durations(rows), step, plan.steps, sizes)
+    return tell(distinct, group, ops.durations(rows), step, plan.steps, sizes)
 
 
 def _ranges(plan: Plan) -> dict[str, Named]:

@@ -61,12 +61,43 @@ def in_steps(
     sizes: Int64 | None = None,
 ) -> dict[str, Named]:
     """Samples of events that each belong to a step, or to none (-1) and are left out."""
+    groups, step, sizes = _inside(names, group, lengths, step, sizes)
+    return by_name(names, groups, sizes, step, len(steps), steps.block)
+
+
+def tallied(
+    names: Sequence[str],
+    group: Integers,
+    lengths: Int64,
+    step: Integers,
+    steps: Steps,  # noqa: ARG001
+    sizes: Int64 | None = None,
+) -> dict[str, Named]:
+    """How often and how long, and no more: half of the work of ``in_steps``."""
+    groups, _, sizes = _inside(names, group, lengths, step, sizes)
+    counts, totals = (np.bincount(groups.codes, minlength=len(names)), groups.totals)
+    moved = totals * 0 if sizes is None else sums(groups.codes, sizes, len(names))
+    rows = zip(names, counts.tolist(), totals.tolist(), moved.tolist(), strict=True)
+    return {
+        name: Named(Sample(count, total, 0, 0, 0.0, ()), total, bytes=size)
+        for name, count, total, size in rows
+        if count
+    }
+
+
+def _inside(
+    names: Sequence[str],
+    group: Integers,
+    lengths: Int64,
+    step: Integers,
+    sizes: Int64 | None,
+) -> tuple[Aggregate, Integers, Int64 | None]:
+    """The events that belong to a step."""
     inside = step >= 0
     if not inside.all():
         group, lengths, step = group[inside], lengths[inside], step[inside]
         sizes = None if sizes is None else sizes[inside]
-    groups = Aggregate(group, len(names), lengths)
-    return by_name(names, groups, sizes, step, len(steps), steps.block)
+    return Aggregate(group, len(names), lengths), step, sizes
 
 
 def _instances(groups: Aggregate) -> list[Sample]:

@@ -23,6 +23,8 @@ _KINDS: Final = {
     Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.UNKNOWN: "too few",
 }
+_IDLE: Final = {"slower": "more", "more calls": "more", "faster": "less", "fewer calls": "less"}
+"""What becomes of idle time, which is no work that takes long."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Row:
     by_step: bool
     """Whether ``change`` compares sums per step; else durations of instances."""
     kind: str
-    """``new``, ``gone``, ``slower``, ``faster``, ``more calls``, ``fewer calls``, ``too few``,
-    ``more``, ``less``, ``same`` or ``inconclusive``."""
+    """``new``, ``gone``, ``slower``, ``faster``, ``more calls``, ``fewer calls``, ``more bytes``,
+    ``fewer bytes``, ``too few``, ``more``, ``less``, ``same`` or ``inconclusive``."""
     verdict: Verdict
     a_bytes: float = 0
     b_bytes: float = 0
@@ -131,6 +133,8 @@ class RowJudge:
         judged = [self._change(mine[name], theirs[name]) for name in common]
         changes = dict(zip(common, discovered(judged), strict=True))
         rows = [self._named(n, mine.get(n), theirs.get(n), changes.get(n)) for n in names]
+        if key == "stalls":
+            rows = [replace(row, kind=_IDLE.get(row.kind, row.kind)) for row in rows]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
 
     def _change(self, a: Named, b: Named) -> Change:
@@ -163,7 +167,12 @@ class RowJudge:
         )
 
     def _kind(self, a: Named, b: Named, change: Change) -> str:
-        """What became of a name: slower because each takes longer, or because there are more."""
+        """What became of a name: slower because each takes longer, or moves or is more."""
+        if change.verdict.told and a.bytes and b.bytes:
+            moved = relative(a.bytes / a.count, b.bytes / b.count) or 0.0
+            rate = relative(a.total / a.bytes, b.total / b.bytes) or 0.0
+            if abs(rate) < abs(moved) and (moved > 0) == (change.verdict is Verdict.WORSE):
+                return "more bytes" if moved > 0 else "fewer bytes"
         calls = self._calls(a, b)
         often = "more calls" if calls > 0 else "fewer calls"
         changed = abs(calls) >= self.rules.threshold

@@ -16,7 +16,7 @@ import numpy as np
 from nsys_tui.analysis.compare.blocks import block_length
 from nsys_tui.analysis.compare.origin import NOWHERE, Origin, apart
 from nsys_tui.analysis.compare.stats import FEWEST, Sample, of_one_run, pooled
-from nsys_tui.analysis.iterations.detection import Iterations, Rule
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.groups import rows_of_codes
@@ -125,13 +125,6 @@ class Steps:
         for bounds, mine in zip(each, rows_of_codes(known[codes], len(each)), strict=True):
             iteration[mine] = _place(*bounds, times[mine])
         return iteration
-
-    @classmethod
-    def of(cls, iterations: Iterations, others: Mapping[int, Bounds]) -> Steps:
-        """Leaves out the warm-up."""
-        return cls(
-            iterations.rule, iterations.name, iterations.start[1:], iterations.end[1:], others
-        )
 
     @classmethod
     def none(cls) -> Steps:

@@ -25,13 +25,17 @@ def quantile(p: float, freedom: float) -> float:
     """The value that a part ``p`` of above one half lies below."""
     if freedom >= _LARGE:
         return _NORMAL.inv_cdf(p)
-    low, high = 0.0, 2.0
-    while upper_tail(high, freedom) > 1 - p:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if upper_tail(middle, freedom) > 1 - p else (low, middle)
-    return (low + high) / 2
+    half = (freedom + 1) / 2
+    scale = math.exp(math.lgamma(half) - math.lgamma(freedom / 2)) / math.sqrt(math.pi * freedom)
+    # From below: the tail is convex, so Newton's steps never go beyond.
+    found = _NORMAL.inv_cdf(p)
+    for _ in range(200):
+        density = scale * math.exp(-half * math.log1p(found * found / freedom))
+        more = (upper_tail(found, freedom) - (1 - p)) / density
+        found += more
+        if abs(more) < 1e-13 * found:
+            break
+    return found
 
 
 def _beta(x: float, a: float, b: float) -> float:

@@ -14,12 +14,13 @@ from nsys_tui.analysis.compare.comparison import (
     Comparison,
     aligned,
     compare,
+    is_settled,
     measure_both,
     paired,
     with_findings,
 )
 from nsys_tui.analysis.compare.gates import outcomes, parse_gate
-from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
+from nsys_tui.analysis.compare.measure import first_look, iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Verdict
@@ -30,6 +31,7 @@ from nsys_tui.reader import open_report
 from nsys_tui.text.compare import as_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nsys_tui.model.report import Report
@@ -195,6 +197,115 @@ def test_warm_up_and_a_step_cut_by_the_capture_are_left_out(tmp_path: Path) -> N
     assert side.metrics["wall"].count == 6
     assert side.names("kernels")["k"].instances.most == 100
     assert side.names("kernels")["k"].count == 6
+
+
+def of_steps(
+    path: Path, lasting: Sequence[int], *, overhead: int = 0, size: int = 0, run: int = 0
+) -> Report:
+    """Steps of some lengths in us, a tenth of each idle; with profiler overhead and a copy."""
+    synth = Synth(path).gpu().process(100, "train").cuda_device(100, 0, 0)
+    at = 0
+    for number, length in enumerate(lasting):
+        begin, at = at, at + (length + overhead) * US
+        synth.launch("k()", (begin, begin + 5), (begin + 10, begin + length * US * 9 // 10))
+        if overhead:
+            synth.overhead("Buffer flush", at - (overhead * US), at)
+        if size:
+            synth.memcpy(begin + 20, begin + 20 + size // 10, bytes=size, kind="DtoH")
+        synth.nvtx(f"step {number}", begin, at - 5)
+    return opened(synth.session(at, utc=10**18 + run * 10**13).write())
+
+
+def test_a_longer_warm_up_is_no_change(tmp_path: Path) -> None:
+    steady = [1000 + place % 7 for place in range(40)]
+    a = plan(of_steps(tmp_path / "a.sqlite", [3000, *steady]))
+    b = plan(of_steps(tmp_path / "b.sqlite", [3000] * 12 + steady))
+    assert (len(a.steps), len(b.steps)) == (40, 40)
+    assert [note for note in b.notes if "first 12 steps are warm-up" in note]
+    found = compare(*measure_both(a, b), noise=0)
+    assert found.judgement.change is not None
+    assert found.judgement.change.ratio == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "lasting",
+    [
+        [3000, 2000, *([1000, 1000, 1000, 2000] * 10)],
+        [3000, 2000, 1000, 1000, 1000, 1000],
+        [3000, 1400, *([1000] * 20)],
+    ],
+    ids=["slow later too", "too few are left", "not slow"],
+)
+def test_slow_steps_at_the_beginning_are_not_always_warm_up(
+    tmp_path: Path, lasting: list[int]
+) -> None:
+    made = plan(of_steps(tmp_path / "r.sqlite", lasting))
+    assert len(made.steps) == len(lasting) - 1
+    assert not made.notes
+
+
+def test_overhead_explains_a_change_of_several_runs_too(tmp_path: Path) -> None:
+    sides = [
+        pooled_side(
+            [
+                measure(plan(of_steps(tmp_path / f"{most}-{run}.sqlite", [900 + run] * 12,
+                                      overhead=most, run=100 * most + run)))
+                for run in range(3)
+            ]
+        )
+        for most in (0, 200)
+    ]  # fmt: skip
+    found = compare(*sides)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "profiler overhead explains 100% of the change" in found.judgement.reason
+
+
+def test_few_steps_are_counted_by_run(tmp_path: Path) -> None:
+    sides = [
+        pooled_side(
+            [
+                measure(plan(of_steps(tmp_path / f"{length}-{run}.sqlite", [length + run] * 4,
+                                      run=length + run)))
+                for run in range(3)
+            ]
+        )
+        for length in (1000, 2000)
+    ]  # fmt: skip
+    reason = compare(*sides).judgement.reason
+    assert "too few steady steps (3 a run in A, 3 a run in B, 5 needed)" in reason
+
+
+def test_a_copy_of_more_bytes_is_not_called_slower(tmp_path: Path) -> None:
+    paths = []
+    for size in (10**5, 2 * 10**5):
+        paths.append(tmp_path / f"{size}.sqlite")
+        of_steps(paths[-1], [1000] * 12, size=size)
+    (copy,) = compared(*paths).groups["copies"]
+    assert copy.words == "worse: more bytes"
+
+
+@pytest.mark.parametrize(
+    ("b", "settled"),
+    [
+        (([1000 + n % 5 for n in range(60)], 0), True),
+        (([1200 + n % 5 for n in range(60)], 0), True),
+        (([1000 + 1500 * (n % 4 == 3) for n in range(60)], 0), True),
+        (([1000] * 60, 200), False),
+        (([1000] * 3, 0), False),
+    ],
+    ids=["same", "worse", "slow steps", "overhead", "few steps"],
+)
+def test_the_verdict_of_a_first_look_is_that_of_the_whole(
+    tmp_path: Path, b: tuple[list[int], int], settled: bool
+) -> None:
+    plans = aligned(
+        plan(of_steps(tmp_path / "a.sqlite", [1000 + n % 3 for n in range(60)])),
+        plan(of_steps(tmp_path / "b.sqlite", b[0], overhead=b[1])),
+    )
+    look = compare(*(first_look(made) for made in plans), noise=0, keys=())
+    assert is_settled(look, *plans) is settled
+    if settled:
+        assert look.judgement == compare(*map(measure, plans), noise=0).judgement
 
 
 @pytest.mark.parametrize("processes", [2, 150])

@@ -63,6 +63,8 @@ A, B = ("a0", "a1", "a2", "a3"), ("b0", "b1", "b2", "b3")
         ((*A, "--against", *B, "--gate", "kernel:^memset:2%"), 2),
         ((*A, "--against", *B, "--gate", "compute:+50us"), 1),
         ((*A, "--against", *B, "--gate", "compute:+500us"), 0),
+        (("a0", "other", "--force", "--gate", "kernel:gemm:5%"), 2),
+        (("a0", "other", "--force", "--gate", "kernel:gemm|other:5%"), 0),
         (("a0", "a1"), 3),
         (("a0", "a0"), 0),
         (("a0", "other"), 2),
@@ -78,6 +80,20 @@ def test_exit_status_of_every_verdict(
     assert found == status, err
 
 
+def test_the_verdict_is_told_before_the_rows_are_made(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("rows")
+
+    _, whole, _ = run(folder, capsys, "compare", "a0", "b0")
+    monkeypatch.setattr(measured_sides, "measure", broken)
+    _, out, _ = run(folder, capsys, "compare", "a0", "b0")
+    head, _, rest = whole.partition(out)
+    assert (head, rest[:1]) == ("", "\n")
+    assert "inconclusive: mean wall per step" in out
+
+
 def test_reasons_say_what_they_rest_on(folder: Path, capsys: Out) -> None:
     _, out, _ = run(folder, capsys, "compare", "a0", "b0", "--section", "summary")
     assert "within this pair: run noise 2% assumed" in out
@@ -87,7 +103,7 @@ def test_reasons_say_what_they_rest_on(folder: Path, capsys: Out) -> None:
     _, out, _ = run(folder, capsys, "compare", "a0", "other")
     assert "not comparable: 5 of 5 kernel names differ" in out
     _, out, _ = run(folder, capsys, "compare", "slow", "faster")
-    assert "GPUs differ and explain a change: Test GPU in A, Faster GPU in B" in out
+    assert "GPUs: Test GPU in A, Faster GPU in B, which explains a change" in out
 
 
 def test_gates_as_json_junit_and_step_summary(

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
+from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, is_settled
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
-from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
+from nsys_tui.analysis.compare.measure import Plan, first_look, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Side, pooled_side
 from nsys_tui.analysis.compare.stats import Rules
 from nsys_tui.analysis.rules.finding import Finding
@@ -212,6 +212,23 @@ def gather(pair: Pair, names: str, rules: Rules) -> Result:
     return Result(pair, comparison, (plans[0], plans[second]))
 
 
+def glance(pair: Pair, names: str, rules: Rules) -> Comparison | None:
+    """The verdict over two reports after a first look; None where it is not sure by then.
+
+    The arguments are those of ``gather``.
+    """
+    ends = [end for end in (pair.a, pair.b) if isinstance(end, Part)]
+    if len(ends) < 2 or any(pair.more):
+        return None
+    plans = aligned(*(_plan(end, names) for end in ends))
+    if not all(made.by_step for made in plans):
+        return None
+    with ThreadPoolExecutor(2) as pool:
+        looks = pool.map(partial(_measured, first_look), ends, plans)
+        found = compare(*looks, threshold=rules.threshold, noise=rules.noise, keys=())
+    return found if is_settled(found, *plans) else None
+
+
 def _plan(part: Part, names: str) -> Plan:
     def make() -> Plan:
         by_step = not part.single
@@ -224,12 +241,14 @@ def _side(names: str, end: End, made: Plan | None) -> Side:
     if isinstance(end, Baseline):
         gone = "" if end.there else ", its report is gone"
         return replace(end.side, label=f"baseline {end.name}: {end.side.label}{gone}")
-    made, session = made or _plan(end, names), end.session
-    known = session.report_id or str(session.path.absolute())
-    identity = identity_of(known, made.scope, None, made.style)
+    made = made or _plan(end, names)
     key = ("side", end.scope, end.single, made.by_step, made.style)
-    side = _kept(session, key, lambda: measure(made, end.name, identity))
-    return replace(side, label=end.name)
+    return replace(_kept(end.session, key, lambda: _measured(measure, end, made)), label=end.name)
+
+
+def _measured(measuring: Callable[[Plan, str, str], Side], part: Part, made: Plan) -> Side:
+    known = part.session.report_id or str(part.session.path.absolute())
+    return measuring(made, part.name, identity_of(known, made.scope, None, made.style))
 
 
 def with_findings(result: Result) -> Result:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from textual import events
 from textual.containers import Vertical
 
+from nsys_tui.analysis.compare.comparison import Comparison
 from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
 from nsys_tui.model.progress import Progress
@@ -25,7 +26,7 @@ from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
-from nsys_tui.ui.screens.compare.pair import Pair, Part, Result, gather, with_findings
+from nsys_tui.ui.screens.compare.pair import Pair, Part, Result, gather, glance, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.row_times import RowTimes
 from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, half_of
@@ -168,7 +169,13 @@ class CompareScreen(ResultScreen[Result]):
         asked = self._asked
         if asked is None:
             raise UsageError("nothing to compare", hint=CHOOSE)
-        return lambda _: gather(*asked)
+
+        def compared(_: Progress) -> Result:
+            if self.result is None and (look := glance(*asked)) is not None:
+                self.call_later(self._show_verdict, asked[0], look)
+            return gather(*asked)
+
+        return compared
 
     def say_busy(self) -> None:
         """Shows that both are compared."""
@@ -197,8 +204,16 @@ class CompareScreen(ResultScreen[Result]):
 
     def _show_figures(self, result: Result) -> None:
         self.result = self.twins.result = result
-        comparison, pair = result.comparison, result.pair
-        self.table.comparison = comparison
+        self.table.comparison = result.comparison
+        self._show_summary(result.pair, result.comparison)
+        self.table.fill()
+
+    def _show_verdict(self, pair: Pair, comparison: Comparison) -> None:
+        """Shows what the verdict is before the rows are made."""
+        if self.result is None and self._asked is not None and self._asked[0] == pair:
+            self._show_summary(pair, comparison)
+
+    def _show_summary(self, pair: Pair, comparison: Comparison) -> None:
         basis = {"steps": "step", "identity": "step" if comparison.by_step else "name"}
         aligned = basis.get(comparison.judgement.basis, "name")
         names = "A: {}   B: {}".format(*pair.names)
@@ -207,7 +222,6 @@ class CompareScreen(ResultScreen[Result]):
         self.summary.show_built(
             lambda width: summary_lines(comparison, width, pair.titles, single=pair.single)
         )
-        self.table.fill()
 
     def on_resize(self, event: events.Resize) -> None:
         """Columns follow the width."""
