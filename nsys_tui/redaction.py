@@ -10,18 +10,24 @@ HIDDEN: Final = "[redacted]"
 _SECRET_NAME: Final = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
 _KNOWN_FORMS: Final = (
     r"hf_\w{20,}|sk-[\w-]{20,}|gh[posur]_\w{30,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|AKIA[0-9A-Z]{16}|xox[abps]-[\w-]{10,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
+    r"|nvapi-[\w-]{20,}|npm_\w{30,}|AIza[\w-]{30,}|A[KS]IA[0-9A-Z]{16}|xox[abps]-[\w-]{10,}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
 )
 """Tokens that their own form tells."""
 _TOLD_BY_NAME: Final = (
-    r"(?i:[\w-]*(?:api[-_]?key|access[-_]?key|auth[-_]?key|token|secret|passw(?:or)?d|credentials?)"
-    r"[\w-]*)"
+    r"(?i:[\w-]*(?:(?:api|access|auth|account|private)[-_]?key|token(?!iz|s\b)|secret|passw(?:or)?d"
+    r"|credentials?)[\w-]*)"
 )
-_ASSIGNED: Final = re.compile(rf"(?P<name>{_TOLD_BY_NAME}\s?[=:]\s?)(?P<value>[^\s'\",;]{{6,}})")
+_FLAG: Final = re.compile(rf"-{{1,2}}{_TOLD_BY_NAME}")
+_ASSIGNED: Final = re.compile(
+    rf"(?P<name>{_TOLD_BY_NAME}\s?[=:]\s?|{_FLAG.pattern}\s+(?!-))(?P<value>[^\s'\",;]{{6,}})"
+)
 _WORD: Final = re.compile(rf"\b(?:{_KNOWN_FORMS})")
+_PRIVATE_KEY: Final = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [^-]*-----|\Z)", re.S
+)
 _IN_ADDRESS: Final = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]*:[^\s/@]+@", re.I)
 _BEARER: Final = re.compile(r"(?P<name>\b(?:Bearer|Basic)\s+)[\w.~+/=-]{12,}")
-_FLAG: Final = re.compile(rf"-{{1,2}}{_TOLD_BY_NAME}")
 
 
 def looks_secret(name: str) -> bool:
@@ -36,7 +42,7 @@ def holds_secret(word: str) -> bool:
 
 def redacted(text: str) -> str:
     """A text without the tokens and passwords that are told by their form or by a name before."""
-    text = _WORD.sub(HIDDEN, text)
+    text = _WORD.sub(HIDDEN, _PRIVATE_KEY.sub(HIDDEN, text))
     text = _IN_ADDRESS.sub(rf"\g<scheme>{HIDDEN}@", text)
     text = _BEARER.sub(rf"\g<name>{HIDDEN}", text)
     return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text)

@@ -21,6 +21,11 @@ SECRET = "s3cr3tV4lue99"
         f"hf_{SECRET}{SECRET}",
         f"sk-{SECRET}{SECRET}",
         f"ghp_{SECRET}{SECRET}{SECRET}",
+        f"nvapi-{SECRET}{SECRET}",
+        f"node1 --password {SECRET}",
+        f"AccountKey={SECRET}==;EndpointSuffix=x",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN PRIVATE KEY----- {SECRET} cut",
     ],
 )
 def test_what_names_or_forms_tell_is_hidden(text: str) -> None:
@@ -33,6 +38,9 @@ def test_what_names_or_forms_tell_is_hidden(text: str) -> None:
     "text",
     [
         "python train.py --tokens 4096 --tokenizer gpt2",
+        "python train.py --tokens 131072 --tokenizer meta-llama/Llama-3 --tokenizer_path=/data/tok",
+        "forward num_tokens=1048576",
+        "train --token --lr 0.0003",
         "gemm_key<float>(Tensor, int)",
         "monkey=banana",
         "https://example.org/a@b",
