@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
 
 from nsys_tui.analysis.window import Choice, Scope
 from nsys_tui.errors import UsageError
-from nsys_tui.units import parse_duration
+from nsys_tui.units import parse_duration, parse_window
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,9 @@ Time: TypeAlias = "int | str | None"
 class Part(TypedDict, total=False):
     """Which part of a report is asked for; all of it without these."""
 
-    window: tuple[Time, Time]
-    """Start and end; events that straddle an edge count as on the command line."""
+    window: tuple[Time, Time] | str
+    """Start and end, or both as ``"1.2s/1.5s"``; events that straddle an edge count as on the
+    command line."""
     device: int
     """Number of a GPU as the overview shows it."""
     process: int
@@ -160,10 +161,12 @@ class Profile:
             threshold: shorter gaps are counted and not listed.
             part: window, device, process, stream.
         """
-        from nsys_tui.analysis.stalls.answer import StallAnswer
+        from nsys_tui.analysis.stalls.answer import GROUPINGS, StallAnswer
         from nsys_tui.analysis.stalls.gaps import stalls
 
         shortest = _time(threshold, 0)
+        if by not in (None, *GROUPINGS):
+            raise UsageError(f"no grouping {by!r}", hint=f"one of {', '.join(GROUPINGS)}")
         result = stalls(self.report, self._scope(part), threshold_ns=shortest)
         answer = StallAnswer(self.report, result)
         return self._frame(answer.gaps() if by is None else answer.groups(by))
@@ -228,6 +231,8 @@ class Profile:
         return frame
 
     def _scope(self, part: Part) -> Scope:
+        if unknown := part.keys() - Part.__annotations__:
+            raise TypeError(f"no argument {min(unknown)!r}: window, device, process or stream")
         choice = Choice(
             *((part[k],) if k in part else None for k in ("process", "device", "stream"))
         )
@@ -238,8 +243,9 @@ class Profile:
     def _window(self, part: Part) -> tuple[int, int] | None:
         if "window" not in part:
             return None
-        edges = self.report.extent
-        start, end = (_time(asked, edge) for asked, edge in zip(part["window"], edges, strict=True))
+        edges, asked = self.report.extent, part["window"]
+        times = parse_window(asked) if isinstance(asked, str) else asked
+        start, end = (_time(time, edge) for time, edge in zip(times, edges, strict=True))
         if end <= start:
             raise UsageError(f"empty time window: {part['window']}", hint=f"the trace is {edges}")
         return start, end
@@ -248,4 +254,6 @@ class Profile:
 def _time(asked: Time, otherwise: int) -> int:
     if asked is None:
         return otherwise
+    if isinstance(asked, float):
+        raise UsageError(f"a time without its unit: {asked}", hint="whole ns, or such as '1.5s'")
     return parse_duration(asked) if isinstance(asked, str) else int(asked)

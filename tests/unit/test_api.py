@@ -144,6 +144,22 @@ def test_every_table_of_every_report_becomes_a_frame(real: Path) -> None:
                     assert frame[key].dtype in ("int64", "Int64"), (key, frame[key].dtype)
 
 
+def test_a_window_is_a_pair_or_a_text(profile) -> None:
+    pair = profile.stalls(by="cause", window=("0.4s", 500_000_000))
+    assert profile.stalls(by="cause", window="0.4s/0.5s").equals(pair)
+
+
+@pytest.mark.parametrize(("part", "error"), [
+    ({"window": (0.4, 0.5)}, UsageError),
+    ({"window": "0.4s"}, UsageError),
+    ({"devise": 1}, TypeError),
+    ({"by": "x"}, UsageError),
+])  # fmt: skip
+def test_what_would_be_misread_is_refused(profile, part: dict, error: type) -> None:
+    with pytest.raises(error):
+        profile.stalls(**part)
+
+
 def test_frames_need_little_more_memory_than_their_columns(profile) -> None:
     events = profile.report.operations
     frame = profile.events("operations")
