@@ -271,7 +271,8 @@ def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
     # That all ranks agree is worth a line too.
     said = {"hangs"} if len(answer.result.calls) else set()
     some = [name for name in SUMMARY if name in said or tables.SECTIONS[name].has_rows(answer)]
-    print_tables([tables.SECTIONS[name].table(answer) for name in sections or some], fmt)
+    first = [] if sections else tables.in_short(answer)
+    print_tables([*first, *(tables.SECTIONS[name].table(answer) for name in sections or some)], fmt)
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:

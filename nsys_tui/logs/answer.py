@@ -12,6 +12,7 @@ from nsys_tui.logs.calls import Calls
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.headline import headline
 from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STATUSES, TIMEOUTS
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.plugins import measured_rows
@@ -256,6 +257,7 @@ def _list(key: str, inner: tuple[Column, ...], rows: Any) -> Column:
 DOCUMENT: Final = Document(
     "logs",
     (
+        data("in_short", lambda a, _: headline(a), form=Form.LIST),
         *_SIZES,
         number("lines", _line_count),
         *map(

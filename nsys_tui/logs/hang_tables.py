@@ -15,7 +15,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.units import named_ranks, ranks_text
 
 
-def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
+def findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
     """Finding, group, opCount and what the ranks did."""
     result = answer.result
     for one in answer.hangs.mismatches:
@@ -128,7 +128,7 @@ SECTIONS: Final = (
             shown("opCount", item(2)),
             shown("Ranks", item(3)),
         ),
-        _findings,
+        findings,
         _left_out,
         count=lambda answer: len(answer.hangs.mismatches) + len(answer.hangs.drifts),
     ),

@@ -14,11 +14,12 @@ from nsys_tui.logs import (
     structure_tables,
 )
 from nsys_tui.logs.figures import decimals, seconds
+from nsys_tui.logs.headline import headline
 from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.steps import Average, all_averages, average_range, epoch_averages
 from nsys_tui.logs.trainers import RunTotal
-from nsys_tui.model.table import Unit, column
+from nsys_tui.model.table import Column, Table, Unit, column
 
 KERNELS: Final = (
     column("kernel", "Kernel"),
@@ -47,6 +48,12 @@ def _folder(answer: LogAnswer) -> str:
     """The folder that all files are in, empty for none."""
     folders = {str(Path(file.path).parent) for file in answer.result.files}
     return folders.pop() if len(folders) == 1 and folders != {"."} else ""
+
+
+def in_short(answer: LogAnswer) -> list[Table]:
+    """The headline, to stand before all sections; nothing where there is none."""
+    said = headline(answer)
+    return [Table("headline", "In short", (Column("Finding"),), ([],), tuple(said))] if said else []
 
 
 def _files(answer: LogAnswer) -> list[Any]:

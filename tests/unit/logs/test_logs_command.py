@@ -10,11 +10,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from loglines import body, info, init, nemo
+from loglines import body, info, init, logs_json, nemo
 
 from nsys_tui.cli import main
 from nsys_tui.errors import GATE_HIT, NO_DATA, OK, UNREADABLE, USAGE
-from nsys_tui.logs import tables
+from nsys_tui.logs import read_logs, tables
 from nsys_tui.logs.section_names import SECTIONS, SUMMARY
 
 if TYPE_CHECKING:
@@ -211,3 +211,38 @@ def test_json_of_some_sections(log: str, capsys: Capture) -> None:
     for name in SECTIONS:
         assert len(keys(name)) > 1, name
         assert set(keys(name)) - {"calls", "api_calls"} <= set(every)
+
+
+def test_the_first_lines_say_what_matters(tmp_path: Path, capsys: Capture) -> None:
+    times = [9.0, *[1.0] * 9, 4.0]
+    form = "completed step: {}, seconds: {}, TFLOP/s/device: 40.25, Tokens/s/device: 80.0"
+    log = tmp_path / "log"
+    log.write_text("\n".join(form.format(*at) for at in enumerate(times)))
+    assert main(["logs", str(log)]) == 0
+    first, second, third, *_ = capsys.readouterr().out.splitlines()
+    assert first == "In short"
+    assert second == (
+        "  maxtext: step 10 took 4.000000 s, 4.0 times the median; 1 of 10 timed lines after "
+        "warm-up are above 1.5 times"
+    )
+    assert (
+        third == "  maxtext: median step 1.000000 s, p95 2.650000 s, 80.0 tokens/s, steps 0 to 10"
+    )
+    log.write_text("\n".join(form.format(*at) for at in enumerate(times[:-1])))
+    (said,) = logs_json(read_logs([log]))["in_short"]
+    assert "times the median" not in said
+
+
+def test_a_bandwidth_that_larger_sizes_lose(tmp_path: Path) -> None:
+    rows = [f" {size} {size} float sum -1 9.0 {bw} {bw} 0 9.0 100.00 100.00 0" for size, bw in LOST]
+    head = ["# out-of-place  in-place", "# size count type redop root time algbw busbw #wrong"]
+    log = tmp_path / "log"
+    log.write_text("\n".join([*head, *rows]))
+    out, inside = logs_json(read_logs([log]))["in_short"]
+    assert out == (
+        "nccl-tests out-of-place: at most 200.00 GB/s bus bandwidth, at 16 bytes; only 99.00 at 32"
+    )
+    assert inside == "nccl-tests in-place: at most 100.00 GB/s bus bandwidth, at 8 bytes"
+
+
+LOST = ((8, "100.00"), (16, "200.00"), (32, "99.00"), (64, "170.00"))

@@ -17,6 +17,7 @@ from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hang_report import HangReport
 from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.logs.headline import headline
 from nsys_tui.logs.report_join import join_calls
 from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.section_names import IF_ANY
@@ -157,12 +158,13 @@ def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Ta
         return TABLES[JOINED[name]](joined.calls, None)
     if opened is None or name not in SECTIONS:
         return None
-    table = SECTIONS[name].table(LogAnswer(opened.result, opened.hangs))
+    answer = LogAnswer(opened.result, opened.hangs)
+    table = SECTIONS[name].table(answer)
     if name != "files":
         return table
     unjoined = joined.calls.notes if joined is not None and not len(joined.calls) else ()
     said = [*(one.text for one in advise(opened.result)), *unjoined]
-    return replace(table, notes=(*table.notes, *said))
+    return replace(table, notes=(*headline(answer), *table.notes, *said))
 
 
 def is_empty(name: str, opened: Opened | None) -> bool:
