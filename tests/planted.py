@@ -499,6 +499,9 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     hpc.checkpointing: "idle, I/O: pwrite64 on GPU 0",
     hpc.imbalanced: "GPU 2 slower than the others",
     hpc.late_by_turns: "idle, MPI: MPI_Barrier",
+    hpc.faulting: "pages migrate in scale",
+    hpc.losing: "",
+    hpc.losing_elsewhere: "idle, I/O: write",
     hpc.narrow: "small blocks of distance",
     hpc.whole_warps: "",
     programs.asleep: "idle, off the CPU",
@@ -569,6 +572,7 @@ PLANTED: Final = {
         (slow_gpu, hpc.imbalanced), (even_gpus, late_rank, own_programs, hpc.late_by_turns)
     ),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
+    "outside_work": Planted((hpc.writing_at_the_end,), (hpc.waiting_at_the_end, hpc.checkpointing)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted((migrating, prefetching), (migrated_ahead,)),

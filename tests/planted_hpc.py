@@ -79,3 +79,64 @@ def narrow(path: Path, threads: int = 16) -> Synth:
 
 def whole_warps(path: Path) -> Synth:
     return narrow(path, 32)
+
+
+def writing_at_the_end(path: Path, call: str = "write") -> Synth:
+    """A run of 20 ms, after which the host writes for 200 ms, or waits."""
+    run = Machine(path)
+    for _ in range(STEPS):
+        run.launch("step", MS)
+    run.wait()
+    for _ in range(100):
+        run.off(call, 2 * MS)
+    return run.report
+
+
+def waiting_at_the_end(path: Path) -> Synth:
+    return writing_at_the_end(path, "poll")
+
+
+def losing(path: Path, seen: int = 5) -> Synth:
+    """Steps that wait for two kernels; of the middle ones nsys kept no kernel, or of none.
+
+    Args:
+        path: of the report.
+        seen: from which step on, and up to so many before the end, kernels are missing.
+    """
+    run = Machine(path)
+    run.report.diagnostic("Not all CUDA events might have been collected.", severity=3)
+    for step in range(STEPS):
+        if seen <= step < STEPS - seen:
+            run.call("cudaLaunchKernel_v7000", 5 * US)
+            run.call("cudaDeviceSynchronize_v3020", 4 * MS)
+        else:
+            run.launch("solve", 2 * MS)
+            run.launch("update", 2 * MS)
+            run.wait()
+    return run.report
+
+
+def losing_elsewhere(path: Path) -> Synth:
+    """Nothing is missing where the GPU idles, which the message does not tell."""
+    run = Machine(path)
+    run.report.diagnostic("Not all CUDA events might have been collected.", severity=3)
+    for _ in range(STEPS):
+        run.launch("solve", 4 * MS)
+        run.wait()
+        run.off("write", 4 * MS)
+    return run.report
+
+
+def faulting(path: Path) -> Synth:
+    """A kernel that waits for the pages it touches: 5 us for each, and 20 us until they move."""
+    run = Machine(path)
+    for _ in range(4):
+        run.launch("scale", 10 * MS)
+        begun = run.free[0, 7] - 10 * MS
+        for page in range(400):
+            fault = begun + page * 25 * US + 20 * US
+            run.report.memcpy(
+                fault, fault + 5 * US, bytes=65536, kind="UVM HtoD", src="managed", dst="managed"
+            )
+        run.wait()
+    return run.report

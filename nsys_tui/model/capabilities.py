@@ -106,10 +106,11 @@ def unmet(
     """
     wanted, why = _ASKED.get(capability, (("", ""), ""))
     asked = {(name.rpartition(":")[2], value) for name, value in settings}
-    if asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
-        return ""
+    of_calls = Capability.API in held and OPTIONS[capability] == OPTIONS[Capability.API]
     if capability in {*CUDA, Capability.GPU_PROPERTIES} and not CUDA.isdisjoint(held):
         why = "CUDA was traced, and there was none"
+    if not of_calls and asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
+        return ""
     return f"no {capability} in this report: {why}"
 
 

@@ -75,6 +75,11 @@ class Case:
         """Where the time of each device went, waiting for other ranks included."""
         return splits_with_waiting(self.report, self.scope)
 
+    @property
+    def works(self) -> bool:
+        """Whether any device works in the time looked at."""
+        return any(split.busy_ns for split in self.splits)
+
     @cached_property
     def clock_trouble(self) -> str:
         """Why times of host and GPU cannot be compared, empty where they can."""

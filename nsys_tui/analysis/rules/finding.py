@@ -201,6 +201,9 @@ CERTAINTY: Final = {
     "host_only": Certainty(
         _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
     ),
+    "outside_work": Certainty(
+        _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
+    ),
     "launch_bound": _SLOWED,
     "low_occupancy": Certainty(
         _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU

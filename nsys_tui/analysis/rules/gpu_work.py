@@ -23,6 +23,8 @@ from nsys_tui.names import fit
 
 _NAME_CELLS: Final = 36
 _WARP: Final = 32
+_FAULT_NS: Final = 100_000
+"""A fault takes up to this, however short the migration before."""
 _FEWEST_QUIET: Final = 3
 """Launches without migrations from which is known how long they take."""
 _DECIDES: Final = 50.0
@@ -205,7 +207,7 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
 def _bridged(moves: Intervals) -> Intervals:
     """Migrations with the faults between them, which take no longer than the migration before."""
     starts, ends = moves
-    near = starts[1:] - ends[:-1] <= (ends - starts)[:-1]
+    near = starts[1:] - ends[:-1] <= np.maximum((ends - starts)[:-1], _FAULT_NS)
     return intervals.union(starts, np.append(np.where(near, starts[1:], ends[:-1]), ends[-1:]))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, WAITS
+from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.idle_causes import NO_CALL, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
@@ -35,6 +35,7 @@ _ADVICE: Final = {
     Cause.HOST: "make this code faster, or spread it over more threads",
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
 }
+_AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
@@ -228,7 +229,7 @@ def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
 )
 def host_only(case: Case, arguments: Arguments) -> Result:
     """Where the main threads' time goes by NVTX range, where there is no GPU work to look at."""
-    doubted = case.splits or case.report.gpu_doubt
+    doubted = case.works or case.report.gpu_doubt
     in_ranges = [] if doubted else _of_ranges(case)
     parts = in_ranges or ([] if doubted else _of_threads(case))
     whole = sum(part.ns for part in parts)
@@ -271,9 +272,67 @@ def _advice(case: Case, state: State) -> str:
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
         return NO_CALL
     if state.cause is Cause.IO and WAITS.match(state.name):
-        return AWAITED
+        return _AWAITED
     if state.cause is Cause.NOTHING:
         options = [OPTIONS[kind] for kind in _TELLING if case.report.lacks(kind) == explain(kind)]
         record = " ".join(options).replace("nvtx --trace=", "nvtx,")
         return f"record what it does: {record}" if options else "mark what it does by NVTX ranges"
     return _ADVICE.get(state.cause, "see what the call waits for")
+
+
+@rule(
+    "What the host does before and after all GPU work",
+    advice="Most of the session is not GPU work: make that part shorter, too, or leave it out of"
+    " the capture (cudaProfilerStart and --capture-range).",
+    nothing="GPU work has most of the session, or nothing tells what the host did besides.",
+)
+def outside_work(case: Case, arguments: Arguments) -> Result:
+    """What the launching thread does before the first and after the last operation.
+
+    Told where it computes, reads or writes for half of that, and that is half of the session: what
+    CUDA needs to start, or a program that waits to be asked, is no loss.
+    """
+    told = [(part, _state(case, part)) for part in _outside(case)]
+    rows, hidden = cut(np.arange(len(told)), arguments)
+    shown = [told[row] for row in rows.tolist()]
+    columns = (
+        (Column("Time", Unit.NS), [part.ns for part, _ in shown]),
+        (Column("Where"), [part.where for part, _ in shown]),
+        (Column("Mostly"), [state.text(part.ns) for part, state in shown]),
+    )
+    findings = [one for part, state in told for one in _outside_finding(case, part, state)]
+    return Result(columns, findings, hidden=hidden)
+
+
+def _outside(case: Case) -> list[Part]:
+    """The time of the launching thread before and after GPU work, where it is half of all."""
+    calls, (lo, hi) = case.calls, case.report.extent
+    if not case.works or case.scope.window is not None or not len(calls):
+        return []
+    main = int(case.report.api.threads[np.bincount(case.report.api.thread[calls]).argmax()])
+    edges = (
+        ("before the first GPU work", lo, case.base[0]),
+        ("after the last GPU work", case.base[1], hi),
+    )
+    return [
+        Part(where, (_stretch(main, start, end),))
+        for where, start, end in edges
+        if 2 * (end - start) >= hi - lo
+    ]
+
+
+def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
+    works = state.cause is Cause.HOST or (state.cause is Cause.IO and not WAITS.match(state.name))
+    if not works or 2 * state.ns < part.ns:
+        return []
+    told = f"{units.format_duration(part.ns)} {part.where} ({state.text(part.ns)})"
+    return case.finding(
+        "outside_work",
+        told,
+        _advice(case, state),
+        subject=told,
+        saved_ns=0,
+        window=part.longest,
+        command="nsys-tui stacks REPORT",
+        at_least=Severity.MEDIUM,
+    )

@@ -26,6 +26,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
@@ -209,16 +210,35 @@ def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 def _unsure(case: Case, finding: Finding) -> Finding:
     """Idle time of a report that lacks events of GPUs, or whose clocks do not fit."""
-    if finding.lost is None:
+    lost = finding.lost
+    if lost is None:
         return finding
     if case.clock_trouble:
         return replace(finding, confidence=Confidence.GUESS, doubt=case.clock_trouble)
     sure = finding.confidence
-    return replace(
+    finding = replace(
         finding,
         confidence=Confidence.INFERRED if sure is Confidence.MEASURED else sure,
         doubt="nsys lost CUDA events: work that is missing may have run meanwhile",
     )
+    if finding.device is None or not _lacks_work(case, finding.device, lost):
+        return finding
+    stake = max(finding.saved_ns, finding.stake_ns)
+    rated = min(finding.severity, Severity.MEDIUM, key=lambda severity: severity.rank)
+    return replace(finding, saved_ns=0, stake_ns=stake, severity=rated)
+
+
+def _lacks_work(case: Case, device: int, lost: Intervals) -> bool:
+    """Whether a device idled mostly in gaps in which kernels were launched and none is recorded."""
+    api, calls = case.report.api, case.report.calls
+    named = np.array([name.startswith(LAUNCHES) for name in api.names], bool)
+    answered = np.zeros(len(api), bool)
+    answered[calls[calls >= 0]] = True
+    times = np.sort(api.start[named[api.name] & api.real & ~answered])
+    starts, ends = case.idle_part(device, intervals.union(*np.array([case.base], np.int64).T))
+    holes = np.searchsorted(times, ends) > np.searchsorted(times, starts)
+    missing = intervals.overlap_length((starts[holes], ends[holes]), lost)
+    return 2 * missing > intervals.total(*lost)
 
 
 def _witnessed(case: Case, finding: Finding) -> Finding:

@@ -167,7 +167,7 @@ TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
-_SAID: Final = ("shared_gpus", "slowing_kernels")
+_SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels")
 """Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""
@@ -183,7 +183,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         case: the report with the time looked at.
         findings: all that the rules found there.
     """
-    if not case.splits:
+    if not case.works:
         return _of_host(case, findings)
     if case.base_ns < TOO_SHORT_NS:
         return f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
@@ -208,8 +208,8 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     """Why there is no GPU work, and where the host's time went."""
-    why = case.report.lacks(Capability.KERNELS) or "no GPU work here"
-    why += why_no_work(case.report)
+    lacks = case.report.lacks(Capability.KERNELS)
+    why = lacks + why_no_work(case.report) if lacks else "no GPU work here"
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 
@@ -266,11 +266,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         unsaid = _not_recorded(case, findings, most)
         return f"Worth fixing: {named}; {rest}" + (f"; {unsaid}" if unsaid else "")
     if unsaid := _not_recorded(case, findings, most):
-        return unsaid.capitalize()
-    idle = sum(split.idle_ns for split in case.splits)
-    unknown = case.report.lacks(Capability.API)
-    if unknown and idle >= WORTH_FIXING * len(case.splits) * case.base_ns:
-        return f"Why it is idle cannot be said: {unknown}"
+        return unsaid[0].upper() + unsaid[1:]
     return "Nothing found that would give back 1%"
 
 
@@ -284,6 +280,9 @@ def _subject(case: Case, finding: Finding) -> str:
 
 def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
     """How much idle time has no witness or is the profiler's, empty for hardly any."""
+    idle, whole = sum(split.idle_ns for split in case.splits), len(case.splits) * case.base_ns
+    if not case.report.can(Capability.API) and idle >= WORTH_FIXING * whole:
+        return f"why {format_share(idle, whole)} is idle cannot be said: no {Capability.API}"
     said = []
     for one in findings:
         if one.rule != "gpu_idle" or one.saved_ns or one.stake_ns < WORTH_FIXING * case.base_ns:

@@ -49,6 +49,7 @@ from nsys_tui.analysis.rules.verdict import (
     parts,
     verdict,
 )
+from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 from nsys_tui.units import format_duration
 
@@ -111,6 +112,34 @@ def test_copies_of_both_directions_and_kernels_may_run_at_once(tmp_path: Path) -
     (one,) = [o for o in find_in(case_of(hpc.both_ways, tmp_path)) if o.rule == "exposed_copies"]
     assert one.stake_ns == 20 * 2 * 3 * MS
     assert one.saved_ns == one.stake_ns - (20 * 3 - 20 * 2) * MS  # one direction takes 60 ms
+
+
+def test_time_outside_of_gpu_work_is_said(tmp_path: Path) -> None:
+    case = case_of(hpc.writing_at_the_end, tmp_path)
+    said = ". 200.0 ms after the last GPU work (100% I/O: write). "
+    assert said in verdict(case, find_in(case))
+
+
+def test_idle_time_in_which_work_is_missing_has_no_price(tmp_path: Path) -> None:
+    one = next(o for o in find_in(case_of(hpc.losing, tmp_path)) if o.rule == "sync_by_range")
+    assert (one.saved_ns, one.severity) == (0, Severity.MEDIUM)
+    assert 40 * MS < one.stake_ns < 41 * MS
+
+
+def test_faults_between_migrations_count(tmp_path: Path) -> None:
+    found = find_in(case_of(hpc.faulting, tmp_path))
+    (one,) = [one for one in found if one.rule == "migrations_in_kernels"]
+    assert one.saved_ns == 4 * 10 * MS - 20 * US  # all but the first fault
+
+
+def test_a_window_before_all_gpu_work_is_looked_at_as_the_hosts(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.sched(0, True)
+    run.off("read", 10 * MS)
+    run.launch("k", 10 * MS)
+    report = open_report(run.report.diagnostic("CUDA: odd").write(), use_cache=False)
+    case = Case(report, Scope((0, 10 * MS)))
+    assert verdict(case, find_in(case)) == "Host: tid 10 (100% I/O: read). GPU: no GPU work here"
 
 
 def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: Path) -> None:

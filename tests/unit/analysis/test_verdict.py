@@ -91,14 +91,14 @@ def test_without_gpu_work_nsys_is_quoted_on_cuda_alone(
 def test_without_calls_it_does_not_guess_why_the_gpu_stood_idle(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     synth.kernel("a", 0, 50 * MS).kernel("b", 100 * MS, 150 * MS)
-    assert told(synth) == "GPU 67% busy. Why 33.3% is idle is not recorded"
+    assert told(synth) == "GPU 67% busy. Why 33.3% is idle cannot be said: no CUDA API calls"
 
 
 def test_idle_time_below_the_threshold_without_calls_cannot_be_explained(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for number in range(100):
         synth.kernel(f"k{number}", number * 50_000, number * 50_000 + 45_000)
-    assert "Why it is idle cannot be said: no CUDA API calls" in told(synth)
+    assert "Why 9.9% is idle cannot be said: no CUDA API calls" in told(synth)
 
 
 def test_a_busy_gpu_without_calls_is_not_called_idle(tmp_path: Path) -> None:
