@@ -169,12 +169,16 @@ def parse_stamp(text: bytes) -> int:
 _SHORT_STAMP: Final = re.compile(r"\b(\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)")
 
 
-def parse_short_stamp(text: str) -> int:
-    """Time of a line; one without a year counts within a leap year, for distances alone."""
-    stamp = parse_stamp(text.encode())
-    if stamp == NO_TIME and (match := _SHORT_STAMP.search(text)):
+def parse_own_stamp(text: str) -> int:
+    """Time that a program put in its line: the last one, as a collector's stands before it.
+
+    One without a year counts within a leap year, for distances alone.
+    """
+    data = text.encode()
+    starts = [match.start() for match in STAMP.finditer(data)]
+    if not starts and (match := _SHORT_STAMP.search(text)):
         return parse_stamp(f"2000-{match[1]}-{match[2]} {match[3]}".encode())
-    return stamp
+    return parse_stamp(data[starts[-1] :]) if starts else NO_TIME
 
 
 @lru_cache(maxsize=1024)

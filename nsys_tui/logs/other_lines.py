@@ -116,7 +116,7 @@ class OtherLines:
         if self.mpip.add(_bare(text)) or self.mlperf.add(text, line):
             return True
         known = self._trainers.add(text, line, glued=glued)
-        known |= self._bars.add(text, line)
+        known |= self._bars.add(_behind_front(text), line)
         known |= self.watchdogs.add(text, line) or self.plugins.add(text)
         return known | self.servers.add(text, line) | self.servers.add_result(_bare(text), line)
 
@@ -139,7 +139,11 @@ def _bare(text: bytes) -> bytes:
 
     What stands before a carriage return was a progress bar.
     """
-    text = text.rstrip(b"\r").rpartition(b"\r")[2]
+    return _behind_front(text.rstrip(b"\r").rpartition(b"\r")[2])
+
+
+def _behind_front(text: bytes) -> bytes:
+    """A line without what launchers and collectors put before it."""
     front = FRONT.match(text)
     return text[front.end() :] if front else text
 

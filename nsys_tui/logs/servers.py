@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from nsys_tui.logs.figures import Spread, spread_of
-from nsys_tui.logs.line_prefixes import NO_TIME, parse_short_stamp
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_own_stamp
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import RunTotal, number
 
@@ -96,7 +96,7 @@ class ServerLines:
                         told.get("engine") or (ranks[1].strip() if ranks else ""),
                         self.file,
                         line,
-                        parse_short_stamp(decoded),
+                        parse_own_stamp(decoded),
                         number(told.get("prompt")),
                         number(told.get("generation")),
                         _whole(told.get("running")),

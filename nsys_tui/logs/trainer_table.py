@@ -170,7 +170,7 @@ TRAINERS: Final = (
             "loss": ("train/CrossEntropyLoss", "train/CE loss"),
         },
         by_stamps=True,
-        below=re.compile(r"^\s+((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$"),
+        below=re.compile(r"(?:^|\s)((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$"),
     ),
     Trainer(
         "nanotron",

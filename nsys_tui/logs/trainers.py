@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
 
-from nsys_tui.logs.line_prefixes import NO_TIME, parse_short_stamp, parse_stamp
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_own_stamp, parse_stamp
 from nsys_tui.logs.trainer_table import (
     A100_PEAK_TFLOPS,
     TOTAL_WORDS,
@@ -175,7 +175,7 @@ class TrainerLines:
         if not trainer.by_stamps:
             return made
         clock = figures.get("clock")
-        now = parse_short_stamp(text) if clock is None else round(clock * 10**9)
+        now = parse_own_stamp(text[: match.end()]) if clock is None else round(clock * 10**9)
         return self._with_stamped_time(made, now)
 
     def _with_tflops(
@@ -192,10 +192,10 @@ class TrainerLines:
         return replace(made, tflops=tflops)
 
     def _with_stamped_time(self, made: StepLine, now: int) -> StepLine:
-        """The step with the time since the line of an earlier one, where both have a stamp."""
+        """The step with the time since an earlier stamp; steps of one stamp share the next time."""
         last = self._stamped.get(made.format)
         late = last and last[0] > made.step and last[1] >= now  # of another process
-        if now == NO_TIME or late or (last and last[0] == made.step):
+        if now == NO_TIME or late or (last and (last[0] == made.step or last[1] == now)):
             return made
         self._stamped[made.format] = made.step, now
         if last is None or last[0] > made.step or last[1] > now:

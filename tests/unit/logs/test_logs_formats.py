@@ -397,6 +397,28 @@ def test_a_mean_over_many_steps_counts_as_many_in_the_median(tmp_path: Path) -> 
     assert found.step.mean == Fraction((99 * 2 + 60) * MS, 100)
 
 
+@pytest.mark.parametrize("name", ["torchtitan", "dllogger", "olmo"])
+def test_a_collectors_stamp_is_not_the_trainers(tmp_path: Path, name: str) -> None:
+    lines = "\n".join(made_log(name)).split("\n")
+    flushed = [f"2025-03-04T00:09:00.5Z stdout F {line}" for line in lines]
+    plain, found = (main_average(read(tmp_path, text)) for text in (lines, flushed))
+    assert (found.step, found.tokens) == (plain.step, plain.tokens)
+
+
+def test_steps_of_one_stamp_share_the_time_to_the_next(tmp_path: Path) -> None:
+    form = "2025-03-04 00:00:{:02},000 - root - INFO - step: {}  loss:  9.5  tps: 80"
+    lines = [form.format(n // 4, n) for n in range(1, 41)]
+    steps = read(tmp_path, lines).step_lines
+    assert {step.step_ns for step in steps if step.step > 4} == {None, 250 * MS}
+    assert sum(step.over for step in steps if step.step_ns is not None) == 39
+
+
+def test_a_named_bar_behind_a_collectors_front(tmp_path: Path) -> None:
+    line = "2025-03-04T00:09:00.5Z stdout F steps:   5%|#   | 100/2000 [00:57<18:14,  1.74it/s]"
+    (step,) = read(tmp_path, [line]).step_lines
+    assert (step.step, step.step_ns) == (100, 570 * MS)
+
+
 MANY_STEPS = ((100, 0), (199, 198), (200, 258))
 
 
