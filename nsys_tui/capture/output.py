@@ -23,6 +23,8 @@ _DROPPED: Final = (*KNOWN_ENDINGS, ".json", ".h5", ".txt")
 """Endings that nsys 2022.4 and 2023.4 take off an ``--output`` before they add their own."""
 _LINE_LIMIT: Final = 8192
 _BLOCK_LINES: Final = 40
+_AROUND: Final = 1000
+"""Lines at each end of what comes at once; more take longer than a stop may wait."""
 
 _FRAME = re.compile(r"\[(\d+)/(\d+)\] *\[[^\]%]*?(\d{1,3})%[^\]]*\] ?(.*)")
 _GENERATING = re.compile(r"Generating '([^']+\.qdstrm)'")
@@ -131,13 +133,20 @@ class OutputParser:
         self._saved = ""
 
     def feed(self, data: bytes) -> list[LogUpdate]:
-        """Takes the next bytes of the log; returns what a screen should show."""
-        text = self._pending + self._decode.decode(data)
+        """Takes the next bytes of the log; returns what a screen should show.
+
+        Of a flood the first and the last lines are read: nsys speaks before and after its program.
+        """
+        text = self._pending + self._decode.decode(data.replace(b"\0", b""))
         *lines, self._pending = text.split("\n")
         if len(self._pending) > _LINE_LIMIT:
             lines.append(self._pending)
             self._pending = ""
-        updates = [self._line(line) for line in lines]
+        updates = [self._line(line) for line in lines[:_AROUND]]
+        unread = len(lines) - 2 * _AROUND
+        if unread > 0:
+            updates.append(LogUpdate(f"[{unread} lines were not read]"))
+        updates += [self._line(line) for line in lines[max(_AROUND, len(lines) - _AROUND) :]]
         if "\r" in self._pending:
             updates.append(self._partial())
         return updates

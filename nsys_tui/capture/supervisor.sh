@@ -44,8 +44,8 @@ nt_hash() {
   elif nt_has shasum; then shasum -a 256 < "$1" | cut -c1-64
   else printf 'cksum:%s\n' "$(cksum < "$1" | tr ' ' ':')"; fi
 }
-nt_chunk() { # file, first byte, count
-  tail -c "+$(($2 + 1))" "$1" | if head -c 0 < /dev/null > /dev/null 2>&1; then head -c "$3"
+nt_chunk() { # file, first byte, count; NULs stand for what is cut off meanwhile
+  { tail -c "+$(($2 + 1))" "$1"; cat /dev/zero; } 2> /dev/null | if head -c 0 < /dev/null > /dev/null 2>&1; then head -c "$3"
   else dd bs=1 count="$3" 2> /dev/null; fi
 }
 
@@ -205,6 +205,10 @@ nt_follow() {
       nt_off=$nt_base
     fi
     nt_len=$((nt_end - nt_off))
+    if [ $nt_len -gt 67108864 ]; then # a flood: what is read later than it comes, no stop overtakes
+      nt_say "gap $nt_off $((nt_len - 8388608))"
+      nt_off=$((nt_end - 8388608)) nt_len=8388608
+    fi
     if [ $nt_len -gt 0 ]; then
       [ $nt_len -le 1048576 ] || nt_len=1048576
       nt_say "data $nt_off $nt_len"

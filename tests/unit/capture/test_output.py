@@ -113,6 +113,17 @@ def test_import_failure_names_what_is_kept() -> None:
     assert parser.raw == ["/home/u/a.qdstrm"]
 
 
+def test_of_a_flood_the_first_and_the_last_lines_are_read() -> None:
+    parser = OutputParser()
+    flood = b"".join(b"line %d\n" % number for number in range(100_000))
+    shown = [update.text for update in parser.feed(flood + b"Generated:\n    /r/a.nsys-rep\n")]
+    assert len(shown) < 3000
+    assert shown[:2] == ["line 0", "line 1"]
+    assert "[98002 lines were not read]" in shown
+    assert shown[-3:] == ["line 99999", "Generated:", "    /r/a.nsys-rep"]
+    assert parser.generated == ["/r/a.nsys-rep"]
+
+
 def test_a_line_without_end_stays_bounded() -> None:
     parser = OutputParser()
     for _ in range(50):

@@ -301,6 +301,36 @@ async def test_a_log_that_is_cut_shows_as_a_counted_gap(far: Far, tmp_path: Path
     assert data == b"tail\n"
 
 
+async def test_of_a_flood_the_newest_is_followed(far: Far) -> None:
+    await far.start("head -c 100000000 /dev/zero | tr '\\0' x; echo; echo tail\n")
+    async with asyncio.timeout(20):
+        while not (far.folder / JOB / "exit").exists():
+            await asyncio.sleep(0.1)
+    data, gaps = b"", []
+    values = {"J": JOB, "B": str(far.folder), "OFF": "0"}
+    async with far.channel.open(request("follow", **values)) as stream:
+        async for answer in stream.answers():
+            if answer.key == "data":
+                data += await stream.data(int(answer.value.split()[1]))
+            elif answer.key == "gap":
+                gaps.append(int(answer.value.split()[1]))
+    assert data.endswith(b"x\ntail\n")
+    assert len(data) == 8 << 20
+    assert len(data) + sum(gaps) == 100_000_006
+
+
+async def test_a_log_that_is_cut_while_it_is_read_keeps_the_count(far: Far) -> None:
+    await far.start("echo all of it\n")
+    asked = request("follow", J=JOB, B=str(far.folder), OFF="0")
+    cut = asked.script.replace('nt_chunk "$NT_D/log"', ': > "$NT_D/log"; nt_chunk "$NT_D/log"')
+    async with far.channel.open(replace(asked, script=cut)) as stream:
+        async for answer in stream.answers():
+            if answer.key == "data":
+                assert await stream.data(int(answer.value.split()[1])) == bytes(len("all of it\n"))
+            last_word = answer
+    assert last_word == Answer("state", "exit 0")
+
+
 async def test_only_folders_of_our_making_are_removed(far: Far, tmp_path: Path) -> None:
     precious = far.folder / JOB
     precious.mkdir()
