@@ -16,9 +16,10 @@ from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
 from nsys_tui.model.categories import Category
+from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import duration_text
-from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, strings
+from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet, Member
-    from nsys_tui.model.arrays import Float64
+    from nsys_tui.model.arrays import Float64, Int64
 
 BUSY: Final = SPLIT.index("busy")
 
@@ -56,9 +57,15 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     late = fleet.collectives.by_rank()
     places = np.array([row.member for row in rows], np.int64)
     steps = fleet_steps(fleet)
-    wins: dict[int, int] = {}
+    wins: dict[int, float] = {}
     if steps is not None:
         wins = dict(zip(steps.ranks, steps.times_slowest.tolist(), strict=True))
+
+    def of_calls(values: Int64) -> Float64:
+        return np.where(late.calls[places] > 0, values[places], np.nan)
+
+    def whole(header: str, width: int, values: Float64) -> TableColumn:
+        return numbers(header, width, values, "{:,.0f}".format, unit=Unit.COUNT)
 
     def share(
         header: str, figure: str, category: Category | None = None, *, extra: bool = False
@@ -80,10 +87,10 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
         share("over%", "compute_comm_overlap", extra=True),
         share("mem%", "memory", Category.MEMORY, extra=True),
         durations("step med", 8, np.array([_median_step(m) for m in members]), duration_text),
-        counts("slowest", 7, np.array([wins.get(m.rank, 0) for m in members], np.int64)),
-        counts("last", 6, late.last[places]),
-        durations("held up", 8, late.held_up[places], duration_text),
-        durations("waited", 8, late.waited[places], duration_text),
+        whole("slowest", 7, np.array([wins.get(m.rank, np.nan) for m in members])),
+        whole("last", 6, of_calls(late.last)),
+        durations("held up", 8, of_calls(late.held_up), duration_text),
+        durations("waited", 8, of_calls(late.waited), duration_text),
         strings("rank from", 12, [m.source for m in members], extra=True),
         strings("report", 12, [m.file for m in members], grow=True),
     )

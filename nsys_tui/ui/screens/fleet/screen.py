@@ -252,9 +252,9 @@ class FleetScreen(TableScreen[Shown]):
     def _show_map(self) -> None:
         fleet = self.fleet
         names = map_names(fleet) if fleet else []
+        self.heat.display = bool(names)
         if fleet is None or not names:
             self.heat.show(None)
-            self.heat.heading("Heat map: no GPU work in these reports")
             return
         name = self.map if self.map in names else names[0]
 
