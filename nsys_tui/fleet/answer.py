@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.fleet.collective_tables import NOTHING, Told, late_rank, short_of_calls
+from nsys_tui.fleet.collective_tables import NOTHING, Told, late_rank, late_together, short_of_calls
 from nsys_tui.fleet.collectives import blame
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.steps import fleet_steps
@@ -59,13 +59,15 @@ def _says(told: Told) -> bool:
 
 def _late(fleet: Fleet) -> Told:
     """Who holds the others up; that nobody does where it is little of their time."""
-    told = late_rank(fleet)
+    told, doubt = late_rank(fleet), _not_aligned(fleet)
+    if not doubt.text and (together := late_together(fleet, WORTH)).text:
+        return together
     cost = int(blame(fleet.collectives).cost.max(initial=0))
     bases = [member.lasted for member in fleet.members]
-    if not told.text or cost >= WORTH * (sum(bases) - max(bases)):
+    known = fleet.collectives.calls and (told.text or not doubt.text)
+    if not known or cost >= WORTH * (sum(bases) - max(bases)):
         return told
     most = f"waiting for one costs {format_duration(cost)} at most"
-    doubt = _not_aligned(fleet)
     if doubt.text:
         return doubt._replace(text=f"{doubt.text}; among the rest {most}")
     return Told(f"no rank holds the others up: {most}")

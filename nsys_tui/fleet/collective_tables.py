@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.fleet.collectives import CAUSES, Group, blame
+from nsys_tui.fleet.collectives import CAUSES, Group, blame, blame_together
 from nsys_tui.fleet.fleet import Fleet, Member
 from nsys_tui.fleet.table_parts import (
     Ask,
@@ -213,6 +213,27 @@ def late_rank(fleet: Fleet) -> Told:
     if blamed.cost[others[0]] >= _FAIR * cost:
         text = f"{text}; rank {fleet.members[others[0]].rank} {part(others[0])}"
     return Told(text, rank, matched.groups[why].name if why >= 0 else "")
+
+
+def late_together(fleet: Fleet, least: float) -> Told:
+    """Ranks that hold the others up by what none of them does alone; empty where none do.
+
+    Args:
+        fleet: the ranks.
+        least: part of the others' time that it has to cost.
+    """
+    if fleet.collectives.ranks < 4:
+        return NOTHING
+    rows, causes = blame_together(fleet.collectives)
+    others = sum(m.lasted for place, m in enumerate(fleet.members) if place not in rows)
+    cost = int(causes.sum())
+    if cost < least * others or cost < 2 * int(blame(fleet.collectives).cost.max(initial=0)):
+        return NOTHING
+    if CAUSES[int(np.argmax(causes))] == "late before":
+        return NOTHING  # they only pass on that others were late
+    ranks = [fleet.members[row].rank for row in rows.tolist()]
+    took = f"{named_ranks(ranks)} cost the others {format_duration(cost)} of waiting together"
+    return Told(f"{took}: {_cause(causes / cost)}", ranks[0])
 
 
 def _cause(shares: Float64) -> str | None:

@@ -235,6 +235,29 @@ def blame(matched: Matched) -> Blame:
     return Blame(cost, causes, tuple(mostly.tolist()))
 
 
+def blame_together(matched: Matched) -> tuple[Indices, Float64]:
+    """The ranks whose mean lateness stands apart, and what they cost the others together.
+
+    Of two that come equally late neither costs much alone: the others wait for both.
+
+    Returns:
+        Ranks, none where it is one or most of them, and ns over all others by cause.
+    """
+    late = matched.by_rank()
+    means = late.late / np.maximum(late.calls, 1)
+    order = np.argsort(-means, kind="stable")
+    rows = order[: 1 + int(np.argmax(means[order[:-1]] - means[order[1:]]))]
+    causes = np.zeros(len(CAUSES))
+    if not 1 < len(rows) <= matched.ranks // 2:
+        return rows[:0], causes
+    for group in matched.groups:
+        own = np.isin(group.members, rows)
+        if group.calls and own.any() and not own.all():
+            behind = group.start[own].max(axis=0) - group.start[~own].max(axis=0)
+            causes += (np.maximum(behind, 0) * (~own).sum()) @ _shares(group)
+    return np.sort(rows), causes
+
+
 def _shares(group: Group) -> Float64:
     """Of each call: parts of the lateness of its last rank by cause, shape (calls, causes).
 

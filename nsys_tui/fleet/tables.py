@@ -45,7 +45,10 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
             [m.process.pid if m.process.pid >= 0 else None for m in members],
         ),
         (Column("GPU"), [m.gpus or None for m in members]),
-        (time_column("Clock"), [m.offset for m in members]),
+        (
+            time_column("Clock"),
+            [m.offset if m.clock.aligned or not m.clock.drift else None for m in members],
+        ),
         *_clock_columns(members),
         (time_column("Session"), [m.report.session_ns for m in members]),
         (Column("Job"), [m.report.job or None for m in members]),
@@ -68,7 +71,7 @@ def _clock_columns(members: Sequence[Member]) -> Columns:
         return []
     drift = Column("Drift ppm", Unit.NONE, 2)
     return [
-        (drift, [None if c.residual is None else 1e6 * c.drift for c in clocks]),
+        (drift, [1e6 * c.drift if c.residual is not None and c.aligned else None for c in clocks]),
         (time_column("Residual"), [c.residual for c in clocks]),
         (Column("Aligned"), ["yes" if c.aligned else "no" for c in clocks]),
     ]

@@ -52,6 +52,23 @@ def test_of_two_that_hold_the_others_up_both_are_named(tmp_path: Path) -> None:
     assert "; rank 1 " in told.text
 
 
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        (200 * US, "ranks 1, 4 cost the others 6.4"),
+        (2 * US, "no rank holds the others up: waiting for one costs "),
+    ],
+)
+def test_two_that_are_late_together_are_told_together(tmp_path: Path, late: int, said: str) -> None:
+    slow = {  # of a run whose later ranks compute longer, 10 us each
+        (rank, step): 10 * US * (5 - rank) + late * (rank in (1, 4))
+        for step in range(8)
+        for rank in range(6)
+    }
+    told = verdict(run_fleet(Run(ranks=6, steps=8, slow=slow).write(tmp_path)))
+    assert told.text.startswith(said)
+
+
 def test_who_stops_before_the_others_is_named_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
