@@ -192,6 +192,8 @@ def _plain_operation(word: str) -> str:
     return plain.lower() if plain[:1].isupper() and plain[1:].islower() else plain
 
 
+_OPERANDS: Final = re.compile(rf"(?:[AB]Unary|Binary)Functor<{_TYPE}(?=,)")
+"""The type that an operation is applied to, where what it computes in is another."""
 _VARIANTS: Final = {"vectorized_": "vec", "unrolled_": "unrolled", "index_": "index"}
 
 
@@ -208,7 +210,8 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
         variant = _VARIANTS.get(kind, kind)
         own = "self" if "OnSelf" in word else ""
         casts = "cast" if "gpu_kernel_impl<" in carrier else ""
-        words = (label, _plain_operation(word), _type_after(carrier, end))
+        on = _OPERANDS.search(carrier)
+        words = (label, _plain_operation(word), TYPES[on[1]] if on else _type_after(carrier, end))
         details = (variant, own, casts, _instances(carrier), "x".join(sizes))
         return Named(" ".join(filter(None, words)), details)
 

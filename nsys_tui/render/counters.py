@@ -23,7 +23,7 @@ def resample(
     times: Int64,
     values: npt.NDArray[np.generic],
     window: Viewport,
-    hold: bool = False,
+    reach: int = 0,
 ) -> Float64:
     """The mean of the samples of each cell.
 
@@ -31,8 +31,8 @@ def resample(
         times: int64 [n] nanoseconds, never decreasing.
         values: [n] numbers.
         window: the cells.
-        hold: a cell without samples keeps the last value before it (memory in use); otherwise it
-            is NaN (utilisation).
+        reach: for how many ns cells without samples keep the last value before them; then they
+            are NaN.
 
     Returns:
         float64 [W].
@@ -45,9 +45,9 @@ def resample(
     filled = np.flatnonzero(counts)
     if len(filled):
         sampled[filled] = np.add.reduceat(numbers, edges[filled] - part.start) / counts[filled]
-    if hold and len(times):
-        last = edges[1:] - 1
-        empty = (counts == 0) & (last >= 0)
+    if reach and len(times):
+        last = edges[:-1] - 1
+        empty = (counts == 0) & (last >= 0) & (window.edges[:-1] - times[last] <= reach)
         sampled[empty] = np.asarray(values[last[empty]], np.float64)
     return sampled
 
@@ -60,7 +60,7 @@ def draw_counter(
     *,
     top: float | None = None,
     shape: str = "blocks",
-    hold: bool = False,
+    reach: int = 0,
 ) -> Row:
     """Draws a counter from 0 to ``top``.
 
@@ -71,11 +71,11 @@ def draw_counter(
         glyphs: the ramp of the blocks; ASCII sets ignore ``shape``.
         top: full scale; the largest cell of the window by default.
         shape: ``blocks``, ``braille`` dots or ``ascii`` steps.
-        hold: see ``resample``.
+        reach: see ``resample``.
     """
     fine = shape == "braille" and not glyphs.ascii_only
     cells = Viewport(window.lo, window.hi, window.width * 2) if fine else window
-    levels = np.nan_to_num(resample(times, values, cells, hold))
+    levels = np.nan_to_num(resample(times, values, cells, reach))
     full = top if top and top > 0 else float(levels.max(initial=0.0))
     if fine:
         text = _braille(levels, full)

@@ -63,8 +63,7 @@ def _states(row: Track, span: tuple[int, int]) -> Iterator[str]:
 def _value(row: Track, span: tuple[int, int]) -> Iterator[str]:
     if (counter := row.counter) is None:
         return
-    first, last = np.searchsorted(counter.times, span).tolist()
-    values = counter.values[max(first - counter.holds, 0) : last]
+    values = counter.values[counter.within(*span)]
     if not len(values):
         return
     if counter.unit == "samples":

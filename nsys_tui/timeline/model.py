@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
 from nsys_tui.analysis.timeline.lineup import Rows
 from nsys_tui.analysis.timeline.other_report import Beside
@@ -179,17 +181,15 @@ class TimelineModel:
 
     @property
     def cursor_time(self) -> int:
-        """The cursor's moment; before it was moved, the begin of work in view, or of its lane."""
-        cursor, window, span = self.view.cursor, self.window, self.trace.span
-        if (few := self.trace.few) is not None and span is not None:
-            span = few.start, span[1]
+        """The cursor's moment; before it was moved, the first event of its lane in view."""
+        cursor, window, few = self.view.cursor, self.window, self.trace.few
         if cursor != Cursor():
             return cursor.time
-        row = self.row
-        lanes = lanes_of(row) if row is not None else ()
-        begins = [int(lane.starts[0]) for lane in lanes if len(lane)]
-        begin = min(begins, default=0) if span is None else span[0]
-        return begin if window.start <= begin < window.end else window.start
+        begin = max(window.start, few.start if few is not None else window.start)
+        lanes = lanes_of(row) if (row := self.row) is not None else ()
+        places = ((lane, int(np.searchsorted(lane.starts, begin))) for lane in lanes)
+        first = min((int(lane.starts[at]) for lane, at in places if at < len(lane)), default=begin)
+        return first if first < window.end else begin
 
     @property
     def was_sent(self) -> bool:

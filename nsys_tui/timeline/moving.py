@@ -129,8 +129,11 @@ def _stages(model: TimelineModel, steps: Iterations | None) -> list[tuple[str, W
     selection, columns = model.view.selection, model.size.columns
     spans: list[tuple[str, tuple[int, int] | None]] = []
     if selection is not None and selection.span is not None:
-        spans = [(INNER[0], (selection.span.start, selection.span.end))]
-        spans += [(INNER[1], range_around(model)), ("the step", step_at(model, steps))]
+        lo, hi = selection.span
+        around = [(INNER[1], range_around(model)), ("the step", step_at(model, steps))]
+        # A range and its step are of the host, and GPU work may come later.
+        spans = [(INNER[0], (lo, hi))]
+        spans += [(said, (min(lo, at[0]), max(hi, at[1]))) for said, at in around if at is not None]
     spans.append(("the GPU work", model.trace.span))
     stages: list[tuple[str, Window | None]] = []
     for said, span in spans:

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.iterations.detection import OUTLIER_Z, Iterations, Rule
 from nsys_tui.state import Window
 
-SHORT_WORK: Final = 4
+SHORT_WORK: Final = 3
 """GPU work that takes less than this part of the trace is what is shown at first."""
 ROOM: Final = 20
 """What is shown leaves a part this small of itself free at either side."""

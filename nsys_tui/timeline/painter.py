@@ -30,8 +30,6 @@ from nsys_tui.units import format_count
 
 ROOMY: Final = 110
 """Cells from which on labels stand in words, and figures at the right."""
-TALLIES: Final = " in view"
-"""Above the figures at the right."""
 WIDE: Final = 12
 """Their cells."""
 
@@ -140,7 +138,8 @@ class Painter:
             origin=0,
         )
         head = text_row(" time".ljust(frame.margin), style(Ink.AXIS))
-        return join(head, axis, text_row(TALLIES[: frame.tally].rjust(frame.tally), MUTED))
+        above = "matches" if scene.searching else "in view"
+        return join(head, axis, text_row(above.rjust(frame.tally)[: frame.tally], MUTED))
 
     def _lane(self, frame: _Frame, track: Track) -> Row:
         scene, glyphs = frame.scene, frame.glyphs
@@ -160,7 +159,8 @@ class Painter:
             row.put(row.width - len(matches), matches, KEY)
         peak = tally.removeprefix("peak ") if track.counter and not frame.tally else ""
         margin = self._margin(scene, track, frame.margin, glyphs, peak)
-        end = text_row((matches or tally).rjust(frame.tally), KEY if matches else MUTED)
+        at_right = (matches, KEY) if scene.searching else (tally, MUTED)
+        end = text_row(at_right[0].rjust(frame.tally), at_right[1])
         return join(margin, row, end) if frame.tally else join(margin, row)
 
     def _margin(self, scene: Scene, track: Track, width: int, glyphs: Glyphs, peak: str) -> Row:
@@ -227,7 +227,7 @@ def _counter(scene: Scene, shape: Shape, counter: Counter, window: Viewport, gly
         glyphs,
         top=counter.top,
         shape=scene.counters,
-        hold=counter.holds,
+        reach=counter.reach,
     )
 
 
@@ -246,13 +246,10 @@ def tally_of(scene: Scene, track: Track, window: Viewport) -> str:
         share = f"{100 * busy / int(ends[1] - ends[0]):.0f}%"
         return f"{'on CPU' if track.covered else 'busy'} {share}"
     if (counter := track.counter) is not None:
-        first, last = np.searchsorted(counter.times, (lo, hi)).tolist()
+        values = counter.values[counter.within(lo, hi)]
         if track.shape is Shape.DENSITY:
-            return _count(last - first)
-        first = max(first - counter.holds, 0)
-        if first >= last:
-            return ""
-        return f"peak {short_value(float(counter.values[first:last].max()), counter.unit)}"
+            return _count(len(values))
+        return f"peak {short_value(float(values.max()), counter.unit)}" if len(values) else ""
     both = [one.lane for one in (track, track.pair) if one is not None and one.lane is not None]
     seen = [lane.visible(lo, hi) for lane in both]
     return _count(sum(part.stop - part.start for part in seen)) if both else ""

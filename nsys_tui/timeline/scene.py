@@ -14,7 +14,7 @@ from nsys_tui.timeline.areas import shown_span
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Picked, Scene
 from nsys_tui.times import window_text
-from nsys_tui.units import format_count, format_duration, out_of
+from nsys_tui.units import format_count, format_duration, out_of, plural
 
 
 def scene_of(model: TimelineModel) -> Scene:
@@ -71,8 +71,8 @@ def _folded(model: TimelineModel) -> str:
     gone = [every[n] for n in np.flatnonzero(~np.isin(every.places, rows.places)).tolist()]
     tops = [every.lineup.track(row.parents[0]) if row.parents else row for row in gone]
     counts = Counter((top.words or top.label) for top in tops if top is not None)
-    told = ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())
-    return f"+ rows without events here: {told} (L shows them)"
+    told = ", ".join(f"{format_count(count)} of {name}" for name, count in counts.items())
+    return f"+ {plural(len(gone), 'row')} without events here (L shows them): {told}"
 
 
 def _message(model: TimelineModel) -> tuple[str, ...]:
@@ -110,11 +110,12 @@ def heading(model: TimelineModel, room: int) -> tuple[str, str]:
 
 def info_line(model: TimelineModel) -> tuple[str, str]:
     """At the left what is searched and filtered, at the right how many lanes are hidden."""
-    said = [*_searched(model), *_filtered(model)] or [_short_work(model) or "filter: (none)"]
+    said = [*_measured(model), *_searched(model), *_filtered(model)] or [_short_work(model)]
     hidden, pinned = len(model.view.display.hidden), len(model.view.display.pinned)
     counts = [_in_cell(model)]
     empty = len(model.all_rows) - len(model.rows)
-    counts += [f"+{empty} without events here: L"] if empty else []
+    is_below = len(model.rows) >= model.size.rows
+    counts += [f"+{empty} without events here: L"] if empty and is_below else []
     counts += [f"hidden lanes {hidden}"] if hidden else []
     counts += [f"pinned {pinned}"] if pinned else []
     return "   ".join(said), "  ".join(filter(None, counts))
@@ -126,6 +127,16 @@ def _in_cell(model: TimelineModel) -> str:
     lanes = () if row is None else lanes_of(row)
     held = column(lanes, *model.cell_of(model.cursor_time)) if lanes else None
     return f"cell: {format_count(held.events)} events" if held and held.events > 1 else ""
+
+
+def _measured(model: TimelineModel) -> list[str]:
+    """How far the cursor is from where an area was begun."""
+    if model.area_start is None:
+        return []
+    begun, _ = model.area_start
+    return [
+        f"{format_duration(abs(model.cursor_time - begun))} from {model.exactly(begun)}: v ends"
+    ]
 
 
 def _searched(model: TimelineModel) -> list[str]:

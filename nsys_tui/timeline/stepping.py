@@ -26,7 +26,7 @@ def step_event(model: TimelineModel, *, forward: bool) -> TimelineModel:
     """Selects the next or previous event of the lane."""
     track = model.row
     if track is None or not (lanes := lanes_of(track)):
-        return model
+        return model.telling(NO_EVENT)
     step = (after if forward else before)(lanes, _standing(model, track, lanes))
     if step is None:
         return model.telling(
@@ -39,7 +39,7 @@ def snap(model: TimelineModel, *, forward: bool) -> TimelineModel:
     """Selects the next event that starts in another column; of several in one, the longest."""
     track = model.row
     if track is None or not (lanes := lanes_of(track)):
-        return model
+        return model.telling(NO_EVENT)
     lo, hi = model.cell_of(model.cursor_time)
     step = after(lanes, Step(hi, -1, 0)) if forward else before(lanes, Step(lo, -1, 0))
     if step is None:
@@ -83,12 +83,12 @@ def _arrived(
 
 
 def select_here(model: TimelineModel) -> TimelineModel:
-    """Selects the event under the cursor; in a GPU's row, the gap."""
+    """Selects the event under the cursor, in a GPU's row the gap; without either the next event."""
     picked, track = model.current, model.row
     if picked is not None and track is not None:
         return model.selected(picked, model.cursor_time, track.key)
     gap = gap_here(model)
-    return model.telling(NO_EVENT) if gap is None else model.pointed(selection=gap)
+    return snap(model, forward=True) if gap is None else model.pointed(selection=gap)
 
 
 def gap_here(model: TimelineModel) -> Selection | None:

@@ -115,10 +115,10 @@ GLOBAL: Final[tuple[Action, ...]] = (
         ("ctrl+p",),
         "palette",
         "actions, kernels, ranges, reports, marks, themes",
-        10,
+        20,
     ),
     Action(
-        "find.open", ("/",), "search", "regex or words; Ctrl+F in the box makes it a filter", 20
+        "find.open", ("/",), "search", "regex or words; Ctrl+F in the box makes it a filter", 10
     ),
     Action("nav.open", ("enter",), "open", "go deeper, or to the evidence", 30),
     Action("pane.next", ("tab", "f6"), "pane", "next pane", 40),

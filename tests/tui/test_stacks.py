@@ -297,3 +297,13 @@ async def test_a_wider_terminal_has_room_for_the_other_orders(report: Path) -> N
         await pilot.resize_terminal(240, 45)
         await settled(pilot)
         assert "v: [left-heavy] time sandwich" in text(pilot)
+
+
+async def test_facts_stay_with_the_stacks_that_they_are_of(report: Path) -> None:
+    async with running(report, size=(120, 30)) as pilot:
+        await press(pilot, "6", "j", "j", "j", "v", "v")
+        few = pane(pilot).stacks
+        await press(pilot, "v")
+        assert few is not None
+        assert pane(pilot).selected >= len(few.trie), "no frame of the sandwich has this number"
+        assert "of its caller" in text(pilot)

@@ -43,6 +43,8 @@ DOES: Final = {
     Category.GRAPH: "graphs",
 }
 """What a stream does, in its lane's name."""
+EVER: Final = 1 << 62
+"""For how many ns memory stays in use, until it is told otherwise."""
 OPEN_GPUS: Final = 4
 """Most GPUs that begin unfolded: the rows of eight, one below the other, hide each other."""
 ROWS: Final = 1_000_000
@@ -304,7 +306,7 @@ def _memory_track(report: Report, memory: DeviceMemory, device: int) -> Track:
         depth=1,
         parents=(gpu_key(device),),
         events=report.memory_usage,
-        counter=Counter(memory.times, memory.used, "B", float(memory.peak[0]), holds=True),
+        counter=Counter(memory.times, memory.used, "B", float(memory.peak[0]), EVER),
         device=device,
     )
 

@@ -362,7 +362,7 @@ def sample_tracks(report: Report) -> list[Track]:
         tracks += headings(report, tid)
         track = _track(report, tid, SAMPLES, None)
         ones = np.ones(len(rows), np.uint8)
-        counter = Counter(samples.start[rows], ones, "samples", 1.0, holds=False)
+        counter = Counter(samples.start[rows], ones, "samples", 1.0, reach=0)
         tracks.append(replace(track, shape=Shape.DENSITY, events=samples, counter=counter))
     return tracks
 

@@ -311,8 +311,8 @@ def label_cells(rows: Iterable[Track]) -> int:
 def _holds(row: Track, lo: int, hi: int) -> bool:
     """Whether a row has anything to draw in a window; those of devices always have."""
     if row.counter is not None:
-        first, last = np.searchsorted(row.counter.times, (lo, hi)).tolist()
-        return bool(last > first or row.counter.holds)
+        seen = row.counter.within(lo, hi)
+        return bool(seen.stop > seen.start)
     lanes = [one.lane or one.covered for one in (row, row.pair) if one is not None]
     parts = [lane.visible(lo, hi) for lane in lanes if lane is not None]
     return row.summary is not None or any(part.stop > part.start for part in parts)

@@ -15,6 +15,8 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.model.report import Report
 from nsys_tui.names import normalise_nvtx
 
+LATE: Final = 1.5
+"""A sample lasts until the next one, which may come this many times the usual distance later."""
 LAST: Final = 4
 """Their place among the rows of a GPU: after NVTX, streams and memory."""
 TELLING: Final = ("sm active", "tensor", "dram read", "dram write", "dram", "pcie", "nvlink")
@@ -80,7 +82,7 @@ def _track(
 ) -> Track:
     metrics = report.gpu_metrics
     rows = np.flatnonzero((metrics.gpu == gpu) & (metrics.metric == code))
-    values, name = metrics.value[rows], metrics.metrics[code]
+    times, values, name = metrics.start[rows], metrics.value[rows], metrics.metrics[code]
     short, _, unit = name.partition(" [")
     percent = "%" in unit
     unit = "%" if percent else unit.rstrip("]")
@@ -96,11 +98,11 @@ def _track(
         parents=parents,
         events=metrics,
         counter=Counter(
-            metrics.start[rows],
+            times,
             values,
             unit,
             100.0 if percent else float(values.max()),
-            holds=False,
+            reach=int(LATE * (times[-1] - times[0]) / max(len(rows) - 1, 1)),
         ),
         device=device,
     )

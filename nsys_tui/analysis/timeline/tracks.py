@@ -12,6 +12,8 @@ from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -47,8 +49,13 @@ class Counter:
     """``%``, ``B``, or whatever the metric's name says."""
     top: float
     """Full scale."""
-    holds: bool
-    """Whether a value lasts until the next one (memory in use) or stands for a sample alone."""
+    reach: int
+    """For how many ns a value lasts where no other follows; 0 for a moment alone."""
+
+    def within(self, lo: int, hi: int) -> slice:
+        """Samples of a window, with the one before it that still lasts."""
+        first, last = np.searchsorted(self.times, (lo, hi)).tolist()
+        return slice(first - (first > 0 and lo - int(self.times[first - 1]) <= self.reach), last)
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,14 +173,17 @@ class KeyLine(Line):
         gap = "   " if self.size.width >= 120 else "  "
         if self._message:
             keys = tuple(pair for pair in keys if pair[1].id == "app.help")
-        kept = fit_keys(keys, self.size.width, len(gap))
         text, self.targets = Content(""), []
         if self._message:
             text = Content(self._message).append(gap)
-        for key, action in kept:
-            start = len(text.plain)
-            text = text.append(Content.styled(key, "bold")).append(f" {action.label}")
-            self.targets.append((start, len(text.plain), action.id))
+        for label, pairs in fit_keys(keys, self.size.width, len(gap)):
+            for key, action in pairs:
+                start = len(text.plain)
+                text = text.append(Content.styled(key, "bold"))
+                self.targets.append((start, len(text.plain) + 1, action.id))
+                text = text.append("/" if action is not pairs[-1][1] else f" {label}")
+            start, _, last = self.targets.pop()
+            self.targets.append((start, len(text.plain), last))
             text = text.append(gap)
         return text
 
@@ -193,20 +196,27 @@ class KeyLine(Line):
 
 def fit_keys(
     keys: tuple[tuple[str, Action], ...], width: int, gap: int
-) -> list[tuple[str, Action]]:
-    """The pairs that fit into ``width`` cells: help first of all, then by order."""
-    helps = [pair for pair in keys if pair[1].id == "app.help"]
-    room = width - sum(len(key) + 1 + len(action.label) for key, action in helps)
-    kept: list[tuple[str, Action]] = []
+) -> list[tuple[str, list[tuple[str, Action]]]]:
+    """What fits into ``width`` cells, by label: help first of all, then in order.
+
+    Keys of one label, such as those to and fro, stand together: ``w/s zoom``.
+    """
+    groups: dict[str, list[tuple[str, Action]]] = {}
     for key, action in keys:
-        if action.id == "app.help":
-            continue
-        need = len(key) + 1 + len(action.label) + gap
-        if need > room:
+        groups.setdefault(action.label, []).append((key, action))
+    last = [("help", pairs)] if (pairs := groups.pop("help", [])) else []
+    room = width + gap - sum(_need(label, pairs, gap) for label, pairs in last)
+    kept = []
+    for label, pairs in groups.items():
+        if (room := room - _need(label, pairs, gap)) < 0:
             break
-        room -= need
-        kept.append((key, action))
-    return [pair for pair in keys if pair in kept or pair in helps]
+        kept.append((label, pairs))
+    return kept + last
+
+
+def _need(label: str, pairs: list[tuple[str, Action]], gap: int) -> int:
+    """Cells that some keys of one label take in the footer."""
+    return sum(len(key) + 1 for key, _ in pairs) + len(label) + gap
 
 
 class StatusLine(Line):

@@ -23,7 +23,7 @@ Built: TypeAlias = "tuple[Sequence[Line], Sequence[object]]"
 """Lines, and what each stands for."""
 
 
-MOST: Final = 3
+MOST: Final = 4
 """Lines of a verdict."""
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 

@@ -40,6 +40,11 @@ NAMES = {
     "at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4> >(x)": (
         "reduce sum f32"
     ),
+    "void at::native::elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<"
+    "at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::"
+    "binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)": (
+        "elementwise mul bf16"
+    ),
     "triton_poi_fused_add_mul_3": "triton add mul",
     f"void clover::par_ranged2d_kernel<PdV_kernel(bool)::{LAMBDA}>(x)": "PdV",
     f"void par_for<Hydro::step(int)::{LAMBDA}>(int)": "step",

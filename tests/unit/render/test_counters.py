@@ -18,10 +18,13 @@ def test_cells_take_the_mean_of_their_samples() -> None:
 
 
 def test_a_held_value_lasts_until_the_next_sample() -> None:
-    assert resample(TIMES, VALUES, WINDOW, hold=True).tolist() == [20, 40, 40, 40, 0]
-    late = resample(TIMES, VALUES, Viewport(50, 70, 2), hold=True)
+    assert resample(TIMES, VALUES, WINDOW, reach=1_000).tolist() == [20, 40, 40, 40, 0]
+    late = resample(TIMES, VALUES, Viewport(50, 70, 2), reach=1_000)
     assert late.tolist() == [0, 0]
-    early = resample(TIMES, VALUES, Viewport(-20, 0, 2), hold=True)
+    assert np.array_equal(
+        resample(TIMES, VALUES, Viewport(40, 60, 2), reach=5), [0, np.nan], equal_nan=True
+    ), "but no longer than it reaches"
+    early = resample(TIMES, VALUES, Viewport(-20, 0, 2), reach=1_000)
     assert np.isnan(early).all()
 
 
@@ -49,7 +52,7 @@ def test_sample_density() -> None:
 
 def test_nothing_recorded_draws_nothing() -> None:
     none = np.empty(0, np.int64)
-    assert draw_counter(none, none, WINDOW, UNICODE, hold=True).text() == "     "
+    assert draw_counter(none, none, WINDOW, UNICODE, reach=1_000).text() == "     "
 
 
 def test_cells_show_the_share_of_them_that_is_covered() -> None:

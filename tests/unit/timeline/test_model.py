@@ -18,7 +18,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 from nsys_tui.render.glyphs import ASCII
 from nsys_tui.state import Filter, Selection, Window, gone_back, here
-from nsys_tui.timeline import arranging, marking, moving, searching, stepping
+from nsys_tui.timeline import areas, arranging, marking, moving, searching, stepping
 from nsys_tui.timeline.model import TimelineModel, Trace
 from nsys_tui.timeline.painter import Painter
 from nsys_tui.timeline.path import PATH, has_path, path_at, with_path, without_path
@@ -191,6 +191,36 @@ def test_fit_shows_the_selection_then_the_range_around_it(handmade: TimelineMode
     assert moving.whole(model).view.window is None
 
 
+def test_fit_keeps_the_selection_in_view_where_its_range_is_over(handmade: TimelineModel) -> None:
+    kernel = stepping.step_event(moving.go_to(at_lane(handmade, "str 7"), "150us"), forward=True)
+    window = moving.fit(moving.fit(kernel)).window
+    # "attention" runs from 200 to 300 us; it was called in "forward", 50 to 250 us.
+    assert window.start < 50 * US
+    assert 300 * US < window.end < 330 * US
+
+
+def test_the_cursor_begins_on_the_first_event_of_its_lane_in_view(handmade: TimelineModel) -> None:
+    assert handmade.lane_key == at_lane(handmade, "str 7").lane_key
+    assert handmade.cursor_time == 100 * US
+    later = replace(handmade, view=replace(handmade.view, window=Window(150 * US, 400 * US)))
+    assert later.cursor_time == 200 * US
+
+
+def test_enter_beside_events_goes_to_the_next_one(handmade: TimelineModel) -> None:
+    model = stepping.select_here(moving.go_to(at_lane(handmade, "str 9"), "20us"))
+    assert model.picked is not None
+    assert model.picked.start == 310 * US
+    ended = stepping.select_here(moving.go_to(at_lane(handmade, "str 9"), "500us"))
+    assert ended.picked is None
+    assert "no event" in str(ended.said)
+
+
+def test_an_area_tells_how_long_it_is_before_it_ends(handmade: TimelineModel) -> None:
+    begun = areas.begin_or_end(moving.go_to(handmade, "150us"))
+    wider = moving.go_to(begun, "190us")
+    assert info_line(wider)[0].startswith("40.00 us from 0.000150 s")
+
+
 def test_a_point_in_time_is_typed_with_units_shares_and_steps(handmade: TimelineModel) -> None:
     model = handmade
     cases = {"0.3ms": 300, "50%": 330, "+10us": 340, "-20us": 320, "9s": 660}
@@ -234,7 +264,7 @@ def test_every_match_is_visited_and_then_the_first_again(training: TimelineModel
     assert f"match 1 of {found.total}" in info_line(model)[0]
     ended = searching.cleared(model)
     assert ended is not None
-    assert info_line(ended)[0] == "filter: (none)"
+    assert info_line(ended)[0] == ""
 
 
 def test_a_mark_names_what_is_under_the_cursor_and_the_range_around_it(

@@ -10,9 +10,11 @@ from nsys_tui.ui.widgets.table.columns import Drawn
 from nsys_tui.ui.widgets.table.layout import MARGIN, first_for, order_of, slots
 
 
-def column(width: int, *, extra: bool = False, grow: bool = False) -> Drawn:
+def column(width: int, *, extra: bool = False, grow: bool = False, wanted: int = 0) -> Drawn:
     order = partial(np.empty, 0)
-    return Drawn(header="h", width=width, extra=extra, grow=grow, draw=str, order=order)
+    return Drawn(
+        header="h", width=width, extra=extra, grow=grow, wanted=wanted, draw=str, order=order
+    )
 
 
 KERNELS = [column(5), column(8), column(8, extra=True), column(20, grow=True)]
@@ -27,6 +29,14 @@ def test_extra_columns_give_way_to_the_others() -> None:
     seen = slots(KERNELS, 40)
     assert [slot.column for slot in seen] == [0, 1, 3]
     assert seen[-1].x + seen[-1].width == 40, "the name takes what is left"
+
+
+def test_a_name_has_the_room_it_wants_before_extra_columns_are_shown() -> None:
+    named = [*KERNELS[:3], column(20, grow=True, wanted=30), column(4, extra=True)]
+    assert [slot.column for slot in slots(named, 55)] == [0, 1, 3, 2]
+    assert [slot.column for slot in slots(named, 54)] == [0, 1, 3]
+    assert [slot.width for slot in slots(named, 40)] == [5, 8, 24], "no column is lost for it"
+    assert 2 in [slot.column for slot in slots(named, 40, 1)], "which scrolling reaches"
 
 
 def test_scrolling_shows_a_hidden_column_and_comes_back() -> None:
@@ -52,7 +62,13 @@ def test_a_column_that_has_no_room_beside_a_pinned_one_is_given_up() -> None:
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(
-        st.builds(column, st.integers(1, 30), extra=st.booleans(), grow=st.booleans()),
+        st.builds(
+            column,
+            st.integers(1, 30),
+            extra=st.booleans(),
+            grow=st.booleans(),
+            wanted=st.integers(0, 40),
+        ),
         min_size=1,
         max_size=9,
     ),

@@ -75,16 +75,19 @@ def test_headings_show_control_characters() -> None:
     assert "\x1b" not in heading_text("evil\x1b[31m", "", 40, False)
 
 
-def _keys(*labels: str) -> tuple[tuple[str, Action], ...]:
-    return tuple(("k", Action(f"a.{label}", (), label, "")) for label in labels)
+def test_the_footer_joins_keys_of_one_label_and_never_drops_help() -> None:
+    labels = {"w": "zoom", "f": "fit", "s": "zoom", "?": "help"}
+    ids = {"?": "app.help"}
+    keys = tuple((key, Action(ids.get(key, key), (), label, "")) for key, label in labels.items())
 
+    def said(width: int) -> str:
+        kept = fit_keys(keys, width, gap=2)
+        return "  ".join(f"{'/'.join(key for key, _ in pairs)} {label}" for label, pairs in kept)
 
-def test_the_footer_never_drops_help() -> None:
-    keys = (*_keys("one", "two", "three"), ("?", Action("app.help", (), "help", "")))
-    shown = fit_keys(keys, 15, 2)
-    assert [action.label for _, action in shown] == ["one", "help"]
-    assert [action.label for _, action in fit_keys(keys, 3, 2)] == ["help"]
-    assert len(fit_keys(keys, 80, 2)) == 4
+    whole = "w/s zoom  f fit  ? help"
+    assert said(len(whole)) == whole
+    assert said(len(whole) - 1) == "w/s zoom  ? help"
+    assert said(3) == "? help"
 
 
 def test_matching_ranks_equal_then_beginning_then_words() -> None:

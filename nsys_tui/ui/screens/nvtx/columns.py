@@ -87,7 +87,7 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         durations("total", 8, table.total, duration_text),
-        counts("calls", 7, table.count),
+        counts("calls", 7, table.count, extra=True),
         texts(
             "name",
             14,

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
     from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
@@ -251,9 +250,9 @@ def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
     }
 
 
-def frame_facts(shown: Shown, pane: IciclePane, searched: str, width: int) -> list[Line]:
+def frame_facts(shown: Shown, node: int, searched: str, width: int) -> list[Line]:
     """Lines of the pane under the icicle; only what is told of all frames is wrapped."""
-    tree, node = shown.tree, pane.selected
+    tree = shown.tree
     trie, weight = tree.trie, tree.weight
     whole, mine, own = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
     name = trie.labels[trie.label[node]] if node else f"all ({tree.amount(whole)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from textwrap import wrap
 from typing import Any, ClassVar
 
@@ -260,13 +261,10 @@ class StacksScreen(Finding):
     def on_icicle_pane_moved(self, message: IciclePane.Moved) -> None:
         """Facts of the selected frame."""
         message.stop()
-        shown, pane = self.shown, self.icicle
-        if shown is None:
+        if (shown := self.shown) is None:
             return
-        searched = self.found_text()
-        self.query_one("#frame", LinePane).show_built(
-            lambda width: frame_facts(shown, pane, searched, width)
-        )
+        facts = partial(frame_facts, shown, self.icicle.selected, self.found_text())
+        self.query_one("#frame", LinePane).show_built(facts)
         self._heading()
 
     def _show_functions(self, stacks: Viewed) -> None:

@@ -164,6 +164,8 @@ ACTIONS = (
 FIGURES = ("Time", "Of median", "GPU busy")
 NAME, NOTE = 14, 28
 """Least cells of a step's name and of what is odd about it; it takes what others leave."""
+WHOLE_NOTE = 64
+"""Cells that it gets before there are more figures."""
 AROUND = 50
 """On the timeline a step has one part in so many beside it."""
 
@@ -240,9 +242,12 @@ class StepsScreen(TableScreen[Steps]):
         def written(column: TableColumn) -> TableColumn:
             if column.header == "Iteration":
                 long = column.width > NAME
-                return replace(column, width=min(column.width, NAME), grow=long, names=True)
+                wanted, least = column.width, min(column.width, NAME)
+                return replace(column, width=least, wanted=wanted, grow=long, names=True)
             if column.header == "Note":
-                return replace(column, width=min(column.width, NOTE), grow=True)
+                least = min(column.width, NOTE)
+                wanted = WHOLE_NOTE if column.width > NOTE else least
+                return replace(column, width=least, wanted=wanted, grow=True)
             if column.header == "Start" and isinstance(column, Numbers):
                 return replace(column, write=moment, width=15, extra=True)
             return replace(column, extra=column.header not in FIGURES)

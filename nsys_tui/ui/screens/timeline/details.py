@@ -189,7 +189,7 @@ class Details:
 
     def _show_cell(self, title: str, facts: tuple[list[str], Area | None]) -> None:
         said, sums = facts
-        hint = "tab snaps to an event, . steps on" if sums or said else "nothing here: tab goes on"
+        hint = "tab snaps to an event, . steps on" if sums or said else "enter: the next event"
         self.strip.heading(title or "Nothing selected", "enter: select")
         if self._model.view.selection is not None:
             return

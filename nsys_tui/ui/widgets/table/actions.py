@@ -32,7 +32,7 @@ TREE: Final[tuple[Action, ...]] = (
         "tree.uninteresting",
         ("u",),
         "hide small",
-        "hide uninteresting lines behind one counted line; again shows them",
+        "hide small lines behind one counted line; again shows them",
         5,
     ),
 )

@@ -17,6 +17,7 @@ import numpy as np
 
 from nsys_tui.model.arrays import Array, Bool, Integers
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
+from nsys_tui.names import cell_len
 from nsys_tui.units import format_count
 
 MOST_TALLIES: Final = 1_000
@@ -25,6 +26,10 @@ BINS: Final = 20
 FEW: Final = 50
 """Up to so many distinct numbers are listed one by one, more in bins."""
 
+_WIDEST: Final = 44
+"""Cells of a text column that it wants at most."""
+_MEASURED: Final = 500
+"""Texts that tell how many."""
 _DIGITS: Final = re.compile(r"(\d+)")
 
 
@@ -89,6 +94,8 @@ class TableColumn(ABC):
     """Stands behind the others where not all columns have room."""
     grow: bool = False
     """Takes the cells that are left over."""
+    wanted: int = 0
+    """Cells that it gets before columns are shown that are ``extra``."""
     names: bool = False
     """Holds names, which lose template arguments and their middle before what tells them apart."""
     ink: Callable[[int], int] = _plain
@@ -308,9 +315,11 @@ def texts(
 ) -> Texts:
     """A column of texts that repeat: a code a row, and a text a code."""
     of = source(codes)
+    longest = max(map(cell_len, labels[:_MEASURED]), default=0)
     return Texts(
         header=header,
         width=width,
+        wanted=min(longest, _WIDEST),
         write=lambda row: labels[of.at(row)],
         load=lambda: (of.all(), labels),
         **options,

@@ -28,7 +28,7 @@ class Slot(NamedTuple):
 def order_of(columns: Sequence[TableColumn], width: int) -> list[int]:
     """Columns in the order in which they stand: the extra ones last where not all have room."""
     everything = list(range(len(columns)))
-    if _needed([column.width for column in columns], GAP) <= width:
+    if _needed(_widths(columns, wanted=True), GAP) <= width:
         return everything
     return sorted(everything, key=lambda number: columns[number].extra)
 
@@ -48,11 +48,15 @@ def slots(
     order = [*order[:1], *order[1:][first:]] if pinned else order[first:]
     taken: list[int] = []
     for number in order:
-        widths = [columns[other].width for other in (*taken, number)]
+        shown = [columns[other] for other in (*taken, number)]
+        widths = _widths(shown, wanted=columns[number].extra and not first)
         if taken and _needed(widths, GAP) > width:
             break
         taken.append(number)
-    widths = [columns[number].width for number in taken]
+    shown = [columns[number] for number in taken]
+    widths = _widths(shown, wanted=True)
+    if _needed(widths, GAP) > width:
+        widths = _widths(shown, wanted=False)
     gap = WIDE_GAP if _needed(widths, WIDE_GAP) + ROOM_TO_GROW <= width else GAP
     spare = max(0, width - _needed(widths, gap))
     growing = [number for number in taken if columns[number].grow]
@@ -89,6 +93,10 @@ def first_for(
         if column in [slot.column for slot in slots(columns, width, scrolled, pinned)]
     )
     return next(seen, 0)
+
+
+def _widths(columns: Sequence[TableColumn], *, wanted: bool) -> list[int]:
+    return [max(column.width, column.wanted * wanted) for column in columns]
 
 
 def _needed(widths: Sequence[int], gap: int) -> int:

@@ -177,7 +177,7 @@ class VirtualTree(SiftedGrid):
     def _rest_line(self, owner: int) -> str:
         children = self.trie.children_of(owner)
         hidden = int(np.count_nonzero(self._dull[children] & self._keep[children]))
-        return f"{self._indent(owner, 1)}... {hidden:,} uninteresting"
+        return f"{self._indent(owner, 1)}... {hidden:,} small"
 
     def is_match(self, row: int) -> bool:
         """Whether the search found the node."""
