@@ -172,10 +172,10 @@ RULES: Final = {
         "cuda_memcpy_async cuda_memcpy_sync",
     ),
     "call with a backtrace": _named(
-        "a copy is launched by one call: the row that carries the backtrace is no second one",
+        "a call is one call: the row that carries its backtrace is no second one",
         "rows",
-        "cuda_memcpy_sync",
-        _TWICE,
+        "cuda_api_sync cuda_memcpy_async cuda_memcpy_sync",
+        f"{_TWICE} demo",
     ),
 }
 """By name; of ``analyze`` with ``compat``."""
