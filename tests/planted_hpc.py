@@ -51,6 +51,11 @@ def late_by_turns(path: Path) -> Synth:
     return ranks(path, [(5, 3, 3), (3, 5, 3), (3, 3, 5)])
 
 
+def often_late(path: Path) -> Synth:
+    """The first rank is the late one in every second step: the others wait twice as long."""
+    return ranks(path, [(5, 3, 3), (3, 5, 3), (5, 3, 3), (3, 3, 5)])
+
+
 def checkpointing(path: Path) -> Synth:
     """The others wait while the first rank writes."""
     return ranks(path, [(3, 3, 3)], call="pwrite64")

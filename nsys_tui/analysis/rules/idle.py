@@ -167,7 +167,7 @@ def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
     if len(order) < 2:
         return -1, case.base_ns
     least, next_ = (int(waited[device]) for device in order[:2])
-    return (order[0], next_) if 2 * least < next_ else (-1, least)
+    return (order[0], next_) if _LATE * least < next_ else (-1, least)
 
 
 def _calls_mpi(case: Case, process: Integers) -> bool:
@@ -383,5 +383,7 @@ _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 _SOON_NS: Final = 30_000
 """So soon after the last operation a host that waited for it goes on."""
+_LATE: Final = 3
+"""So many times as long as the late rank all others wait: less may be chance."""
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""
