@@ -618,3 +618,46 @@ def held_up(path: Path, after: int = 3 * MS) -> Synth:
 
 def launched_late(path: Path) -> Synth:
     return held_up(path, 300 * US)
+
+
+def refilling(path: Path, *, waits: bool = True) -> Synth:
+    """After each step the host does something unrecorded, with the GPU drained first or not."""
+    run = Machine(path)
+    for _ in range(20):
+        run.layers(2) if waits else run.launch("gemm", 100 * US)
+        if waits:
+            run.wait()
+        run.now += MS
+    return run.report
+
+
+def no_cpu(path: Path, *, all_taken: bool = True) -> Synth:
+    """Other threads run while each launch call lasts, on both of the CPUs or on one."""
+    run = Machine(path)
+    report = run.report.sched(0, True, cpu=0).osrt("read", 0, 2 * US)
+    for _ in range(20):
+        begun, corr = run.now, report.next_correlation()
+        for tid in (50, 51) if all_taken else (50, 51)[:1]:
+            report.sched(begun + 20 * US, True, tid=tid, cpu=tid - 50)
+            report.sched(begun + 3 * MS, False, tid=tid, cpu=tid - 50)
+        report.sched(begun + 10 * US, False, cpu=0).sched(begun + 3 * MS + US, True, cpu=0)
+        run.call("cudaLaunchKernel_v7000", 3 * MS + 9 * US, corr)
+        report.kernel("gemm", run.now + 2 * US, run.now + 2 * MS, corr=corr, grid=FULL)
+        run.now += 2 * MS
+    report.sched(run.now, True, tid=51, cpu=1).sched(run.now + US, False, tid=51, cpu=1)
+    return report
+
+
+def slowing(path: Path, *, grows: bool = False) -> Synth:
+    """All kernels take longer and longer, at the same grids or as these grow."""
+    run = Machine(path)
+    for step in range(60):
+        for name in ("gemm", "softmax", "norm"):
+            corr = run.report.next_correlation()
+            run.call("cudaLaunchKernel_v7000", 5 * US, corr)
+            start = run.free.get((0, 7), run.now) + US
+            grid = (1080 + (step if grows else 0), 1, 1)
+            end = start + 100 * US + step * 2 * US
+            run.report.kernel(name, start, end, corr=corr, grid=grid)
+            run.free[0, 7] = end
+    return run.report

@@ -140,6 +140,30 @@ class Scheduling:
         masks[Off.UNKNOWN] = ~(blocked | masks[Off.RUNNABLE])
         return {why: (starts[mask], ends[mask]) for why, mask in masks.items() if mask.any()}
 
+    def ready(self, global_tid: int) -> Intervals:
+        """When a thread could go on, had it a CPU.
+
+        The scheduler says so, or no call of the OS runtime holds it while others have all CPUs.
+        """
+        off = self.off_by_why(global_tid)
+        told = off.get(Off.RUNNABLE, intervals.empty())
+        if Off.UNKNOWN not in off or not len(self._report.osrt):
+            return told
+        held = intervals.meet(off[Off.UNKNOWN], self._crowded)
+        return intervals.union(*map(np.concatenate, zip(told, held, strict=True)))
+
+    @cached_property
+    def _crowded(self) -> Intervals:
+        """When threads run on every CPU that any was seen on."""
+        _, cpu = self._report.numbers(Kind.SCHEDULING, "cpu")
+        running = [self.thread(tid).running for tid in self._switches]
+        starts, ends = map(np.concatenate, zip(*running, strict=True))
+        times = np.concatenate((starts, ends))
+        order = np.argsort(times, kind="stable")
+        level = np.cumsum(np.repeat((1, -1), len(starts))[order])
+        full = np.flatnonzero(level[:-1] >= len(np.unique(cpu)))
+        return intervals.union(times[order[full]], times[order[full + 1]])
+
     @cached_property
     def _calls(self) -> ByThread:
         return ByThread(self._report.osrt)

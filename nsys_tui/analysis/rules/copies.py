@@ -132,11 +132,12 @@ def _others(case: Case, worst: DeviceSplit) -> str:
 def _at_least(case: Case, device: int) -> int:
     """Time of the direction with most, were its large copies as quick as its quickest tenth.
 
-    Of pageable memory as quick as pinned memory at the bus's own rate.
+    Of pageable memory as quick as pinned memory at the bus's own rate. Copies within the GPU can be
+    left out.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
-    rows = rows[ops.device[rows] == device]
+    rows = rows[(ops.device[rows] == device) & (ops.copy_kind[rows] != _DEVICE_TO_DEVICE)]
     info = case.report.devices[device].info
     major = ((info and info.compute_capability) or (0, 0))[0]
     bus = next((rate for first, rate in _BUS if major >= first), 0.0)

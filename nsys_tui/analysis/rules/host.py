@@ -9,7 +9,7 @@ from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -25,7 +25,6 @@ RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
 _LABEL_CELLS = 24
 _REPEATS = (StepRule.OUTERMOST, StepRule.NUMBERED)
-_GUESSED = {StepRule.PATTERN: " (by pattern)", StepRule.OUTERMOST: " (by range)"}
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 
@@ -69,7 +68,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
-    """What small copies cost: the GPU idles in their calls, and in the waits right after them.
+    """What small copies cost: the GPU idles in their calls, between them and in waits after them.
 
     What is launched after such a wait would have been launched ahead without it.
     """
@@ -88,6 +87,9 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     late = after(np.concatenate((blocking, waits)), Cause.API)
     gpu, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
+    before, next_to, *between = case.short_gaps(gpu, case.launch_bound(gpu))
+    in_row = np.isin(before, rows) & np.isin(next_to, rows)
+    lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
@@ -305,7 +307,7 @@ def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
     nothing="No steps found, or all take about equally long.",
 )
 def slow_steps(case: Case, arguments: Arguments) -> Result:
-    """Outliers among the iterations, which are found by NVTX name or by a repeating pattern.
+    """Outliers among the iterations, where NVTX ranges tell what an iteration is.
 
     Steps that only wait for work of the ones before are not slow. What comes back at a fixed
     distance, or lies between two steps, is meant so: it is rated low.
@@ -313,7 +315,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     steps = case.iterations
     outliers = steps.outliers if len(steps) > 2 else np.empty(0, np.intp)
     outliers = outliers[outliers >= case.warm_up_steps]
-    if steps.rule in _REPEATS and len(outliers) > len(steps) * RARE:
+    rare = len(outliers) <= len(steps) * RARE
+    if steps.rule is StepRule.PATTERN or (steps.rule in _REPEATS and not rare):
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
     device, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
@@ -329,11 +332,11 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         worst = int(slowest[0])
         why = longer_because(case.report, steps, worst, case.scope, case.work)
         what, meant = _how(case, outliers, busy=busy)
-        unsure = steps.rule is StepRule.PATTERN
+        by_range = " (by range)" if steps.rule is StepRule.OUTERMOST else ""
         findings = case.finding(
             "slow_steps",
-            f"{units.out_of(len(outliers), len(steps))} steps{what}"
-            f"{_GUESSED.get(steps.rule, '')}: {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
+            f"{units.out_of(len(outliers), len(steps))} steps{what}{by_range}:"
+            f" {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" median {units.format_duration(round(median))}",
             f"look at what is longer there: {why}" if why else "look at the stalls of that step",
@@ -342,8 +345,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             stake_ns=lost,
             device=device,
             lost=None if busy or device is None else idle,
-            at_most=Severity.LOW if unsure or meant else Severity.MEDIUM,
-            confidence=Confidence.GUESS if unsure else None,
+            at_most=Severity.LOW if meant else Severity.MEDIUM,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"
             if case.splits

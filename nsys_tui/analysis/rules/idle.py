@@ -22,7 +22,7 @@ from nsys_tui.model.arrays import Bool, Int64, Integers
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit, strip_op_id
+from nsys_tui.names import api_name, fit, strip_op_id
 from nsys_tui.units import plural
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
@@ -191,7 +191,9 @@ def _told(
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and _is_ready(case, gaps, lost):
-        return ", waits for a CPU", Confidence.MEASURED, words.NO_CPU
+        seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(_thread(case, gaps))
+        sure = Confidence.MEASURED if seen else Confidence.INFERRED
+        return ", waits for a CPU", sure, words.NO_CPU
     if cause is Cause.OFF_CPU and len(case.report.osrt):
         advice = words.NO_CALL
     queued = cause in words.QUEUED
@@ -235,7 +237,13 @@ def _told(
         advice = words.CHILD
     if cause is Cause.IO and words.WAITS.match(what):
         advice = words.AWAITED
-    if cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
+    wait = _emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
+    if wait and cause is Cause.NOTHING:
+        told = f", {cause.label} after {fit(wait, _NAME_CELLS)}"
+        return told, Confidence.INFERRED, words.WAITS_FIRST
+    if wait:
+        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
+    elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = "launch the next graph before this one ends, or let one graph do more"
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
     known = what and what != "Unknown"
@@ -260,23 +268,34 @@ def _host(
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     if _is_rare(case, gaps):
         advice = words.PAUSES
-    elif wait := _emptied_by(case, gaps, thread):
-        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
+    elif wait := _emptied_by(case, gaps):
+        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS)) + words.MOVED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
     return f", {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
 
 
-def _emptied_by(case: Case, gaps: Gaps, thread: int) -> str:
-    """The call in which the host waited right before most of the time in some gaps, else empty."""
-    work, codes = case.stalls.work, np.full(len(gaps), -1, np.int64)
-    for cause in (Cause.COPY, Cause.SYNC):
-        waits = work.thread(thread).by_class.get(cause)
-        if waits is not None:
-            last = np.searchsorted(waits.starts, gaps.start) - 1
-            near = (last >= 0) & (np.abs(waits.ends[last] - gaps.start) <= _SOON_NS)
-            codes[near] = waits.name[last[near]]
+def _emptied_by(case: Case, gaps: Gaps) -> str:
+    """The call in which the host waits for the GPU before most of some gaps, empty for none.
+
+    Without its waits the host would be ahead by their time, less the idle time since: enough to
+    hide a fourth of the gap at least. Shorter waits than that do not count.
+    """
+    api, work = case.report.api, case.stalls.work
+    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
+    rows = rows[api.threads[api.thread[rows]] == _thread(case, gaps)]
+    rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
+    rows = rows[np.argsort(api.end[rows], kind="stable")]
+    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
+    order = np.argsort(np.concatenate((api.end[rows], gaps.end)), kind="stable")
+    ahead = np.cumsum(np.concatenate((api.durations(rows), -gaps.idle))[order])
+    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
+    before = ahead[np.flatnonzero(order >= len(rows))]
+    hidden = (before > 0) & (4 * before >= gaps.idle)
+    last = rows[np.searchsorted(api.end[rows], gaps.end[hidden], side="right") - 1]
+    codes = np.full(len(gaps), -1, np.int64)
+    codes[hidden] = work.codes(api.name[last], lambda code: api_name(api.names[code]))
     return _name(case, codes, gaps.idle)
 
 
@@ -296,8 +315,7 @@ def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) ->
 
 def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether the thread could go on for most of some time, had it a CPU."""
-    off = case.stalls.work.scheduling.off_by_why(_thread(case, gaps))
-    ready = off.get(Off.RUNNABLE, intervals.empty())
+    ready = case.stalls.work.scheduling.ready(_thread(case, gaps))
     return 2 * intervals.overlap_length(ready, lost) > intervals.total(*lost)
 
 
@@ -381,8 +399,6 @@ _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
-_SOON_NS: Final = 30_000
-"""So soon after the last operation a host that waited for it goes on."""
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""
 _PLACE_CELLS: Final = 16

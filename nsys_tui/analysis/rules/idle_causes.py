@@ -51,7 +51,13 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 
 NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
-EMPTIED: Final = "launch ahead: {} empties the queue before the host computes"
+EMPTIED: Final = "launch ahead: {} empties the queue first"
+MOVED: Final = ", or compute on another thread"
+WAITS_FIRST: Final = (
+    "wait later, if nothing needs the result yet; else --cpuctxsw=process-tree tells"
+)
+AFTER_WAITS: Final = (Cause.LAUNCH_LATENCY, Cause.NOTHING)
+"""Causes, beside computing, that a host which did not wait for the GPU would have no time for."""
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
 """What to do about what the host computes in few of the steps alone."""
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"

@@ -43,7 +43,8 @@ _NAME_CELLS: Final = 15
 def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
-    Nearly all of them must slow down: of one that takes longer and longer its data grows.
+    Nearly all of them must slow down, at the same shapes: of one that takes longer and longer, or
+    whose grid grows, its data grows.
     """
     ops = case.report.operations
     findings: list[Finding] = []
@@ -59,7 +60,9 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             continue
         first, last = (times[known] / count[known] for times, count in (early, late))
         slow = last >= first * (1 + arguments.number("slower") / 100)
-        if late[0][known[slow]].sum() < _NEARLY_ALL * max(late[0].sum(), 1) or slow.sum() < 2:
+        least = _NEARLY_ALL * max(late[0].sum(), 1)
+        of_old_shape = _of_old_shape(case, rows[:third], rows[len(rows) - third :])
+        if min(late[0][known[slow]].sum(), of_old_shape) < least or slow.sum() < 2:
             cost = late[0][known] - first * late[1][known]
             top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
             if last[top] >= _GROWN * first[top]:
@@ -93,6 +96,12 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(
         columns, tuple(sorted(findings, key=lambda one: -one.order_ns)[:1]), hidden=hidden
     )
+
+
+def _of_old_shape(case: Case, early: Indices, late: Indices) -> int:
+    """GPU time of late kernels whose grids and blocks were there before: others have more data."""
+    code = case.report.launch_attributes.code
+    return int(case.report.operations.durations(late[np.isin(code[late], code[early])]).sum())
 
 
 def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:

@@ -97,11 +97,13 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
 
 
 def _between(case: Case, rows: Indices, device: int) -> Intervals:
-    """When a device idles from one of some operations to the next one: shortly, or in a run."""
-    chosen = np.zeros(len(case.report.operations), bool)
+    """When a device idles between kernels of which one is among some: shortly, or in a run."""
+    ops = case.report.operations
+    chosen = np.zeros(len(ops), bool)
     chosen[rows] = True
     before, after, starts, ends = case.short_gaps(device, case.launch_bound(device))
-    kept = chosen[before] & chosen[after]
+    kept = (ops.kind[before] == OpKind.KERNEL) & (ops.kind[after] == OpKind.KERNEL)
+    kept &= chosen[before] | chosen[after]
     return starts[kept], ends[kept]
 
 

@@ -293,5 +293,6 @@ def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None)
         elif one.advice in MEANT:
             said += [f"{share} is idle {MEANT[one.advice]}"] if one is not most else []
         else:
-            said.append(f"why {share} is idle is not recorded")
+            where = one.subject.partition(Cause.NOTHING.label)[2]
+            said.append(f"why {share} is idle{where} is not recorded")
     return "; ".join(said[:MOST])

@@ -135,14 +135,14 @@ def by_witness(
 def shares_of(gaps: Gaps) -> Int64:
     """What witnesses show of each gap within the window, by cause: int64 [n, len(SHARES)].
 
-    Without a wait of the host the launch after it would have come in time: the longer of the two
-    has the time of both.
+    Without a wait of the host the launch after it would have come in time: the wait has the time
+    of both, but where the launch took longer than launches do.
     """
     shares: Int64 = np.minimum(gaps.shares, gaps.idle[:, None])
-    waited = gaps.shares[:, Cause.SYNC] > gaps.shares[:, Cause.LAUNCH_LATENCY]
-    pair = shares[:, Cause.SYNC] + shares[:, Cause.LAUNCH_LATENCY]
-    shares[:, Cause.SYNC] = pair * waited
-    shares[:, Cause.LAUNCH_LATENCY] = pair * ~waited
+    latency = gaps.shares[:, Cause.LAUNCH_LATENCY]
+    waited = gaps.shares[:, Cause.SYNC] > np.where(latency < LONG_CALL_NS, 0, latency)
+    shares[:, Cause.SYNC] += waited * shares[:, Cause.LAUNCH_LATENCY]
+    shares[waited, Cause.LAUNCH_LATENCY] = 0
     return shares
 
 

@@ -22,7 +22,7 @@ from nsys_tui.analysis.thread_states import ByThread, Scheduling, ThreadStates, 
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers, UInt8
-from nsys_tui.model.events import ThreadEvents
+from nsys_tui.model.events import FARTHEST, ThreadEvents
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -80,6 +80,18 @@ class Named:
         begun = np.bincount(begin, minlength=size) - np.bincount(end, minlength=size)
         rows = np.flatnonzero(np.cumsum(begun[:-1]))
         return Named(self.starts[rows], self.ends[rows], self.name[rows])
+
+    def outside(self, spans: Intervals) -> Named:
+        """The pieces of the events that lie outside of disjoint intervals."""
+        if not len(spans[0]):
+            return self
+        starts, ends = np.append(-FARTHEST, spans[1]), np.append(spans[0], FARTHEST)
+        begin = np.searchsorted(ends, self.starts, side="right")
+        event, place = intervals.in_stretches(begin, np.searchsorted(starts, self.ends))
+        starts = np.maximum(self.starts[event], starts[place])
+        order = np.argsort(starts, kind="stable")
+        ends = np.minimum(self.ends[event], ends[place])
+        return Named(starts[order], ends[order], self.name[event[order]])
 
     def _candidates(self, lo: Int64, hi: Int64) -> tuple[Indices, Indices]:
         """From which event to which (exclusive) each interval [lo, hi) may be overlapped."""
@@ -242,6 +254,9 @@ class HostWork:
         if work is None:
             states = self.scheduling.thread(global_tid)
             by_class = self._events(global_tid) | _of_states(states)
+            if Cause.API in by_class:
+                ready = self.scheduling.ready(global_tid)
+                by_class[Cause.API] = by_class[Cause.API].outside(ready)
             work = ThreadWork(by_class, self.innermost(global_tid))
             self._held += len(work)
         self._threads[global_tid] = work

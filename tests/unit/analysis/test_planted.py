@@ -529,3 +529,30 @@ def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
     table = iteration_table(case_of(programs.logging, tmp_path).report)
     assert table.why(9) == "waits for work that the steps before it launched"
     assert iteration_table(case_of(programs.accumulating, tmp_path).report).why(3).startswith("+5.")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_unrecorded_time_after_a_wait_names_the_wait(tmp_path: Path, waits: bool) -> None:
+    case = Case(open_report(programs.refilling(tmp_path / "r.sqlite", waits=waits).write()))
+    (one,) = [one for one in find_in(case) if "nothing recorded" in one.title]
+    assert one.title.endswith("host after cudaDeviceSynchronize") is waits
+    assert ("is idle after cudaDeviceSynchronize is not" in verdict(case, [one])) is waits
+
+
+@pytest.mark.parametrize(
+    ("all_taken", "told"), [(True, "waits for a CPU"), (False, "cudaLaunchKernel itself took it")]
+)
+def test_a_launch_without_a_cpu_does_not_take_its_time_itself(
+    tmp_path: Path, all_taken: bool, told: str
+) -> None:
+    report = programs.no_cpu(tmp_path / "r.sqlite", all_taken=all_taken)
+    found = find_in(Case(open_report(report.write())))
+    assert told in found[0].title
+    assert (found[0].confidence, found[0].rule) == (Confidence.INFERRED, "gpu_idle")
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_kernels_whose_grids_grow_do_not_slow_down(tmp_path: Path, grows: bool) -> None:
+    case = Case(open_report(programs.slowing(tmp_path / "r.sqlite", grows=grows).write()))
+    (one,) = [one for one in find_in(case) if one.rule == "slowing_kernels"]
+    assert ("clocks" in one.advice, one.saved_ns > 0) == (not grows, not grows)
