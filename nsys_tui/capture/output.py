@@ -66,6 +66,8 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
          r"|temp_directory_path: ",
          "error", "nsys could not prepare the program there",
          "its temporary folder may be full or missing: make room, or set TMPDIR to a larger disk"),
+        (r"serializeProtobufToStream", "error", "nsys could not write what it collected",
+         "its temporary folder may be full: make room, or set TMPDIR to a larger disk"),
         (r"^None of the installed GPUs are supported", "error",
          "no GPU metrics: nsys supports no GPU there", "leave --gpu-metrics-devices out"),
         (r"^Connection to (?:the )?Agent lost", "error", "nsys broke off: it lost its own agent",

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from capture_support import Place, Recorder, make_place
 from e2e.capture_lab import make_lab, need
+from real_nsys import laid_out
 
-from nsys_tui.capture.failures import LostError
+from nsys_tui.capture.failures import CaptureError, LostError
 from nsys_tui.capture.record import State
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Podman:
     def start(self) -> None:
         started = self.run(
             "run", "-d", "--name", NAME, "--ulimit", "nofile=20000:20000",
-            "--ulimit", "nproc=1000:1000", "--network", "host", "--rootfs", "/:O", "sleep", "900",
+            "--ulimit", "nproc=1000:1000", "--network", "host", "--tmpfs", "/small:size=128k",
+            "--rootfs", "/:O", "sleep", "900",
         )  # fmt: skip
         if started.returncode:
             pytest.skip(f"NOT TESTED: podman starts no container here: {started.stderr[-300:]}")
@@ -75,6 +77,23 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Place
     finally:
         podman.stop()
         shutil.rmtree(podman.folder, ignore_errors=True)
+
+
+async def test_the_real_nsys_in_a_container_and_its_full_temporary_folder(
+    box: tuple[Place, Podman], tmp_path: Path
+) -> None:
+    program = ("sh", "-c", "ls / > /dev/null; sleep 1")
+    tables = {"container": {"name": NAME}}
+    nsys = str(laid_out("2023.4"))
+    place = make_place(tmp_path / "real", launcher="podman", tables=tables, nsys=nsys)
+    record = await place.capture(*program).run()
+    assert record.state is State.DONE
+    assert Path(record.reports[0].local).read_bytes().startswith(b"NVIDIA")
+
+    env = {"TMPDIR": "/small"}
+    place = make_place(tmp_path / "full", launcher="podman", tables=tables, nsys=nsys, env=env)
+    with pytest.raises(CaptureError, match="temporary folder may be full"):
+        await place.capture(*program).run()
 
 
 async def test_from_here_and_through_ssh_and_then_it_is_gone(

@@ -134,6 +134,10 @@ def test_a_line_without_end_stays_bounded() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        (
+            "Throw in function void QuadDCommon::serializeProtobufToStream(std::ostream&, const",
+            "nsys could not write what it collected",
+        ),
         ("Executable not found in current directory", "the program was not found there"),
         ("Program not found: a.out", "the program was not found there"),
         ("No such file or directory: /no/such/a.out", "the program was not found there"),
