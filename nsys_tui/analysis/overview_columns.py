@@ -47,6 +47,11 @@ def _part(name: str, header: str = "") -> Column:
     return Column(header or _titled(name), Unit.PERCENT, 2, key, read)
 
 
+def _other_name(split: DeviceSplit, _: Any) -> str:
+    device = split.device
+    return "" if device.name == device.label else device.name
+
+
 FIGURE: Final = (
     Column("Figure", read=lambda figure, _: figure[0]),
     Column("Time", Unit.NS, read=lambda figure, _: figure[1]),
@@ -65,7 +70,8 @@ DEVICE: Final = (
     number("gpu_id", lambda split, _: split.device.gpu_id),
     records("members", columns("pid ordinal", Unit.COUNT), lambda split, _: split.device.members),
     Column("GPU", key="", read=lambda split, _: split.device.label),
-    column("name", "Name", lambda split, _: split.device.name),
+    data("name", lambda split, _: split.device.name),
+    Column("Name", key="", read=_other_name),
     *map(_part, ("busy", "compute", "comm", "exposed_comm")),
     WAITING,
     *map(_part, ("memory", "graph", "idle")),

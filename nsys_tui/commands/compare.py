@@ -228,7 +228,7 @@ def _status(
         if result.verdict in ("worse", "inconclusive", "not comparable"):
             hit = {"worse": "hit"}.get(str(result.verdict), str(result.verdict))
             printing.say(f"nsys-tui: gate {result.gate.text} {hit}: {result.reason}")
-    if not results and comparison.verdict == "not comparable":
+    if not (results or sys.stdout.isatty()) and comparison.verdict == "not comparable":
         printing.say(f"nsys-tui: not comparable: {comparison.judgement.reason}")
     if results and "worse" in verdicts:
         return GATE_HIT

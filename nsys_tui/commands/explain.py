@@ -130,8 +130,8 @@ def _contents() -> Iterator[str]:
         topics.setdefault(definition.topic, []).append(definition.name)
     for topic, names in topics.items():
         yield _entry(topic, ", ".join(names))
-    yield "nsys-tui analyze --help-rules lists the rules, "
-    yield "nsys-tui stats --help-reports the reports\n"
+    yield "rules:   nsys-tui analyze --help-rules"
+    yield "reports: nsys-tui stats --help-reports\n"
 
 
 def _unknown(word: str) -> UsageError:

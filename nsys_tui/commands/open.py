@@ -115,7 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.links import split_link
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
+    from nsys_tui.reader.filecheck import is_report, start_of
     from nsys_tui.ui.links import first_screen
+    from nsys_tui.ui.recent import LOGS
 
     folder = Path(*arguments.reports[:1])
     if len(arguments.reports) < 2 and arguments.print is None and os.path.isdir(folder):
@@ -137,6 +139,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     def without() -> int:
         return _text_overviews(arguments, places)
+
+    is_foreign = bool(paths) and not is_report(paths[0], start_of(paths[0]))
+    if is_foreign and all(path.suffix in LOGS for path in paths):
+        return run_app(arguments, (), without, "logs", logs=paths)
 
     return run_app(arguments, paths, without, start, places=places)
 

@@ -77,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format in DATA_FORMATS:
         wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]
     tables = [table for name, table in sections.items() if name in wanted]
+    if not arguments.section:
+        tables = [table for table in tables if len(table) or table.notes != ("none",)]
     if not tables:  # all others are always there
         kind = Capability.MPI if "mpi" in wanted else Capability.GPU_MEMORY
         raise NoDataError(f"{report.name}: {report.lacks(kind) or f'no {kind}'}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands import options
-from nsys_tui.commands.printing import CONSOLE, opened, say, write
+from nsys_tui.commands.printing import CONSOLE, opened, room, say, write
 from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 EPILOG = """\
 By default nothing is stripped or dropped: the weights add up to the time of all GPU operations.
 """
+
+
+LEAST: Final = 0.01
+"""Part of the whole from which a frame is listed on a terminal."""
 
 
 DESCRIPTION = (
@@ -40,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "first of these with data)",
     )
     options.add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
+    parser.set_defaults(format=None)
     options.add_output(parser)
-    options.add_names(parser, "how the kernels at the leaves are named", "full")
+    options.add_names(parser, "how the kernels at the leaves are named", None)
     parser.add_argument(
         "--across-threads",
         action="store_true",
@@ -88,11 +94,25 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Folds one report and writes the result."""
     report = options.open_from(arguments)
+    cells = _for_people(arguments)
     stacks = _fold(arguments, report)
     with opened(arguments.output, overwrite=arguments.force_overwrite) as stream:
-        write(stream, _rendered(arguments, stacks, report))
+        write(stream, _rendered(arguments, stacks, report, cells))
     _narrate(arguments, stacks)
     return 0
+
+
+def _for_people(arguments: argparse.Namespace) -> int | None:
+    """Settles format and names; cells of a line where a terminal gets a tree of what weighs."""
+    cells = None
+    if arguments.format is None and arguments.output == CONSOLE:
+        cells = room(sys.stdout)
+    if cells is not None:
+        arguments.strip_op_ids = True
+        say("nsys-tui: frames of less than 1% are left out: --format tree, or folded for scripts")
+    arguments.format = arguments.format or ("folded" if cells is None else "tree")
+    arguments.names = arguments.names or ("full" if cells is None else "short")
+    return cells
 
 
 def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
@@ -152,7 +172,9 @@ def _rules(arguments: argparse.Namespace) -> FrameRules:
     return rules
 
 
-def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> Iterator[str]:
+def _rendered(
+    arguments: argparse.Namespace, stacks: Stacks, report: Report, cells: int | None
+) -> Iterator[str]:
     from nsys_tui.export import folded
     from nsys_tui.text.documents import document_text
 
@@ -168,20 +190,21 @@ def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> 
         title = TITLES[StackSource(arguments.source)]
         yield flame_graph(stacks.tree, f"{report.name}: {title}", stacks.notes)
     else:
-        yield from _tree_lines(stacks)
+        yield from _tree_lines(stacks, cells)
 
 
-def _tree_lines(stacks: Stacks) -> Iterator[str]:
-    """An indented tree, heaviest child first."""
+def _tree_lines(stacks: Stacks, cells: int | None) -> Iterator[str]:
+    """An indented tree, heaviest child first; with a room, only what weighs, in lines that fit."""
     import numpy as np
 
     from nsys_tui.model.tree import MOST_FRAMES
     from nsys_tui.names import visible
+    from nsys_tui.text.folding import shorten
 
     tree = stacks.tree
     total, weight, depth = int(tree.weight[0]), tree.weight, tree.trie.depth
     size = tree.trie.summed(np.ones(len(tree.trie), np.int64))
-    pending = [0]
+    least, pending = 0 if cells is None else LEAST * total, [0]
     while pending:
         node = pending.pop()
         indent = "  " * int(depth[node])
@@ -192,9 +215,10 @@ def _tree_lines(stacks: Stacks) -> Iterator[str]:
         value = int(weight[node])
         amount = format_duration(value) if tree.unit == "ns" else format_count(value)
         share = format_share(value, total)
-        yield f"{share:>6} {amount:>10} {int(tree.count[node]):>9}  {indent}{visible(name)}\n"
-        children = tree.trie.children_of(node)
-        pending += sorted(children.tolist(), key=lambda child: int(weight[child]))
+        line = f"{share:>6} {amount:>10} {int(tree.count[node]):>9}  {indent}{visible(name)}"
+        yield f"{line if cells is None else shorten(line, cells)}\n"
+        children = [c for c in tree.trie.children_of(node).tolist() if weight[c] >= least]
+        pending += sorted(children, key=lambda child: int(weight[child]))
 
 
 def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif every:
         print_tables([answer.gaps()], arguments.format)
     else:
-        print_tables([answer.gaps(), answer.groups("cause")], arguments.format)
+        print_tables([answer.groups("cause"), answer.gaps()], arguments.format)
     if not len(report.operations):
         why = "GPU work is not known" if report.gpu_doubt else "no GPU work"
         raise EmptyAnswerError(

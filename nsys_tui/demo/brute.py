@@ -186,8 +186,8 @@ class RankView:
             rest = minus(left, clip(intervals, gap[0], call.start))
             shares[name] = length(left) - length(rest)
             left = rest
-        shares["nothing"] = length(left)
-        order = (*HOST_CAUSES, "launch latency", "nothing")
+        shares["nothing recorded"] = length(left)
+        order = (*HOST_CAUSES, "launch latency", "nothing recorded")
         return max(order, key=lambda name: (shares[name], -order.index(name)))
 
     def _device_side(self, ended_by: Operation, call: Call) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.sharing.words import text_of
-from nsys_tui.text.sections import READABLE, readable
+from nsys_tui.text.sections import READABLE, filled, readable
 from nsys_tui.text.values import printed_columns, text_rows
 from nsys_tui.units import format_count
 
@@ -50,8 +50,8 @@ def _pieces(table: Table, most: int, name: int, heading: str) -> Iterator[str]:
 
 
 def _named_first(table: Table, shown: int) -> Table:
-    """The first rows of the columns that people see, beginning with the name where it is last."""
-    pairs = table.printed()
+    """The first rows of what is ``filled``, beginning with the name where it is last."""
+    pairs = filled(table)
     if pairs[-1][0].header in _NAMES:
         pairs = [pairs[-1], *pairs[:-1]]
     columns, data = zip(*pairs, strict=True)

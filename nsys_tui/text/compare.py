@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.comparison import NEITHER, Comparison
 from nsys_tui.analysis.compare.judgement import Outcome
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE, Side
@@ -39,6 +39,8 @@ def as_text(
     told = change_sentences(comparison) if "summary" in sections else []
     parts = [indented(f"  {visible(text)}", room, "") for text in told] + [""]
     for table in tables(comparison, set(sections) - {"findings"}, top):
+        if len(sections) > 1 and table.notes == (NEITHER,):
+            continue
         parts += [*_lines(table, room), ""]
     parts += [indented(f"note: {visible(note)}", room, "") for note in comparison.notes]
     return head_as_text(comparison, room) + "\n".join(parts).rstrip("\n") + "\n"
@@ -213,11 +215,11 @@ def _group_table(comparison: Comparison, group: str, top: int) -> Table:
     rows = comparison.groups[group]
     shown = rows[:top] if top else rows
     hidden = len(rows) - len(shown)
-    changed = sum(row.verdict in ("better", "worse") for row in rows[len(shown) :])
+    told = ("better", "worse", "new", "gone")
+    changed = sum(row.verdict in told for row in rows[len(shown) :])
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
-    per = ", mean per step" if comparison.by_step else ""
+    per = ", mean per step" if comparison.by_step else ", in all"
     per += comparison.together if group in ("kernels", "copies", "stalls") else ""
-    means = "" if comparison.by_step else "A and B: in all; change: of the mean instance"
     headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
     headers += ["Bytes A", "Bytes B"] if group == "copies" else []
     return _rows_table(
@@ -226,7 +228,6 @@ def _group_table(comparison: Comparison, group: str, top: int) -> Table:
         [*headers, "Verdict", "Name"],
         shown,
         more if hidden else "",
-        means if rows else "",
         "" if rows else comparison.why_empty(group),
     )
 

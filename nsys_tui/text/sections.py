@@ -38,15 +38,26 @@ BAR: Final = 8
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
+def filled(table: Table) -> list[tuple[Column, Values]]:
+    """The columns that people see, without those in which nothing stands."""
+    every = table.printed()
+    kept = [
+        (column, values)
+        for column, values in every
+        if any(cell not in (None, "", "-") and cell == cell for cell in plain(values))
+    ]
+    return kept or every
+
+
 def readable(table: Table, *, bars: bool = False) -> Table:
-    """The same table for people: times with their unit, bytes with prefixes, shares with a sign.
+    """What is ``filled``, for people: times with units, bytes with prefixes, shares with a sign.
 
     Args:
         table: any.
         bars: draw a bar beside the first of ``BARS``, against the largest of its column.
     """
     pairs = []
-    for column, values in table.printed():
+    for column, values in filled(table):
         barred = bars and column.header in BARS and column.unit in READABLE and len(table) > 1
         pairs.append(_readable(column, values, bars=barred))
         bars = bars and not barred

@@ -404,7 +404,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def _notes_text(self) -> str:
         """How much there is to know about the report in front before its figures are believed."""
         report = self.session.report
-        if report is None and self.session.finished:
+        about_reports = self.front is None or self.front.OF_ONE_REPORT
+        if report is None and self.session.finished and about_reports:
             if self.session.path == NO_REPORT:
                 return " no report is open: o opens one, 9 profiles a program"
             return " this report is not read: R reads it again, o opens another"

@@ -97,6 +97,7 @@ async def test_capture_asks_what_to_find_out_and_sets_its_options(report: Path) 
         body = text(pilot)
         assert "Why is the GPU idle?" in body
         assert "~ 1.4 MB per 10,000 launches" in body
+        assert "K stop" not in rows(pilot)[-1], "nothing runs"
         assert "no program" not in body
         await press(pilot, "down", "enter")
         body = text(pilot)

@@ -133,6 +133,17 @@ async def test_enter_shows_both_timelines_and_escape_comes_back(runs: dict[str, 
         assert "> Kernels" in text(pilot)
 
 
+async def test_no_lane_is_scrolled_away_where_all_have_room(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "enter")
+        for canvas, half in zip(
+            screen(pilot).twins.canvases, screen(pilot).twins.halves, strict=True
+        ):
+            assert half is not None
+            hidden = max(0, len(half.tracks) - canvas.lanes_shown)
+            assert canvas.scene.top <= hidden
+
+
 async def test_timelines_follow_the_row_under_the_cursor(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
         await press(pilot, "7")
@@ -249,8 +260,9 @@ async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, 
     assert cli.main(["baseline", "save", "main", str(runs["before"]), "--no-cache"]) == 0
     async with running(runs["after"]) as pilot:
         await press(pilot, "7")
-        assert "B: compare with another report" in text(pilot)
-        await press(pilot, "B", *"main", "enter")
+        assert "enter: compare with another report" in text(pilot)
+        assert "threshold" not in rows(pilot)[-1], "there is nothing to compare yet"
+        await press(pilot, "enter", *"main", "enter")
         assert "A: baseline main   B: after.sqlite" in rows(pilot)[2]
         assert rows(pilot)[3].startswith("| better: mean wall per step -")
         await press(pilot, "enter")
@@ -384,7 +396,7 @@ async def test_two_iterations_of_one_report(runs: dict[str, Path]) -> None:
         await press(pilot, "b")
         assert re.search("iteration 3: step 3 takes .* than iteration 5: step 5", text(pilot))
         await press(pilot, "0")
-        assert "B: compare with another report" in text(pilot)
+        assert "enter: compare with another report" in text(pilot)
 
 
 async def test_bookmarks_windows_and_halves_are_parts(runs: dict[str, Path]) -> None:

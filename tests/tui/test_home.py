@@ -178,6 +178,29 @@ def test_without_a_terminal_it_says_how_to_begin(
     assert "name a report file in it: " in capsys.readouterr().err
 
 
+async def test_a_folder_without_reports_says_so(tmp_path: Path) -> None:
+    async with home(tmp_path) as pilot:
+        assert f"(none in {tmp_path.name}/)" in rows(pilot)[0]
+
+
+def test_a_missing_file_is_told_before_the_app_and_logs_open_as_logs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    def run_app(_: Any, paths: Any, *rest: Any, **more: Any) -> int:
+        started.append((paths, rest[1], more.get("logs")))
+        return 0
+
+    monkeypatch.setattr("nsys_tui.commands.open.run_app", run_app)
+    assert main([str(tmp_path / "absent.sqlite")]) == 65
+    assert "there is no such file" in capsys.readouterr().err
+    log = tmp_path / "train.log"
+    log.write_text(nemo(1))
+    assert main([str(log)]) == 0
+    assert started == [((), "logs", [log])]
+
+
 def test_ages_are_in_their_largest_unit() -> None:
     assert [since(s) for s in (5, 60, 7_200, 200_000, 10**6, 10**8)] == [
         "now", "1 min", "2 h", "2 d", "1 w", "3 y",
@@ -203,5 +226,7 @@ async def test_the_logs_of_a_folder_are_offered_and_read(
     app.logs = choice.logs
     async with app.run_test(size=(80, 24)) as reader:
         await settled(cast("Pilot[int]", reader))
-        assert "files" in text(cast("Pilot[int]", reader))
-        assert "rank0.log.gz" in text(cast("Pilot[int]", reader))
+        told = text(cast("Pilot[int]", reader))
+        assert "Training steps 1 of 1" in told
+        assert ">nemo" in told
+        assert "no report is open" not in told, "o opens logs here"

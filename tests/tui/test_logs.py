@@ -8,7 +8,9 @@ from loglines import body, info, init
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.model.table import Column, Table
 from nsys_tui.ui.screens.logs.screen import LogsScreen, expand
+from nsys_tui.ui.widgets.table.result_columns import columns_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +72,11 @@ async def test_a_report_alone_shows_bandwidth_from_its_payloads(
 async def test_logs_of_a_folder_are_read_and_joined(demo: Demo, size: tuple[int, int]) -> None:
     async with running(demo.path, size=size) as pilot:
         await open_logs(pilot, demo)
-        assert screen(pilot).section == "files"
-        shown = text(pilot)
-        assert "Logs 2 of 2" in shown
-        assert "per-op" in shown
-        await press(pilot, "j")
         assert screen(pilot).section == "per-op"
         assert "AllReduce" in text(pilot)
+        await press(pilot, "k")
+        assert screen(pilot).section == "files"
+        assert "Logs 2 of 2" in text(pilot)
         await pilot.click("#sections", offset=(4, 7))
         await settled(pilot)
         assert screen(pilot).section == "aggregate"
@@ -156,7 +156,7 @@ async def test_logs_join_every_open_report_of_the_run(tmp_path: Path) -> None:
         assert joined.calls.seen.tolist() == [2, 2, 2]
         assert joined.calls.skew.tolist() == [400] * 3
         assert joined.calls.bytes.tolist() == [1024, 2048, 4096]
-        await press(pilot, "k")
+        await press(pilot, "k", "k")
         assert screen(pilot).section == "which kernel"
         notes = " ".join(text(pilot).split())
         assert "2 open reports of one run are joined: run_rank0.sqlite, run_rank1" in notes
@@ -181,6 +181,7 @@ async def test_logs_of_another_run_leave_the_report_its_own_sizes(
         assert joined is not None
         assert joined.calls.sized_by == "NVTX payloads"
         assert any("the logs fit no open report" in note for note in joined.calls.notes)
+        await press(pilot, "k")
         shown = text(pilot)
         assert "other.log" in shown
         assert "the lines carry no time" in shown
@@ -224,3 +225,11 @@ async def test_logs_open_on_hangs_where_there_are_any(small: Path, tmp_path: Pat
         await settled(pilot)
         assert screen(pilot).section == "hangs"
         assert screen(pilot).table.shown
+
+
+@pytest.mark.parametrize(("room", "shown"), [(44, True), (14, False)])
+def test_the_last_text_of_a_table_takes_what_room_there_is(room: int, shown: bool) -> None:
+    table = Table("t", "T", (Column("Finding"), Column("Ranks")), (["late"], ["rank 3, " * 20]))
+    columns = columns_of(table, least=16)
+    assert (sum(column.width for column in columns) < room) is shown
+    assert columns[-1].grow

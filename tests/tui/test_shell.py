@@ -435,7 +435,11 @@ async def test_help_explains_words_on_every_screen_and_the_thing_under_the_curso
             if key in ("2", "5", "6"):
                 # Before the keys: the row's kind, the gap's cause, what is folded.
                 assert not told[0].startswith("THIS VIEW"), key
-                assert {"2": "GPU operation", "5": "cause: nothing", "6": "path"}[key] in told, key
+                assert {
+                    "2": "GPU operation",
+                    "5": "cause: nothing recorded",
+                    "6": "path",
+                }[key] in told, key
             await pilot.press("escape")
             await settled(pilot)
             assert app.error is None

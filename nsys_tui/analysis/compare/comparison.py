@@ -36,6 +36,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.stalls.causes import Cause
 
+NEITHER: Final = "none on either side"
 STATUSES: Final = ("solved", "new", "in both")
 _OVERHEAD: Final = 20
 """So many times the profiler's own work is the most that it could have slowed a step by."""
@@ -160,7 +161,7 @@ class Comparison:
         """What stands in place of the rows of a group that has none."""
         sides = {"A": self.a, "B": self.b}
         doubtful = [letter for letter, side in sides.items() if group in side.unknown]
-        return f"not known in {' and '.join(doubtful)}" if doubtful else "none on either side"
+        return f"not known in {' and '.join(doubtful)}" if doubtful else NEITHER
 
     def row(self, key: str) -> Row | None:
         """One row of the summary."""
@@ -296,6 +297,7 @@ def _notes(a: Side, b: Side) -> list[str]:
             "verdicts compare durations of instances; those of one run are not independent, so"
             " intervals are narrower than they would be between runs"
         )
+        notes.append("changes of names are those of the mean instance")
     if a.by_step != b.by_step:
         notes.append("totals of A and B cover different numbers of steps")
     for key, title in GROUPS.items():

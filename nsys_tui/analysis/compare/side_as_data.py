@@ -10,6 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.arrays import Int64
 from nsys_tui.plain_data import plain, restored
 
@@ -51,6 +52,9 @@ def from_data(data: Mapping[str, Any]) -> Side:
         raise ValueError(f"written in version {data['version']}, this reads {VERSION}")
     if "wall" not in data["metrics"]:
         raise ValueError("it holds no time")
+    causes = data["groups"].get("stalls", {})
+    if "nothing" in causes:  # as this cause was called before
+        causes[Cause.NOTHING.key] = causes.pop("nothing")
     hints = get_type_hints(Side)
     kept = {name: restored(hints[name], data[name]) for name in _KEPT}
     return Side(steps=_steps(data["steps"]), **kept)

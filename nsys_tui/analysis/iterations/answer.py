@@ -89,8 +89,8 @@ class IterationAnswer:
     def phases(self) -> Table:
         """Statistics of whole iterations and of their phases."""
         iterations, parts = self.table.iterations, self.by_phase
-        shown = [*parts[:-1][:LISTED], parts[-1]]
-        hidden, open_count = len(parts) - len(shown), int(iterations.never_closed.sum())
+        shown = [*parts[:-1][:LISTED], parts[-1]] if len(parts) > 1 else []
+        hidden, open_count = max(0, len(parts) - 1 - LISTED), int(iterations.never_closed.sum())
         gpu_step = self.table.gpu_step_ns
         notes = {
             "the host runs ahead: these are times of launching; the GPU takes ≈"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from nsys_tui import units
 from nsys_tui.analysis.links import evidence_link
 from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
-from nsys_tui.analysis.stalls.rows import StallGroup, StallRow, stall_groups, stall_rows
+from nsys_tui.analysis.stalls.rows import HEAD, TAIL, StallGroup, StallRow, stall_groups, stall_rows
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
@@ -113,14 +113,16 @@ _GAP: Final = (
 
 
 def _share(group: StallGroup, result: Stalls) -> float | None:
-    return 100 * group.idle_ns / result.idle_ns if result.idle_ns else None
+    """Of the idle time between operations; that before the first and after the last has none."""
+    inner = result.idle_ns - sum(total.head_ns + total.tail_ns for total in result.totals)
+    return 100 * group.idle_ns / inner if inner and group.key not in (HEAD, TAIL) else None
 
 
 def _group_columns(by: str) -> tuple[Column, ...]:
     title = GROUPINGS[by]
     return (
-        Column("Idle", Unit.PERCENT, 1, "idle_share", _share),
-        column("idle_ns", "Total"),
+        Column("Share", Unit.PERCENT, 1, "idle_share", _share),
+        column("idle_ns", "Idle"),
         column("count", "Gaps", unit=Unit.COUNT),
         column("longest_ns", "Longest", lambda group, _: group.longest_ns or None),
         column(by, title[:1].upper() + title[1:], lambda group, _: group.key),

@@ -54,7 +54,7 @@ class Cause(IntEnum):
     @property
     def label(self) -> str:
         """A few words for a table: device-side waits say that they are."""
-        return f"device: {self.key}" if self in _DEVICE_SIDE else _LABELS.get(self, self.key)
+        return f"device: {self.key}" if self in _DEVICE_SIDE else self.key
 
 
 _KEYS: Final = {
@@ -73,14 +73,13 @@ _KEYS: Final = {
     Cause.API: "other API",
     Cause.HOST: "host compute",
     Cause.OFF_CPU: "off the CPU",
-    Cause.NOTHING: "nothing",
+    Cause.NOTHING: "nothing recorded",
     Cause.PEER: "peer",
     Cause.PROCESS: "other process",
     Cause.EVENT: "event",
     Cause.STREAM: "stream order",
     Cause.UNKNOWN: "unknown",
 }
-_LABELS: Final = {Cause.NOTHING: "nothing recorded on the host"}
 _DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM))
 
 SHARES: Final = tuple(Cause)[: Cause.NOTHING + 1]

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from nsys_tui.ui.host import Host
 
 
+BESIDE: Final = 150
+"""Cells from which this view's keys and those of every view stand side by side."""
 TOLD: Final = 2
 """Most definitions of the thing under the cursor."""
 
@@ -155,28 +157,28 @@ class HelpScreen(Dialog[str]):
         return [*(self._cell(number, width, 20) for number in range(len(self._shown))), *meanings]
 
     def _table(self, width: int) -> list[Line]:
-        """Two columns: this view's keys at the left, those of every view at the right."""
+        """This view's keys, and those of every view below them or, with room, beside them."""
         self._shown = [*self._here, *self._everywhere]
-        column = width // 2
-        split = len(self._here) if self._here else (len(self._everywhere) + 1) // 2
-        left = [self._cell(number, column, 12) for number in range(split)]
-        right = [self._cell(number, column, 14) for number in range(split, len(self._shown))]
-        heads = (f"THIS VIEW: {self._name}", "EVERYWHERE") if self._here else ("EVERYWHERE", "")
-        lines = _meanings(self._found_here, width)
-        lines += [[], [(pad(heads[0], column), BOLD), (heads[1], BOLD)]]
-        lines = lines if self._found_here else lines[1:]
+        column = width // 2 if width >= BESIDE else width
+        cells = [self._cell(number, column, 14) for number in range(len(self._shown))]
+        here: list[Line] = [[(pad(f"THIS VIEW: {self._name}", column), BOLD)]]
+        here = [*here, *cells[: len(self._here)]] if self._here else []
+        everywhere: list[Line] = [[("EVERYWHERE", BOLD)], *cells[len(self._here) :]]
         blank: Line = [(" " * column, 0)]
-        lines += [[*(a or blank), *(b or [])] for a, b in zip_longest(left, right)]
+        keys = [*here, *everywhere]
+        if here and column < width:
+            keys = [[*(a or blank), *(b or [])] for a, b in zip_longest(here, everywhere)]
+        gap: list[Line] = [[]] if self._found_here else []
         words: list[Line] = [[("", 0)], [("WHAT THE WORDS MEAN", BOLD)]] if self._terms else []
-        return [*lines, *self._notes(), *words, *_meanings(self._terms, width)]
+        found = _meanings(self._found_here, width)
+        return [*found, *gap, *keys, *self._notes(), *words, *_meanings(self._terms, width)]
 
     def _cell(self, number: int, width: int, keys: int) -> Line:
         action = self._shown[number]
         chosen = number == self._chosen
         key = pad(whole_keys(self._keys(action), keys), keys)
         room = width - keys - 3
-        text = action.help if cell_len(action.help) <= room or width >= 60 else action.label
-        shown = pad(cut(text, room), room)
+        shown = pad(cut(action.help, room), room)
         if chosen:
             return [(f">{key} {shown} ", CURSOR)]
         return [(f" {key} ", KEY), (f"{shown} ", 0)]
@@ -220,7 +222,8 @@ def under_cursor(front: FrontScreen) -> list[Definition]:
         rule = RULES.get(pane.choice.rule)
         return [Definition(rule.title, (), "", (), rule.help)] if rule else []
     if isinstance(pane, LinePane):
-        texts = [pane.text_under_cursor.split("  ")[0], *pane.text_under_cursor.split()[:1]]
+        line = pane.text_under_cursor
+        texts = [] if line.endswith("?") else [line.split("  ")[0], *line.split()[:1]]
     elif isinstance(pane, Grid) and pane.row is not None and pane.columns:
         chosen = pane.columns[pane.column]
         cells = (pane.cell(pane.row, column)[0] for column in pane.columns if column.is_text)

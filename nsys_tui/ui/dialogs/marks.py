@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from nsys_tui.names import pad, visible
-from nsys_tui.render.cells import KEY, MUTED, Line
+from nsys_tui.render.cells import KEY, Line
 from nsys_tui.state import Mark, at_mark, unmarked
 from nsys_tui.times import moment_text
 from nsys_tui.ui.mark_spans import span_between, split_between
@@ -53,11 +53,7 @@ class MarkList(Dialog[tuple[str, bool]]):
 
     def _draw(self) -> None:
         marks = self._marks()
-        if not marks:
-            hint = " no marks yet: m and a letter sets one on the timeline"
-            self.query_one(LinePane).show([[(hint, MUTED)]])
-            return
-        befores = [None, *marks[:-1]]
+        befores = [None, *marks][:-1]
         lines = [self._line(mark, before) for mark, before in zip(marks, befores, strict=True)]
         self.query_one(LinePane).show(lines, marks)
 
@@ -125,4 +121,7 @@ def open_marks(app: Host) -> None:
             return
         app.show(mark.screen, **at_mark(app.state, mark, only_time=chosen[1]))
 
-    app.push_screen(MarkList(), go)
+    if app.state.marks:
+        app.push_screen(MarkList(), go)
+    else:
+        app.say("no marks yet: m and a letter sets one on the timeline")

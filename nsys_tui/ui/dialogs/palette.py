@@ -58,7 +58,9 @@ def _actions(app: Host) -> Iterator[Entry]:
         if action.id != "app.palette" and app.handler(action.id) is not None:
             keys = effective_keys(action, app.keymap)
             run = partial(app.action_do, action.id)
-            text = f"{action.label}: {action.help}"
+            text = action.help
+            if action.label.lower() not in text.lower():
+                text = f"{action.label}: {text}"
             yield Entry(text, shown_key(keys[0]) if keys else "", run, loose=True)
 
 

@@ -43,12 +43,13 @@ class ListDialog(Dialog[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "take", show=False, priority=True)]
     DEFAULT_CSS: ClassVar[str] = """
-    ListDialog DialogBox { width: 76; height: 80%; min-height: 12; }
+    ListDialog DialogBox { width: 80%; min-width: 76; max-width: 130; height: 80%; min-height: 12; }
     """
 
-    def listing(self, title: str, remark: str, *above: Widget) -> ComposeResult:
-        """A box with the list below other widgets."""
+    def listing(self, title: str, remark: str, rows: int, *above: Widget) -> ComposeResult:
+        """A box with the list, of so many rows at first, below other widgets."""
         box = DialogBox(*above, LinePane(framed=False, always_cursor=True))
+        box.styles.max_height = rows + 3
         box.heading(title, remark)
         yield box
 
@@ -93,7 +94,8 @@ class Picker(ListDialog):
     def compose(self) -> ComposeResult:
         """A box with the input line above the list."""
         field = LineInput(self._typed, placeholder="type to filter", compact=True)
-        yield from self.listing(self._title, "enter: choose, esc: close", field)
+        rows = len(self.entries)
+        yield from self.listing(self._title, "enter: choose, esc: close", rows, field)
 
     def on_mount(self) -> None:
         """Shows everything."""

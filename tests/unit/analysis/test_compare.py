@@ -26,6 +26,7 @@ from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.rules.ranking import find
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 from nsys_tui.text.compare import as_text
@@ -101,6 +102,13 @@ def test_ranks_are_told_from_jobs_side_by_side(
     said = "reports count as the ranks of one run" if runs == 1 else "but runs of their own"
     assert said in found.notes[-1]
     assert compare(sides[0], sides[1]).noise == (0.0 if runs == 1 else RUN_NOISE)
+
+
+def test_a_cause_of_an_older_baseline_has_its_present_name(tmp_path: Path) -> None:
+    data = json.loads(json.dumps(to_data(of_run(tmp_path / "r.sqlite", 0))))
+    _, named = data["groups"]["stalls"].popitem()
+    data["groups"]["stalls"]["nothing"] = named
+    assert Cause.NOTHING.key in from_data(data).names("stalls")
 
 
 def test_what_jobs_are_called_is_kept_as_a_digest(tmp_path: Path) -> None:
@@ -546,8 +554,8 @@ def test_findings_are_solved_new_or_in_both(tmp_path: Path) -> None:
 
 def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:
     titles = (
-        ("GPU 0, GPU 1 idle 5 us in 2 gaps, nothing recorded on the host in Train step 9",
-         "GPU 0 idle 6 us in 4 gaps, nothing recorded on the host in Train step 7"),
+        ("GPU 0, GPU 1 idle 5 us in 2 gaps, nothing recorded in Train step 9",
+         "GPU 0 idle 6 us in 4 gaps, nothing recorded in Train step 7"),
         ("GPU 0 idle 65 ms in 4 gaps, OSRT call: pread64 in read shard",
          "GPU 0 idle 10 ms in 1 gap, OSRT call: poll"),
     )  # fmt: skip

@@ -314,7 +314,7 @@ def test_idle_time_before_migrations_of_unified_memory_is_told(synth: Synth) -> 
     for number in range(1, 4):
         synth.memcpy(number * MS, number * MS + 10 * US, kind=11)
     (finding,) = run(synth, "gpu_idle").findings
-    told = "nothing recorded on the host: pages migrate on demand"
+    told = "nothing recorded: pages migrate on demand"
     assert f"in 3 gaps, {told}" in finding.title
     assert "--cpuctxsw" in finding.advice
     (finding,) = run(synth.api("cudaMalloc_v3020", 0, 9, tid=99), "gpu_idle").findings

@@ -11,6 +11,7 @@ from synth import Synth
 
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.stalls import host_activity
+from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stalls.causes import Cause, Edge, api_name_class
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
@@ -55,7 +56,7 @@ def test_a_named_sync_call_and_then_launch_latency(synth: Synth) -> None:
     assert row.shares == {
         "launch latency": 10 * US,
         "sync call": 180 * US,
-        "nothing": 10 * US,
+        "nothing recorded": 10 * US,
     }
     assert (row.previous, row.next, row.range, row.call) == (
         "first",
@@ -89,7 +90,7 @@ def test_os_calls_count_outermost_and_are_named(synth: Synth) -> None:
 def test_a_range_alone_is_named_and_no_witness_that_the_host_computed(synth: Synth) -> None:
     synth.nvtx("step 7", 0, 400 * US).nvtx("augment", 120 * US, 280 * US)
     row = gap_before(synth)
-    assert (row.label, row.range) == ("nothing recorded on the host", "augment")
+    assert (row.label, row.range) == ("nothing recorded", "augment")
 
 
 def test_a_thread_on_a_cpu_computes_and_names_its_innermost_range(synth: Synth) -> None:
@@ -118,7 +119,7 @@ def test_samples_are_a_witness_of_the_time_before_them(synth: Synth) -> None:
     assert row.shares == {
         "launch latency": 10 * US,
         "host compute": 160 * US,
-        "nothing": 30 * US,
+        "nothing recorded": 30 * US,
     }
 
 
@@ -211,7 +212,7 @@ def test_equal_correlation_ids_in_two_processes_are_told_apart(tmp_path: Path) -
     synth.process(20).nvtx("other", 0, 400 * US)
     synth.launch("second", call=(290 * US, 291 * US), gpu=(300 * US, 400 * US), corr=2)
     row = gap_before(synth)
-    assert (row.cause, row.range) == ("nothing", "other")
+    assert (row.cause, row.range) == ("nothing recorded", "other")
 
 
 def test_no_api_row_is_unknown(synth: Synth) -> None:
@@ -227,7 +228,14 @@ def test_head_and_tail_are_told_apart_and_come_last(synth: Synth) -> None:
     assert [row.kind for row in stall_rows(report, result)] == ["gap", "tail", "head"]
     (total,) = result.totals
     assert (total.head_ns, total.tail_ns) == (20 * US, 2 * MS - 400 * US)
-    assert {group.key for group in stall_groups(report, result)} == {"nothing", HEAD, TAIL}
+    table = StallAnswer(report, result).groups("cause")
+    shares = {row[-1]: row[0] for row in table.rows()}
+    assert shares == {"nothing recorded": 100.0, HEAD: None, TAIL: None}
+    assert {group.key for group in stall_groups(report, result)} == {
+        "nothing recorded",
+        HEAD,
+        TAIL,
+    }
 
 
 def test_short_gaps_are_counted_below_the_line(synth: Synth) -> None:
@@ -480,7 +488,10 @@ def test_a_copy_that_stages_its_data_is_no_launch_latency(tmp_path: Path) -> Non
         .memcpy(300 * US, 310 * US, corr=9, src="pageable")
     )
     row = gap_before(synth)
-    assert row.shares == {"blocking or pageable copy": 180 * US, "nothing": 20 * US}
+    assert row.shares == {
+        "blocking or pageable copy": 180 * US,
+        "nothing recorded": 20 * US,
+    }
 
 
 def test_a_process_that_is_left_out_had_the_gpu_meanwhile(tmp_path: Path) -> None:

@@ -73,3 +73,23 @@ def test_without_gpu_work_the_stacks_are_of_what_was_recorded(
     told = capsys.readouterr()
     assert "main;leaf 1" in told.out
     assert "no GPU work here, so CPU samples: --source cpu" in told.err
+
+
+def test_a_terminal_gets_a_tree_of_what_weighs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100)
+    for number in range(300):
+        synth.nvtx(f"aten::add, op_id = {number}", 1000 * number, 1000 * number + 900)
+        synth.launch("add", (1000 * number, 1000 * number + 9), (1000 * number, 1000 * number + 99))
+    report = (
+        synth.nvtx("rare", 400_000, 400_900)
+        .launch("tiny", (400_000, 400_009), (400_000, 400_010))
+        .write()
+    )
+    monkeypatch.setattr("nsys_tui.commands.stacks.room", lambda _: 60)
+    assert main(["stacks", str(report)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["all", "aten::add", "add"]
+    assert main(["stacks", str(report), "--format", "folded"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 301

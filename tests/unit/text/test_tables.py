@@ -12,6 +12,7 @@ import pytest
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import escaped
+from nsys_tui.text.sections import filled, sections
 from nsys_tui.text.tables import render
 
 NASTY = 'a"b,c;d\ne\tf\r\x1b[31m|<b>*_x_`\u202e\\'
@@ -205,3 +206,17 @@ def test_numbers_of_numpy_in_a_list_and_masked_ones_are_printed() -> None:
     table = Table("t", "T", columns, ([np.int64(5), np.uint8(6)], masked, [np.float32(0.5), None]))
     assert render(table, "csv").splitlines()[1:] == [f"5,{2**53 + 1},0.5", "6,,"]
     assert table.rows() == [(5, 2**53 + 1, 0.5), (6, None, None)]
+
+
+def test_columns_without_anything_are_for_programs_only() -> None:
+    columns = (
+        Column("Name"),
+        Column("Range"),
+        Column("Bus", Unit.PERCENT, 1),
+        Column("At", Unit.NS),
+    )
+    every = Table("t", "T", columns, (["a", "b"], ["", None], [math.nan, math.nan], [0, None]))
+    assert [column.header for column, _ in filled(every)] == ["Name", "At"]
+    assert "".join(sections([every], "csv", None)).startswith("Name,Range,Bus (%),At (ns)\n")
+    blank = Table("t", "T", columns[:2], ([""], [""]))
+    assert len(filled(blank)) == 2, "a table of nothing stays one"

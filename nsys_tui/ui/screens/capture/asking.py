@@ -116,6 +116,11 @@ class Asking(Presets):
     def form_facts(self) -> Facts | None:
         """What is known of the target of the form."""
 
+    @property
+    @abstractmethod
+    def unknown(self) -> str:
+        """Why nothing is known of it."""
+
     @abstractmethod
     def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
         """Fills in how the open report was made, then what is to be recorded besides."""
@@ -138,10 +143,10 @@ class Asking(Presets):
 
     def show_detail(self) -> None:
         """Tells more about the question under the cursor."""
-        facts, question = self.form_facts, self.questions.choice
+        facts, why, question = self.form_facts, self.unknown, self.questions.choice
         if isinstance(question, Preset):
             self.query_one("#detail", LinePane).show_built(
-                lambda width: question_detail(question, facts, width)
+                lambda width: question_detail(question, facts, why, width)
             )
 
     def on_line_pane_moved(self, message: LinePane.Moved) -> None:
@@ -189,11 +194,13 @@ def question_lines() -> list[Line]:
     return lines
 
 
-def question_detail(question: Preset, facts: Facts | None, width: int) -> list[Line]:
+def question_detail(question: Preset, facts: Facts | None, why: str, width: int) -> list[Line]:
     """What a capture would show, by which options, and what of them the target lacks."""
     fit = fitted(question.options, facts)
     words = [f"--{name}={option_text(value)}" for name, value in fit.options.items()]
-    known = f"nsys {facts.version} has all of it" if facts and facts.version else "not looked at"
+    known = why or "being looked at"
+    if facts:
+        known = f"nsys {facts.version} has all of it" if facts.version else "no nsys was found"
     support = f"left out: {'; '.join(fit.lost)}" if fit.lost else f"target: {known}"
     parts = ((question.about, 0), (" ".join(words), MUTED), (support, STALL if fit.lost else MUTED))
     return [[(line, ink)] for text, ink in parts for line in wrapped(text, width)]

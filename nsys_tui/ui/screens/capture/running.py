@@ -28,6 +28,8 @@ from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import Line, LinePane
 
 LOG_LINES: Final = 2000
+IDLE_ROWS: Final = 4
+"""Lines of the log while no capture runs, at most."""
 
 
 @dataclass
@@ -112,9 +114,16 @@ class Running(PastCaptures):
         """Draws the log anew."""
         pane = self.query_one("#log", LinePane)
         self.set_class(not self.live.lines and self.capture is None, "-quiet")
+        pane.styles.height = None if self.capture else min(len(self.live.lines), IDLE_ROWS) + 2
         pane.show_built(self.live.shown)
         pane.heading("Log", self.live.heading())
         pane.scroll_end(animate=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what runs can be stopped."""
+        if action == "capture_stop" and self.capture is None:
+            return False
+        return super().check_action(action, parameters)
 
     def start(self, plan: Plan) -> None:
         """Starts a capture and follows it."""
@@ -186,9 +195,7 @@ class Running(PastCaptures):
     def action_capture_stop(self) -> None:
         """Asks whether to keep what was collected."""
         capture = self.capture
-        if capture is None:
-            self.app.say("no capture is running here")
-            return
+        assert capture is not None
 
         def stop(*, keep: bool) -> None:
             self.app.run_worker(capture.stop(keep=keep), exit_on_error=False)

@@ -77,6 +77,8 @@ class CaptureScreen(Running, Asking):
         self.facts: Facts | None = None
         self._looked_at = ("", "")
         """Target and working directory that ``facts`` belong to."""
+        self._fault = ""
+        """Why nothing is known of them."""
         self._untouched = self.form
         """The form that the questions stand before."""
         self._filling = False
@@ -128,11 +130,12 @@ class CaptureScreen(Running, Asking):
         self._show_command(width)
         self.show_log()
         self.set_class(self.capture is not None, "-running")
+        self.refresh_chrome()
         self._look_nearby()
 
     def _show_command(self, width: int) -> None:
         facts = self.form_facts
-        note = "" if facts or not self._is_elsewhere() else "not looked at: c does"
+        note = "" if facts else self.unknown
         pane = self.query_one("#command", LinePane)
         lines = forms.command_lines(self._plan(), width, facts, note)
         pane.styles.height = min(len(lines), COMMAND_ROWS) + 2
@@ -142,6 +145,13 @@ class CaptureScreen(Running, Asking):
     def form_facts(self) -> Facts | None:
         """What is known of the target of the form."""
         return self.facts if self._looked_at == (self.form.target, self.form.cwd) else None
+
+    @property
+    def unknown(self) -> str:
+        """Why nothing is known of the target; empty while it is looked at by itself."""
+        if self._looked_at == (self.form.target, self.form.cwd) and self._fault:
+            return self._fault
+        return "not looked at: c does" if self._is_elsewhere() else ""
 
     def _is_elsewhere(self) -> bool:
         try:
@@ -299,10 +309,12 @@ class CaptureScreen(Running, Asking):
                 plan = Plan(target, ("true",), self.form.cwd or target.settings.cwd)
             probed = await preflight(plan, self.app.config, self.asked if told else None)
         except NsysTuiError as error:
+            self._looked_at, self.facts, self._fault = place, None, error.one_line
             if told:
                 self.say(f"error: {error.one_line}")
+            self.show_form()
             return
-        self._looked_at, self.facts = place, probed.facts
+        self._looked_at, self.facts, self._fault = place, probed.facts, ""
         for check in checks(probed, plan.target, plan) if told else ():
             self.say(f"{check.severity}: {check.name}: {check.told}")
         self.show_form()

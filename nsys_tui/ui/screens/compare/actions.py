@@ -7,7 +7,7 @@ from typing import Final
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 
-CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
+CHOOSE: Final = "enter: compare with another report or a baseline  i: two parts of this one"
 
 ACTIONS: tuple[Action, ...] = (
     Action("compare.swap", ("b",), "swap A/B", "exchange A and B", 1),

@@ -333,7 +333,10 @@ class CompareScreen(ResultScreen[Result]):
         self.choosing.choose_whole()
 
     def action_nav_open(self) -> None:
-        """From one of the timelines to the timeline screen, on the same window."""
+        """What to compare with; from one of the timelines to the timeline screen, same window."""
+        if self.choosing.pair is None:
+            self.choosing.ask()
+            return
         canvases = self.twins.canvases
         for side, canvas in enumerate(canvases):
             half = self.twins.halves[side]
@@ -371,14 +374,19 @@ class CompareScreen(ResultScreen[Result]):
         return self._allowed(action) and super().check_action(action, parameters)
 
     def _allowed(self, action: str) -> bool:
+        if self.choosing.pair is None and action.startswith("compare_"):
+            return action == "compare_choose" or (
+                action == "compare_parts" and self.session.finished
+            )
         tests: dict[str, Callable[[], bool]] = {
-            "compare_swap": lambda: self.choosing.pair is not None,
-            "compare_runs": lambda: self.choosing.pair is not None and self.choosing.parts is None,
+            "compare_runs": lambda: self.choosing.parts is None,
             "compare_parts": lambda: self.session.finished,
             "compare_next_change": lambda: not self.table.pattern,
             "compare_previous_change": lambda: not self.table.pattern,
             **dict.fromkeys(OF_TIMELINES, lambda: not self.classes.isdisjoint(("-lower", "-tall"))),
-            "nav_open": lambda: isinstance(self.focused, TimelineCanvas),
+            "nav_open": lambda: (
+                self.choosing.pair is None or isinstance(self.focused, TimelineCanvas)
+            ),
             "nav_escape": lambda: self.has_class("-lower") or not self.table.has_focus,
         }
         test = tests.get(action)

@@ -245,9 +245,7 @@ class TwinTimelines(Vertical):
     def scroll_lanes(self, step: int) -> None:
         """Scrolls the lanes."""
         for side in self._moving():
-            half = self.halves[side]
-            last = len(half.tracks) - self.canvases[side].lanes_shown if half else 0
-            self.tops[side] = min(max(self.tops[side] + step, 0), max(last, 0))
+            self.tops[side] = max(self.tops[side] + step, 0)
         self.redraw()
 
     def on_timeline_canvas_pointed(self, message: TimelineCanvas.Pointed) -> None:
@@ -284,6 +282,8 @@ class TwinTimelines(Vertical):
 
     def _scene(self, side: int, half: Half) -> Scene:
         window, state = self.windows[side], self.app.state
+        last = max(0, len(half.tracks) - self.canvases[side].lanes_shown)
+        self.tops[side] = min(self.tops[side], last)
         display = replace(state.display, labels=True)
 
         def tick(moment: int, step: int) -> str:

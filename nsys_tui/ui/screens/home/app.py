@@ -203,6 +203,8 @@ class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         """The list is all there is."""
         title = f"nsys-tui {__version__}: open a report"
         entries = home_entries(self._folder, self.config.targets)
+        if not any(entry.detail == "here" for entry in entries):
+            title += f" (none in {visible(self._folder.absolute().name)}/)"
         self.push_screen(cast("Any", Home(title, entries, free=True)), self._chosen)
 
     def _chosen(self, choice: Choice | str | None) -> None:

@@ -84,8 +84,8 @@ FOLLOW_S = 2.0
 """Seconds between two looks at logs that are followed."""
 MOST_OTHERS: Final = 63
 """Open reports that are joined with the one in front."""
-URGENT: Final = ("hangs", "timeouts")
-"""Sections that are shown first where they have rows."""
+TELLING: Final = ("hangs", "timeouts", "steps", "throughput", "benchmarks", "per-op")
+"""Sections of which the first that has rows is shown at first."""
 NOTHING: Final = (
     "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
     "NCCL_DEBUG=INFO  NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
@@ -252,7 +252,7 @@ class LogsScreen(ResultScreen[Joined]):
             return
         self._tables[name] = table
         self.table.title, self.table.empty = table.title, "none"
-        self.table.show_rows(columns_of(table), len(table))
+        self.table.show_rows(columns_of(table, least=16), len(table))
         joined = self.result.calls.notes if self.result is not None and name in JOINED else ()
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
@@ -315,8 +315,8 @@ class LogsScreen(ResultScreen[Joined]):
             self._take_logs(opened, self.section)
 
     def _take_logs(self, opened: Opened, section: str = "") -> None:
-        urgent = (name for name in URGENT if not is_empty(name, opened))
-        self.opened, self.section = opened, section or next(urgent, "files")
+        telling = (name for name in TELLING if not is_empty(name, opened))
+        self.opened, self.section = opened, section or next(telling, "files")
         self.result = None
         self._refill()
         self.make()

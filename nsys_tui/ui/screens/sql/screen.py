@@ -137,7 +137,7 @@ ACTIONS = (
     *TABLE,
 )
 INTRODUCTION: Final = (
-    "i: write a question in SQL   F2: some to start from   F3: asked before   F5: ask",
+    "i: write a question in SQL, F2: some to start from, F3: asked before, F5: ask",
     "views: kernels copies memsets api ranges launches stalls steps collectives",
 )
 
@@ -239,7 +239,7 @@ class SqlScreen(TableScreen[Asked]):
         table = with_units(result.answer.table)
         self.table.note = "the first ones: there are more" if result.answer.more else ""
         self.table.empty = "no row is an answer"
-        self.table.show_rows(columns_of(table), len(table))
+        self.table.show_rows(columns_of(table, least=16), len(table))
         self._say(*(result.answer.notes or (plural(len(table), "row"),)))
         self._draw_chart()
         self.table.focus()

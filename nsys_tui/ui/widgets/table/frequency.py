@@ -47,7 +47,7 @@ class FrequencyList(ListDialog):
         cut = f"{len(self._tallies):,} of " if self._distinct > len(self._tallies) else ""
         what = "bins" if any(tally.high > tally.low for tally in self._tallies) else "values"
         title = f"Frequency of {self._column.header}: {cut}{self._distinct:,} {what}"
-        yield from self.listing(title, "enter: filter, esc: close")
+        yield from self.listing(title, "enter: filter, esc: close", len(self._tallies))
 
     def on_mount(self) -> None:
         """Fills the list."""

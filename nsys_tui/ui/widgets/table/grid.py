@@ -275,9 +275,11 @@ class Grid(ScrolledPane):
         save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **own}))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is empty or an estimate is not written."""
+        """What is empty or an estimate is not written; without a row nothing is opened here."""
         if action == "export_view":
             return self.shown > 0 and not self.estimated
+        if action == "nav_open" and self.row is None:
+            return False
         return super().check_action(action, parameters)
 
     def on_click(self, event: events.Click) -> None:

@@ -25,19 +25,25 @@ _WRITE: Final[dict[Unit, Callable[[Any], str]]] = {
 }
 
 
-def columns_of(table: Table) -> tuple[TableColumn, ...]:
-    """Columns for a ``VirtualTable`` of the same rows."""
+def columns_of(table: Table, least: int = WIDEST) -> tuple[TableColumn, ...]:
+    """Columns for a ``VirtualTable`` of the same rows.
+
+    Args:
+        table: what is shown.
+        least: cells with which the last one, if it is text, is shown rather than left out.
+    """
     shown = table.printed()
     last = len(shown) - 1
     return tuple(
-        _column(column, values, grow=place == last) for place, (column, values) in enumerate(shown)
+        _column(column, values, least, grow=place == last)
+        for place, (column, values) in enumerate(shown)
     )
 
 
-def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
+def _column(column: Column, values: Values, least: int, *, grow: bool) -> TableColumn:
     if column.is_text:
         texts = ["-" if value is None else visible(str(value)) for value in values]
-        width = min(WIDEST, _widest(column.header, texts[:_MEASURED]))
+        width = min(least if grow else WIDEST, _widest(column.header, texts[:_MEASURED]))
         return strings(column.header, width, texts, grow=grow)
     write = _WRITE.get(column.unit, lambda value: f"{value:,.{column.decimals}f}")
     array = _numbers(values)
