@@ -18,25 +18,30 @@ if TYPE_CHECKING:
 async def close_report(app: Host) -> None:
     """Closes the report in front; the next one takes its place. The last one stays."""
     gone = app.session
-    left = [session for session in app.sessions if session is not gone]
-    if not left:
+    if app.sessions == [gone]:
         app.say("this is the only report: o opens another, q quits")
         return
     if app.front is not None:
         keep_seen([gone], gone, app.front.SCREEN)
+    await take_out(app, gone)
+    app.say(f"closed {gone.name}: {app.session.name} is in front")
+
+
+async def take_out(app: Host, gone: Session) -> None:
+    """One of several reports is not open any more; if it was in front, the next one is."""
     place = app.sessions.index(gone)
     app.sessions.remove(gone)
     app.name_sessions()
-    for session in left:
+    for session in app.sessions:
         session.beside = [guest for guest in session.beside if guest is not gone]
     for screen in app.report_screens:
         screen.report_closed(gone)
     hidden = (screen for screen in app.report_screens if screen is not app.front)
     outdated = [screen.SCREEN for screen in hidden if screen.OF_ONE_REPORT]
-    app.bring_to_front(left[min(place, len(left) - 1)])
+    if app.session is gone:
+        app.bring_to_front(app.sessions[min(place, len(app.sessions) - 1)])
     let_go(app, gone)
     await app.renew_screens(outdated)
-    app.say(f"closed {gone.name}: {app.session.name} is in front")
 
 
 def let_go(app: Host, session: Session) -> None:

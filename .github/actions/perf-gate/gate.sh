@@ -25,7 +25,7 @@ reports=()
 if [[ -n ${PERF_COMMAND:-} ]]; then
   for ((run = 1; run <= ${PERF_RUNS:-3}; run++)); do
     reports+=("$(nsys-tui capture --batch --propagate --trace "${PERF_TRACE:-cuda,nvtx}" \
-      -o "$PWD/$out/run-$run" -- bash -c "$PERF_COMMAND")")
+      -o "$PWD/$out/run-$run" --force-overwrite=true -- bash -c "$PERF_COMMAND")")
   done
 else
   mapfile -t reports < <(grep . <<<"${PERF_REPORTS:-}")

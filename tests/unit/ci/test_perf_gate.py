@@ -147,6 +147,8 @@ def test_the_jobs_that_are_shown_run(runner: Runner, runs: Path) -> None:
 
 
 def test_a_program_that_fails_fails_the_job(runner: Runner) -> None:
+    """Also where the workspace still holds the runs of the job before."""
+    assert runner.run(PERF_COMMAND="true", PERF_RUNS="1", PERF_UPDATE="true").returncode == 0
     done = runner.run(PERF_COMMAND="exit 7", PERF_RUNS="1")
     assert done.returncode == 7, done.stderr
     assert not (runner.folder / "perf-results/compare.json").exists()
