@@ -373,7 +373,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             front.refresh_status()
 
     async def on_failed(self, message: Failed) -> None:
-        """The bar holds the error until it is seen; what is no report is not open, nor the app."""
+        """The bar holds the error until it is seen; what is no report has no tab, nor an app."""
         self.error = message.error
         if message.unread is not None and not self._has_opened and len(self.sessions) == 1:
             self.fatal = message.error
@@ -381,7 +381,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             self.exit(code, return_code=code)
             return
         unread = message.unread
-        if unread in self.sessions and len(self.sessions) > 1 and not unread.report_id:
+        others = any(session.report_id for session in self.sessions if session is not unread)
+        if others and unread in self.sessions and not unread.report_id:
             await take_out(self, unread)
         if (front := self.front) is not None:
             front.refresh_status()

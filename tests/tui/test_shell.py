@@ -247,17 +247,6 @@ async def test_an_unreadable_second_report_leaves_the_first_alone(
         assert [session.path for session in app.sessions] == [small]
 
 
-async def test_of_two_reports_the_one_that_can_be_read_is_shown(
-    small: Path, tmp_path: Path
-) -> None:
-    bad = tmp_path / "bad.sqlite"
-    bad.touch()
-    async with running(bad, small) as pilot:
-        await settled(pilot)
-        assert "2xTest GPU" in text(pilot)
-        assert "cannot read" in text(pilot).split("\n! ")[1]
-
-
 async def test_reload_keeps_window_and_marks(small: Path) -> None:
     async with running(small) as pilot:
         app: Any = pilot.app
