@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from nsys_tui.ui.closing import take_out
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.host import Host
+from nsys_tui.ui.messages import Failed
 
 
 class NsysTuiApp(Host):
     """nsys-tui in a terminal."""
 
     GLOBAL_COMMANDS = COMMANDS
+
+    def on_failed(self, message: Failed) -> None:
+        """A file that is no report has no tab beside one that is; then the host tells the error."""
+        unread = message.unread
+        others = any(session.report_id for session in self.sessions if session is not unread)
+        if others and unread in self.sessions and not unread.report_id:
+            self.call_later(take_out, self, unread)

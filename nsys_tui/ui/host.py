@@ -26,7 +26,6 @@ from nsys_tui.names import visible
 from nsys_tui.paths import told_apart
 from nsys_tui.state import ViewState, here, jumped
 from nsys_tui.ui import keymap, open_reports, presets
-from nsys_tui.ui.closing import take_out
 from nsys_tui.ui.front import FrontScreen
 from nsys_tui.ui.links import settle
 from nsys_tui.ui.loader import load, unexpected
@@ -372,18 +371,14 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         if (front := self.front) is not None:
             front.refresh_status()
 
-    async def on_failed(self, message: Failed) -> None:
-        """The bar holds the error until it is seen; what is no report has no tab, nor an app."""
+    def on_failed(self, message: Failed) -> None:
+        """The bar holds the error until it is seen; where the only report is none, the app ends."""
         self.error = message.error
         if message.unread is not None and not self._has_opened and len(self.sessions) == 1:
             self.fatal = message.error
             code = message.error.exit_code
             self.exit(code, return_code=code)
             return
-        unread = message.unread
-        others = any(session.report_id for session in self.sessions if session is not unread)
-        if others and unread in self.sessions and not unread.report_id:
-            await take_out(self, unread)
         if (front := self.front) is not None:
             front.refresh_status()
 
