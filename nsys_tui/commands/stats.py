@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Statistical reports as nsys stats prints them, with its names, columns and"
-    " rounding, and its notices on stdout: --quiet leaves the tables alone. json there is"
-    " one document, and notices go to stderr."
+    " rounding. Notices stand on stdout as nsys's do, but on stderr beside csv, tsv and json:"
+    " what a pipe reads is data."
 )
 EPILOG = (
     "Lists of reports, formats and outputs are combined element by element; a shorter"
@@ -106,7 +106,7 @@ class Job:
         return Path(f"{base}_{name}.{self.format.extension}")
 
 
-_ALONE: Final = ("json", "markdown", "html")
+_ALONE: Final = ("csv", "tsv", "json", "markdown", "html")
 """Formats that stand on stdout without notices."""
 _DONE: Final = "PROCESSED"
 
