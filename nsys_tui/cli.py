@@ -87,12 +87,12 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         if verb == chosen:
             module = importlib.import_module(f"nsys_tui.commands.{verb}")
             epilog = getattr(module, "EPILOG", None)
-            own = subparsers.add_parser(
+            verb_parser = subparsers.add_parser(
                 verb, description=module.DESCRIPTION, epilog=epilog, formatter_class=Prose
             )
-            own.set_defaults(run=module.run)
-            module.add_arguments(own)
-            own.epilog = with_examples(verb, own.epilog)
+            verb_parser.set_defaults(run=module.run)
+            module.add_arguments(verb_parser)
+            verb_parser.epilog = with_examples(verb, verb_parser.epilog)
         else:
             subparsers.add_parser(verb, help=text, add_help=False)
     return parser
@@ -262,9 +262,9 @@ def _run(words: list[str]) -> int:
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     if unknown:
-        own = f"nsys-tui {verb}" if verb else "nsys-tui"
+        program = f"nsys-tui {verb}" if verb else "nsys-tui"
         raise errors.UsageError(
-            f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {own} --help"
+            f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {program} --help"
         )
     try:
         status: int = arguments.run(arguments)

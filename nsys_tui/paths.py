@@ -39,5 +39,5 @@ def told_apart(paths: Sequence[Path]) -> list[str]:
     for _ in range(max(map(len, parts), default=0)):
         count = Counter(dict(zip(parts, names, strict=True)).values())
         depths = [depth + (count[name] > 1) for depth, name in zip(depths, names, strict=True)]
-        names = ["/".join(own[-depth:]) for own, depth in zip(parts, depths, strict=True)]
+        names = ["/".join(folders[-depth:]) for folders, depth in zip(parts, depths, strict=True)]
     return names

@@ -175,8 +175,10 @@ def _by_shape(
     is_kernel = np.zeros(len(outer), bool)
     is_kernel[codes] = report.operations.kind[rows] == OpKind.KERNEL
     return codes, [
-        f"{texts[name]}  {shape_text(own)}" if kernel else texts[name]
-        for name, own, kernel in zip(outer.tolist(), shape, is_kernel.tolist(), strict=True)
+        f"{texts[name]}  {shape_text(launch_shape)}" if kernel else texts[name]
+        for name, launch_shape, kernel in zip(
+            outer.tolist(), shape, is_kernel.tolist(), strict=True
+        )
     ]
 
 
@@ -280,13 +282,13 @@ def time_in_parts(
     time = np.zeros((n, PARTS), np.int64)
     ongoing = np.empty(0, np.intp)
     for part in range(PARTS):
-        own = slice(int(cuts[part]), int(cuts[part + 1]))
+        within = slice(int(cuts[part]), int(cuts[part + 1]))
         right = edges[part + 1]
-        progress("summing time", own.start, len(start))
-        time[:, part] = sums(codes[own], np.minimum(end[own], right) - start[own], n)
+        progress("summing time", within.start, len(start))
+        time[:, part] = sums(codes[within], np.minimum(end[within], right) - start[within], n)
         if len(ongoing):
             inside = np.minimum(end[ongoing], right) - edges[part]
             time[:, part] += sums(codes[ongoing], inside, n)
             ongoing = ongoing[end[ongoing] > right]
-        ongoing = np.append(ongoing, own.start + np.flatnonzero(end[own] > right))
+        ongoing = np.append(ongoing, within.start + np.flatnonzero(end[within] > right))
     return time

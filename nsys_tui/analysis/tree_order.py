@@ -51,8 +51,8 @@ def tree_order(trie: Trie, ranked: Integers | None = None) -> TreeOrder:
         places, edges = by_code(trie.parent[ranked] + 1, count + 1)
         order, edges = ranked[places], edges[1:]
     # The first in this order is the root; behind it stand the children of node after node.
-    own = size[order]
-    before = np.cumsum(own) - own
+    sizes = size[order]
+    before = np.cumsum(sizes) - sizes
     families = np.diff(edges)
     before[1:] -= np.repeat(before[np.minimum(edges[:-1], count - 1)], families)
     offset = np.empty(count, np.int64)

@@ -74,7 +74,10 @@ class Scope:
             parts: list[Rows] = [chosen]
         else:
             numbers = row_numbers(ops, chosen)
-            parts = [numbers[own] for own in rows_of_codes(ops.device[chosen], len(ops.devices))]
+            parts = [
+                numbers[of_device]
+                for of_device in rows_of_codes(ops.device[chosen], len(ops.devices))
+            ]
         for device in self.device_rows(report):
             yield device, parts[device]
 

@@ -30,8 +30,8 @@ def values_fit(draft: Draft) -> Iterator[Check]:
             yield Check(ERROR, name, f"--{name} has no value", "give one or remove the option")
         elif option is None and not draft.facts.options:
             yield from _unknown_name(name)
-        elif own := _own_words(draft, name):
-            yield from _unlisted(draft, name, own)
+        elif words := _own_words(draft, name):
+            yield from _unlisted(draft, name, words)
         elif option is None:
             continue
         elif option.kind is Kind.FLAG and text not in ("true", "false"):
@@ -44,8 +44,8 @@ def values_fit(draft: Draft) -> Iterator[Check]:
 
 def _own_words(draft: Draft, name: str) -> tuple[str, ...]:
     """The values that the nsys there lists itself."""
-    own = draft.facts.options.get(name_there(name, draft.facts.options))
-    return own.values if own else ()
+    option = draft.facts.options.get(name_there(name, draft.facts.options))
+    return option.values if option else ()
 
 
 def _unlisted(draft: Draft, name: str, legal: tuple[str, ...]) -> Iterator[Check]:
@@ -114,8 +114,8 @@ def known_to_this_nsys(draft: Draft) -> Iterator[Check]:
         elif facts.options and name not in facts.options:
             severity = ERROR if name in OPTIONS or name in RENAMED else WARNING
             said = f"nsys {facts.version or 'there'} does not know --{name}"
-            own = "nsys-tui targets check --options lists its own"
-            yield Check(severity, name, said, "a newer nsys has it" if name in OPTIONS else own)
+            listing = "nsys-tui targets check --options lists its own"
+            yield Check(severity, name, said, "a newer nsys has it" if name in OPTIONS else listing)
 
 
 @rule

@@ -60,8 +60,8 @@ class Draft:
 
     def value(self, name: str) -> str:
         """The value of an option as one word; the default of that nsys when it is left out."""
-        known, own = OPTIONS.get(name), self.facts.options.get(name)
-        usual = (own.default if own else "") or (known.default if known else "")
+        known, at_target = OPTIONS.get(name), self.facts.options.get(name)
+        usual = (at_target.default if at_target else "") or (known.default if known else "")
         value = self.options.get(name, usual)
         return option_text(value)
 

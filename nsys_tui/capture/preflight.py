@@ -107,9 +107,9 @@ def checks(probed: Preflight, target: Target, plan: Plan | None = None) -> list[
 def option_lines(probed: Preflight) -> list[Check]:
     """The options of the nsys there with defaults and legal values, as its own help has them."""
     lines = []
-    for name, own in probed.facts.options.items():
-        takes = f"; takes {', '.join(own.values)}" if own.values else ""
-        lines.append(Check(OK, f"--{name}", f"default {own.default or 'not told'}{takes}"))
+    for name, option in probed.facts.options.items():
+        takes = f"; takes {', '.join(option.values)}" if option.values else ""
+        lines.append(Check(OK, f"--{name}", f"default {option.default or 'not told'}{takes}"))
     return lines
 
 

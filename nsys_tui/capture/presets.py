@@ -187,9 +187,9 @@ def _known_words(options: Mapping[str, OptionValue], facts: Facts) -> dict[str, 
     """Lists without the words that the nsys there does not list."""
     left = dict(options)
     for name, value in options.items():
-        own = facts.options.get(name_there(name, facts.options))
-        if isinstance(value, tuple) and own is not None and own.values:
-            left[name] = tuple(word for word in value if word in own.values)
+        option = facts.options.get(name_there(name, facts.options))
+        if isinstance(value, tuple) and option is not None and option.values:
+            left[name] = tuple(word for word in value if word in option.values)
     return left
 
 

@@ -234,8 +234,8 @@ def suggested_target(config: Config, host: str) -> Target | None:
         known = (target.name, target.settings.host, target.settings.host.rpartition("@")[2])
         if host and (host in known or label in known):
             return target
-    own = socket.gethostname().partition(".")[0]
-    return find_target(config, LOCAL) if label and label == own else None
+    here = socket.gethostname().partition(".")[0]
+    return find_target(config, LOCAL) if label and label == here else None
 
 
 def plan_from_metadata(

@@ -126,15 +126,15 @@ def checked(name: str, settings: TargetConfig, where: str) -> Target:
     prefix = f"{where}: targets.{name}"
     check("name", name, _NAME)
     launcher = launcher_of(settings, prefix)
-    own = read_tables(settings.tables, prefix)
+    tables = read_tables(settings.tables, prefix)
     for item, _ in all_fields():
-        value = own[item.key] if item.table else getattr(settings, item.key)
+        value = tables[item.key] if item.table else getattr(settings, item.key)
         if item.pattern is not None:
             check(item.key, value, item.pattern)
     for key in (*settings.env, *settings.env_from):
         check_env_name(key, prefix)
     for item in launcher.fields:
-        if item.required and not own[item.key]:
+        if item.required and not tables[item.key]:
             raise ConfigError(f"{prefix}.{item.key} is missing")
     return Target(name, settings)
 

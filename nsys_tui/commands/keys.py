@@ -58,8 +58,8 @@ def key_blocks(keymap: Mapping[str, tuple[str, ...]]) -> list[Block]:
     def shown(actions: Iterable[Action]) -> list[tuple[str, Action]]:
         return [(" ".join(map(shown_key, effective_keys(a, keymap))), a) for a in actions]
 
-    own = [(spec.long, shown(spec.actions())) for spec in SCREENS if spec.actions()]
-    return [("Everywhere", shown(GLOBAL)), *own]
+    blocks = [(spec.long, shown(spec.actions())) for spec in SCREENS if spec.actions()]
+    return [("Everywhere", shown(GLOBAL)), *blocks]
 
 
 def as_text(blocks: Iterable[Block]) -> str:

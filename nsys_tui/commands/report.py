@@ -133,8 +133,8 @@ def _parsed(verb: object, arguments: argparse.Namespace) -> argparse.Namespace:
     """The arguments of another verb, as far as this one has them."""
     parser = argparse.ArgumentParser()
     verb.add_arguments(parser)  # type: ignore[attr-defined]
-    own = parser.parse_args(["--", *arguments.reports])
+    parsed = parser.parse_args(["--", *arguments.reports])
     for name, value in vars(arguments).items():
-        if name in vars(own) and name not in ("format", "output"):
-            setattr(own, name, value)
-    return own
+        if name in vars(parsed) and name not in ("format", "output"):
+            setattr(parsed, name, value)
+    return parsed

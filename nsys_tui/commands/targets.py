@@ -93,8 +93,8 @@ def list_schema() -> dict[str, Any]:
     from nsys_tui.text.documents import object_schema
 
     env = {"type": "array", "items": {"type": "string"}}
-    own = object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
-    return documents.list_schema("targets", own | {"additionalProperties": {"type": "object"}})
+    schema = object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
+    return documents.list_schema("targets", schema | {"additionalProperties": {"type": "object"}})
 
 
 def check_schema() -> dict[str, Any]:

@@ -62,13 +62,13 @@ def rank_lines(trace: Trace, info: RankInfo) -> list[tuple[int, int, str]]:
         " 2 p2p channels per peer",
         f"ncclCommInitRank {who} commId 0x{_COMMUNICATOR_ID:x} - Init COMPLETE",
     ]
-    own = [part for part in trace.collectives if part.rank == info.rank]
-    first = min((part.call_start for part in own), default=0)
+    calls = [part for part in trace.collectives if part.rank == info.rank]
+    first = min((part.call_start for part in calls), default=0)
     lines = [
         (first - 1000 + number, info.rank, _line(info.pid, info.pid, text))
         for number, text in enumerate(setup)
     ]
-    for part in own:
+    for part in calls:
         lines.extend(
             (part.call_start, info.rank, _line(info.pid, part.tid, text))
             for text in _collective(part, info, world)

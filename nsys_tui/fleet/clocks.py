@@ -50,18 +50,18 @@ class _Seen:
 
     def moved(self, offset: Float64, rate: Float64) -> Float64:
         """Ends in fleet time."""
-        own = np.array(self.sessions, np.intp)
-        return np.asarray(offset[own, None] + rate[own, None] * self.end)
+        rows = np.array(self.sessions, np.intp)
+        return np.asarray(offset[rows, None] + rate[rows, None] * self.end)
 
 
 def _seen(groups: Sequence[Group], sessions: Sequence[int]) -> list[_Seen]:
     """What clocks can be fitted to: groups of several sessions that leave together."""
     seen = []
     for group in groups:
-        own = tuple(sessions[member] for member in group.members)
-        if group.calls and len(set(own)) > 1 and not _LEAVES_ALONE.search(group.name):
+        seen_by = tuple(sessions[member] for member in group.members)
+        if group.calls and len(set(seen_by)) > 1 and not _LEAVES_ALONE.search(group.name):
             step = -(-group.calls // _MOST)
-            seen.append(_Seen(own, group.end[:, ::step].astype(np.float64)))
+            seen.append(_Seen(seen_by, group.end[:, ::step].astype(np.float64)))
     return seen
 
 
@@ -91,7 +91,8 @@ def fitted(
         offset[shared] = begun[first] + (offset[shared] - offset[first]) / rate[first]
         rate[shared] = rate[shared] / rate[first]
     clocks = [
-        SessionClock(round(own), float(speed - 1)) for own, speed in zip(offset, rate, strict=True)
+        SessionClock(round(shift), float(speed - 1))
+        for shift, speed in zip(offset, rate, strict=True)
     ]
     clocks = judged(groups, sessions, clocks)
     for session in _doubtful(groups, sessions, starts, clocks):
@@ -114,10 +115,10 @@ def _doubtful(
     bound = close(groups)
     for group in groups:
         period = _period(group, bound) if group.unmatched else None
-        own = {sessions[member] for member in group.members}
-        if period is None or len(own) < 2:
+        seen_by = {sessions[member] for member in group.members}
+        if period is None or len(seen_by) < 2:
             continue
-        for session in own:
+        for session in seen_by:
             start = starts[session]
             if start is None or abs(clocks[session].offset - start) > period / 2:
                 doubtful.add(session)
@@ -225,8 +226,8 @@ def closer(fit: Sequence[SessionClock], told: Sequence[SessionClock]) -> bool:
         return True
     pairs = [(f.residual, t.residual) for f, t in zip(fit, told, strict=True)]
     return all(clock.aligned for clock in fit) and any(
-        own is not None and before is not None and before > max(_APART_NS, 2 * own)
-        for own, before in pairs
+        now is not None and before is not None and before > max(_APART_NS, 2 * now)
+        for now, before in pairs
     )
 
 

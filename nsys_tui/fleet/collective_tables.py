@@ -142,8 +142,8 @@ def short_of_calls(fleet: Fleet, least: float = 0.0) -> list[Told]:
     ranks = [member.rank for member in fleet.members]
     lacking: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
     for group in fleet.collectives.groups:
-        most, own = max(group.counts), zip(group.members, group.counts, strict=True)
-        if short := tuple(ranks[who] for who, count in own if count < most):
+        most, pairs = max(group.counts), zip(group.members, group.counts, strict=True)
+        if short := tuple(ranks[who] for who, count in pairs if count < most):
             lacking.setdefault(short, []).append((most - group.calls, most, group.name))
     told = sorted(((max(numbers), short) for short, numbers in lacking.items()), reverse=True)
     return [
@@ -251,8 +251,8 @@ def _cause(shares: Float64) -> str | None:
 
 def _group(group: Group, members: Sequence[Member]) -> str:
     guess = purpose(group, members)
-    own = named_ranks(members[member].rank for member in group.members)
-    return f"{group.name} of {own}" + (f" ({guess})" if guess else "")
+    ranks_of = named_ranks(members[member].rank for member in group.members)
+    return f"{group.name} of {ranks_of}" + (f" ({guess})" if guess else "")
 
 
 def calls_table(fleet: Fleet, ask: Ask) -> Table:

@@ -149,16 +149,16 @@ class Lateness:
     """Time that everybody waited for it alone: from the start of the last but one to its own."""
 
 
-def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched:
+def match(calls_of: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched:
     """Matches the collectives of ranks by order.
 
     Args:
-        own: collectives of each rank.
+        calls_of: collectives of each rank.
         clocks: of the session of each rank.
     """
     holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
     rows_of: dict[tuple[tuple[str, str], int], Indices] = {}
-    for session, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
+    for session, (mine, clock) in enumerate(zip(calls_of, clocks, strict=True)):
         for code, key in enumerate(mine.keys):
             rows = rows_of[key, session] = np.flatnonzero(mine.key == code)
             entry = (session, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
@@ -176,24 +176,25 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
                 np.stack([end[:calls] for _, _, end in entries]),
                 tuple(len(start) for _, start, _ in entries),
                 *_before(
-                    own, [(session, rows_of[key, session][:calls]) for session, _, _ in entries]
+                    calls_of,
+                    [(session, rows_of[key, session][:calls]) for session, _, _ in entries],
                 ),
             )
         )
     alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
     groups.sort(key=lambda group: (int(group.start.min(initial=0)), group.name, group.communicator))
-    return Matched(tuple(groups), alone, len(own))
+    return Matched(tuple(groups), alone, len(calls_of))
 
 
 def _before(
-    own: Sequence[Collectives], chosen: Sequence[tuple[int, Indices]]
+    calls_of: Sequence[Collectives], chosen: Sequence[tuple[int, Indices]]
 ) -> tuple[Int64, NDArray[np.float32]]:
     """What ranks did before some of their calls; nothing where summaries do not tell."""
-    if any(len(own[session].gap) == 0 for session, _ in chosen):
+    if any(len(calls_of[session].gap) == 0 for session, _ in chosen):
         shape = len(chosen), len(chosen[0][1])
         return np.full(shape, -1, np.int64), np.zeros((*shape, len(PARTS)), np.float32)
-    gap = np.stack([own[session].gap[rows] for session, rows in chosen])
-    before = [own[session].before[rows].astype(np.float32) for session, rows in chosen]
+    gap = np.stack([calls_of[session].gap[rows] for session, rows in chosen])
+    before = [calls_of[session].before[rows].astype(np.float32) for session, rows in chosen]
     return gap, np.stack(before)
 
 
@@ -224,13 +225,13 @@ def blame(matched: Matched) -> Blame:
         if not group.calls:
             continue
         members = np.array(group.members)
-        own = np.zeros((len(members), len(CAUSES)))
+        waited = np.zeros((len(members), len(CAUSES)))
         cost = group.behind.astype(np.float64) * (len(members) - 1)
-        np.add.at(own, group.last, _shares(group) * cost[:, None])
-        causes[members] += own
-        worse = own.sum(axis=1) > most[members]
+        np.add.at(waited, group.last, _shares(group) * cost[:, None])
+        causes[members] += waited
+        worse = waited.sum(axis=1) > most[members]
         mostly[members[worse]] = number
-        most[members[worse]] = own.sum(axis=1)[worse]
+        most[members[worse]] = waited.sum(axis=1)[worse]
     cost = np.rint(causes.sum(axis=1)).astype(np.int64)
     return Blame(cost, causes, tuple(mostly.tolist()))
 
@@ -266,8 +267,8 @@ def _shares(group: Group) -> Float64:
     calls = np.arange(group.calls)
     gap = group.gap.astype(np.float64)
     idle = gap - group.before.sum(axis=2)
-    own = np.concatenate([group.before, idle[:, :, None]], axis=2)
-    excess = own[group.last, calls] - np.median(own, axis=0)
+    before = np.concatenate([group.before, idle[:, :, None]], axis=2)
+    excess = before[group.last, calls] - np.median(before, axis=0)
     begun = group.start - gap
     late = begun[group.last, calls] - np.median(begun, axis=0)
     shares = np.zeros((group.calls, len(CAUSES)))

@@ -53,9 +53,16 @@ def _copies(reports: Reports) -> list[Failure]:
 def _content(report: ReportSummary) -> str:
     """What a report says of its processes; equal for copies, whatever their names."""
     digest = hashlib.blake2b(repr((report.session_ns, report.base)).encode(), digest_size=16)
-    for own in report.processes:
-        digest.update(repr((own.process, own.unit, own.devices, own.steps.labels)).encode())
-        for values in (own.splits, own.heat, own.collectives.start, own.steps.start):
+    for process in report.processes:
+        digest.update(
+            repr((process.process, process.unit, process.devices, process.steps.labels)).encode()
+        )
+        for values in (
+            process.splits,
+            process.heat,
+            process.collectives.start,
+            process.steps.start,
+        ):
             digest.update(values.tobytes())
     return digest.hexdigest()
 

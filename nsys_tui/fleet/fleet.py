@@ -106,11 +106,11 @@ class Fleet:
     @cached_property
     def collectives(self) -> Matched:
         """Collectives matched over the ranks of a run whose clocks are aligned."""
-        own = [
+        calls_of = [
             m.process.collectives if m.clock.aligned and not m.of_other_run else Collectives()
             for m in self.members
         ]
-        return match(own, [member.clock for member in self.members])
+        return match(calls_of, [member.clock for member in self.members])
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -175,8 +175,8 @@ class Fleet:
 
     def grid(self, most: int = DEFAULT_BINS, *, metrics: bool = False) -> Grid:
         """Bins over the whole fleet, as fine as all reports allow; ``edges`` tells their times."""
-        own = [member.report.grid for member in self.members]
-        shift = max((g.shift for g in own), default=0)
+        grids = [member.report.grid for member in self.members]
+        shift = max((g.shift for g in grids), default=0)
         lo, hi = self.span
         return grid_over(
             lo + self.origin, hi + self.origin, most, shift + METRIC_SHIFT if metrics else shift

@@ -141,8 +141,8 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         grid_shape=(grid.shift, grid.first, grid.count),
         hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
         processes=tuple(
-            _process(report, unit, own, ranks[unit], grid, options)
-            for unit, own in zip(units, scopes, strict=True)
+            _process(report, unit, unit_scope, ranks[unit], grid, options)
+            for unit, unit_scope in zip(units, scopes, strict=True)
         ),
         **summary_parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
         gpu_doubt=report.gpu_doubt,
@@ -180,11 +180,11 @@ def _has(unit: Unit, process: int, device: int) -> bool:
 
 def _own(report: Report, unit: Unit, scope: Scope, alone: bool, options: Options) -> Scope:
     """The part of a report that is a rank, cut to what counts of it."""
-    own = scope if alone else replace(scope, processes=frozenset((pid_of(unit.process),)))
+    unit_scope = scope if alone else replace(scope, processes=frozenset((pid_of(unit.process),)))
     if unit.devices is not None:
-        asked = unit.devices if own.devices is None else own.devices & unit.devices
-        own = replace(own, devices=asked)
-    return replace(own, window=own_window(report, own, options))
+        asked = unit.devices if unit_scope.devices is None else unit_scope.devices & unit.devices
+        unit_scope = replace(unit_scope, devices=asked)
+    return replace(unit_scope, window=own_window(report, unit_scope, options))
 
 
 def _hull(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -240,8 +240,8 @@ def report_units(report: Report) -> list[Unit]:
             continue
         rest = frozenset(range(width)).difference(several)
         for number, place in enumerate(several):
-            own = frozenset((place,)) | (rest if number == 0 else frozenset())
-            units.append(Unit(process, own, number))
+            devices = frozenset((place,)) | (rest if number == 0 else frozenset())
+            units.append(Unit(process, devices, number))
     return units
 
 

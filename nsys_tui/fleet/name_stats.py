@@ -120,7 +120,9 @@ def merge(parts: Sequence[NameStats]) -> MergedNames:
     for place, part in enumerate(parts):
         for row, name in enumerate(part.names):
             holders.setdefault(name, []).append((place, row))
-    sums = {name: sum(int(parts[p].inside[r]) for p, r in own) for name, own in holders.items()}
+    sums = {
+        name: sum(int(parts[p].inside[r]) for p, r in rows_of) for name, rows_of in holders.items()
+    }
     names = sorted(holders, key=lambda name: (-sums[name], name))
     code = {name: place for place, name in enumerate(names)}
     rows = [_merged_row(parts, holders[name]) for name in names]
@@ -141,12 +143,12 @@ def merge(parts: Sequence[NameStats]) -> MergedNames:
 
 
 def _merged_row(
-    parts: Sequence[NameStats], own: Iterable[tuple[int, int]]
+    parts: Sequence[NameStats], holders: Iterable[tuple[int, int]]
 ) -> tuple[int, int, int, int, float]:
     """Count, total, least, most, and squares about the common mean (Chan, Golub and LeVeque)."""
     count, total, squares = 0, 0, 0.0
     least, most = [], []
-    for place, row in own:
+    for place, row in holders:
         part = parts[place]
         if not part.count[row]:  # it only reaches into the window
             continue

@@ -53,16 +53,18 @@ def _over_all(fleet: Fleet, parts: list[NameStats]) -> Columns:
     whole = max(int(merged.inside.sum()), 1)
     means = [
         [(int(parts[p].total[r]) / int(parts[p].count[r]), ranks[p])
-         for p, r in own if parts[p].count[r]]
-        for own in merged.holders
+         for p, r in of_name if parts[p].count[r]]
+        for of_name in merged.holders
     ]  # fmt: skip
-    slow = [max(own, key=lambda pair: (pair[0], -pair[1]), default=_NOBODY) for own in means]
-    fast = [min(own, default=_NOBODY) for own in means]
+    slow = [
+        max(of_name, key=lambda pair: (pair[0], -pair[1]), default=_NOBODY) for of_name in means
+    ]
+    fast = [min(of_name, default=_NOBODY) for of_name in means]
     return [
         (share_column("Time"), 100 * merged.inside / whole),
         (time_column("Total"), merged.inside),
         (count_column("Instances"), merged.count),
-        (count_column("Ranks"), [len(own) for own in merged.holders]),
+        (count_column("Ranks"), [len(of_name) for of_name in merged.holders]),
         (time_column("Mean"), merged.mean),
         (time_column("StdDev"), merged.std),
         (time_column("Min"), merged.least),

@@ -58,8 +58,8 @@ def evidence(
         if count > 1:
             said = [_in_process(rank, source, here, count) for rank, source in said]
             said.sort(key=lambda entry: not entry[1].startswith("≈ NCCL"))
-        own = [(rank, source) for rank, source in said if rank is not None]
-        members.append((*own, *_of_program(number, len(owners), environment, name)))
+        sure = [(rank, source) for rank, source in said if rank is not None]
+        members.append((*sure, *_of_program(number, len(owners), environment, name)))
     return members
 
 
@@ -120,8 +120,8 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
     choice = [0] * len(members)
 
     def claim(member: int) -> tuple[int, str] | None:
-        own = members[member]
-        return own[choice[member]] if choice[member] < len(own) else None
+        claims_of = members[member]
+        return claims_of[choice[member]] if choice[member] < len(claims_of) else None
 
     while True:
         claims = [claim(member) for member in range(len(members))]
@@ -202,7 +202,11 @@ def read_ranks(path: str, reports: Sequence[str]) -> dict[str, tuple[int, ...]]:
                 hint="write lines such as: rank_0.nsys-rep 0, or: node1.nsys-rep 8-15",
             )
         ranks[_report(match["name"], reports, f"{path}, line {number}")] = _numbers(match["ranks"])
-    twice = [rank for rank, n in Counter(r for own in ranks.values() for r in own).items() if n > 1]
+    twice = [
+        rank
+        for rank, n in Counter(r for numbers in ranks.values() for r in numbers).items()
+        if n > 1
+    ]
     if twice:
         raise UsageError(f"{path} gives rank {ranks_text(twice)} to more than one")
     return ranks

@@ -114,7 +114,9 @@ def _of_communicators(reports: Sequence[ReportSummary]) -> list[tuple[int, Proce
     labels = told_apart(
         [p.collectives for _, p in owners], clocks, [reports[n].host for n, _ in owners]
     )
-    return [(n, replace(p, collectives=own)) for (n, p), own in zip(owners, labels, strict=True)]
+    return [
+        (n, replace(p, collectives=calls)) for (n, p), calls in zip(owners, labels, strict=True)
+    ]
 
 
 def _evidence(
@@ -125,14 +127,14 @@ def _evidence(
     members: list[Evidence] = []
     for (path, report), on_host in zip(reports, of_hosts, strict=True):
         for number, process in enumerate(report.processes):
-            own = process.evidence
+            evidence = process.evidence
             if path in given:
-                own = ((given[path][number], GIVEN),)
+                evidence = ((given[path][number], GIVEN),)
             elif len(reports) == 1:
-                own = without_numbers(own)
+                evidence = without_numbers(evidence)
             elif on_host is not None:
-                own = (*(e for e in own if e[1] != NUMBER), on_host)
-            members.append(own)
+                evidence = (*(e for e in evidence if e[1] != NUMBER), on_host)
+            members.append(evidence)
     return members
 
 
@@ -181,8 +183,8 @@ def _clocks(
     starts = [None if start is None else start - first for start in told]
     by_utc = [SessionClock(start or 0) for start in starts]
     sessions = [session for session, _ in owners]
-    own = [process.collectives for _, process in owners] if len(reports) > 1 else []
-    groups = match(own, [SessionClock(0)] * len(own)).groups
+    calls_of = [process.collectives for _, process in owners] if len(reports) > 1 else []
+    groups = match(calls_of, [SessionClock(0)] * len(calls_of)).groups
     if clock is Clock.SESSION:
         return clock, 0, judged(groups, sessions, [SessionClock(0)] * len(reports))
     by_utc = judged(groups, sessions, by_utc)
@@ -195,7 +197,7 @@ def _clocks(
         and not closer(clocks, by_utc)
     ):
         return Clock.UTC, first, by_utc
-    if clock is Clock.AUTO and all(own.residual is None for own in clocks):
+    if clock is Clock.AUTO and all(calls_of.residual is None for calls_of in clocks):
         return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
     return Clock.ENDS, first, clocks
 
@@ -264,17 +266,17 @@ _SAMPLE: Final = 64
 
 
 def told_apart(
-    own: Sequence[Collectives], clocks: Sequence[SessionClock], hosts: Sequence[str]
+    calls_of: Sequence[Collectives], clocks: Sequence[SessionClock], hosts: Sequence[str]
 ) -> list[Collectives]:
     """The collectives with a communicator of their own for each set of ranks that leave together.
 
     Args:
-        own: collectives of each rank.
+        calls_of: collectives of each rank.
         clocks: of the session of each rank, by UTC.
         hosts: of each rank.
     """
-    keys = [list(mine.keys) for mine in own]
-    groups = match(own, clocks).groups
+    keys = [list(mine.keys) for mine in calls_of]
+    groups = match(calls_of, clocks).groups
     bound = close(groups)
     for group in groups:
         if not group.communicator.startswith("stream ") or group.unmatched or not group.calls:
@@ -286,7 +288,7 @@ def told_apart(
             for index in members:
                 at = keys[index].index((group.name, group.communicator))
                 keys[index][at] = group.name, f"≈ {group.communicator}, set {number}"
-    return [replace(mine, keys=tuple(each)) for mine, each in zip(own, keys, strict=True)]
+    return [replace(mine, keys=tuple(each)) for mine, each in zip(calls_of, keys, strict=True)]
 
 
 def _leaving_together(group: Group, bound: float) -> list[list[int]]:

@@ -67,12 +67,12 @@ def fleet_pace(fleet: Fleet) -> FleetPace | None:
         return None
     starts = [member.clock.fleet(member.process.pace.start) for member in having]
     first = np.full(max(map(len, starts)), np.iinfo(np.int64).max)
-    for own in starts:
-        first[: len(own)] = np.minimum(first[: len(own)], own)
+    for times in starts:
+        first[: len(times)] = np.minimum(first[: len(times)], times)
     pace = having[0].process.pace
     ranks = tuple(
-        RankPace(member.rank, own, member.process.pace.duration, own - first[: len(own)])
-        for member, own in zip(having, starts, strict=True)
+        RankPace(member.rank, times, member.process.pace.duration, times - first[: len(times)])
+        for member, times in zip(having, starts, strict=True)
     )
     return FleetPace(pace.name, pace.kind, ranks)
 
@@ -123,11 +123,14 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
     columns: Columns = [
         (Column("Rank", Unit.NONE), list(steps.ranks)),
-        (count_column("Steps"), [len(own) for own in times]),
-        (time_column("Mean"), [float(own.mean()) for own in times]),
-        (time_column("Median"), [float(np.median(own)) for own in times]),
-        (time_column("StdDev"), [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in times]),
-        (time_column("Max"), [int(own.max()) for own in times]),
+        (count_column("Steps"), [len(of_rank) for of_rank in times]),
+        (time_column("Mean"), [float(of_rank.mean()) for of_rank in times]),
+        (time_column("Median"), [float(np.median(of_rank)) for of_rank in times]),
+        (
+            time_column("StdDev"),
+            [float(of_rank.std(ddof=1)) if len(of_rank) > 1 else 0.0 for of_rank in times],
+        ),
+        (time_column("Max"), [int(of_rank.max()) for of_rank in times]),
         (count_column("Slowest"), wins),
         (time_column("Median compute"), steps.median("compute")),
         (time_column("Median comm"), steps.median("comm")),

@@ -59,9 +59,9 @@ class FleetSteps:
         """Last start - first start of each step over ranks with aligned clocks, ns; else NaN."""
         known = ~np.isnan(self.start).all(axis=0)
         skew = np.full(len(self), np.nan)
-        own = self.start[:, known]
-        if own.size:
-            skew[known] = np.nanmax(own, axis=0) - np.nanmin(own, axis=0)
+        starts = self.start[:, known]
+        if starts.size:
+            skew[known] = np.nanmax(starts, axis=0) - np.nanmin(starts, axis=0)
         return skew
 
     def median(self, name: str) -> Float64:
@@ -92,12 +92,12 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     having = [member for member in fleet.run.members if len(member.process.steps.labels)]
     if not having:
         return None
-    own = [member.process.steps for member in having]
-    unique = all(len(set(steps.labels)) == len(steps.labels) for steps in own)
-    common = set.intersection(*(set(steps.labels) for steps in own)) if unique else set()
+    steps_of = [member.process.steps for member in having]
+    unique = all(len(set(steps.labels)) == len(steps.labels) for steps in steps_of)
+    common = set.intersection(*(set(steps.labels) for steps in steps_of)) if unique else set()
     by_label = bool(common)
     firsts: dict[object, tuple[str, float]] = {}
-    for member, steps in zip(having, own, strict=True):
+    for member, steps in zip(having, steps_of, strict=True):
         for step, label in enumerate(steps.labels):
             key: object = label if by_label else step
             began = float(member.clock.fleet_time(int(steps.start[step])))
@@ -109,7 +109,7 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     time, start = np.full(shape, np.nan), np.full(shape, np.nan)
     figures = np.full((len(STEP_FIGURES), *shape), np.nan)
     counted, never_closed = np.zeros(shape, bool), np.zeros(len(keys), bool)
-    for row, (member, steps) in enumerate(zip(having, own, strict=True)):
+    for row, (member, steps) in enumerate(zip(having, steps_of, strict=True)):
         spots = [place_of[x] for x in (steps.labels if by_label else range(len(steps.labels)))]
         time[row, spots] = steps.end - steps.start
         if member.clock.aligned:
@@ -127,6 +127,6 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         figures,
         counted,
         tuple(firsts[keys[step]][0] for step in np.flatnonzero(never_closed).tolist()),
-        tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in own)),
-        any(steps.has_warm_up for steps in own),
+        tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in steps_of)),
+        any(steps.has_warm_up for steps in steps_of),
     )

@@ -56,8 +56,8 @@ class Stored:
             elif item.name in cls.PARTS:
                 kind = cls.PARTS[item.name]
                 parts = tuple(
-                    kind.unpack(arrays, own, f"{name}.{n}.")
-                    for n, own in enumerate(meta[item.name])
+                    kind.unpack(arrays, part, f"{name}.{n}.")
+                    for n, part in enumerate(meta[item.name])
                 )
                 one = item.metadata.get("one", False)
                 values[item.name] = parts[0] if one else parts

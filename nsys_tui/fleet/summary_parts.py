@@ -111,10 +111,10 @@ def _alone(report: Report, rows: Indices, covered: list[Coverage]) -> int:
     """Time in some kernels while their GPU computes nothing, ns."""
     ops, alone = report.operations, 0
     for coverage in covered:
-        own = rows[ops.device[rows] == coverage.device]
-        if len(own):
+        of_device = rows[ops.device[rows] == coverage.device]
+        if len(of_device):
             busy = coverage.sets["compute"]
-            times = intervals.union(ops.start[own], ops.end[own])
+            times = intervals.union(ops.start[of_device], ops.end[of_device])
             alone += intervals.total(*intervals.subtract(times, (busy.starts, busy.ends)))
     return alone
 
@@ -335,10 +335,10 @@ def before_calls(
     gap = start - begun
     gap[:1] = -1
     parts = np.zeros((len(rows), len(PARTS)), np.int64)
-    own = next((c for c in covered if c.device == ops.device[rows[0]]), None)
-    if own is not None:
-        within = own.within(begun, start)
-        busy = own.sets["busy"]
+    coverage = next((c for c in covered if c.device == ops.device[rows[0]]), None)
+    if coverage is not None:
+        within = coverage.within(begun, start)
+        busy = coverage.sets["busy"]
         loading = Covered(*intervals.subtract(_loading(report, scope), (busy.starts, busy.ends)))
         parts[:, 0] = within["compute"] + within["graph"]
         parts[:, 1] = within["exposed_memory"] + loading.within(begun, start)

@@ -56,7 +56,7 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     if ask.human:
         empty = ("Host", "Node", "Job")
-        columns = [(c, own) for c, own in columns if c.header not in empty or _any(own)]
+        columns = [(c, values) for c, values in columns if c.header not in empty or _any(values)]
     return cut(made("reports", "Reports", columns, list(fleet.notes)), ask.top)
 
 
@@ -129,10 +129,10 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
 
 def _bubbles(fleet: Fleet, rows: Sequence[tuple[int, int]], base: Sequence[int]) -> Columns:
     """Share of sends and receives that nothing hides, where there are any."""
-    own = [fleet.members[member].process.collectives for member, _ in rows]
-    if not any(one.point_to_point for one in own):
+    calls_of = [fleet.members[member].process.collectives for member, _ in rows]
+    if not any(one.point_to_point for one in calls_of):
         return []
-    shares = [percent(one.alone_ns, span) for one, span in zip(own, base, strict=True)]
+    shares = [percent(one.alone_ns, span) for one, span in zip(calls_of, base, strict=True)]
     return [(share_column("Bubbles"), shares)]
 
 
@@ -149,12 +149,12 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
     base = np.array([fleet.members[member].lasted for member, _ in rows], np.float64)
     rows_of = []
     for header, key in _SHARES if rows else ():
-        own = np.array([s[key] for s in splits], np.float64)
-        share = np.divide(100 * own, base, out=np.zeros(len(own)), where=base > 0)
+        values = np.array([s[key] for s in splits], np.float64)
+        share = np.divide(100 * values, base, out=np.zeros(len(values)), where=base > 0)
         low, high = int(np.argmin(share)), int(np.argmax(share))
-        whole = percent(float(own.sum()), float(base.sum()))
+        whole = percent(float(values.sum()), float(base.sum()))
         rows_of.append(
-            (header, int(own.sum()), whole, share[low], fleet.label(rows[low]),
+            (header, int(values.sum()), whole, share[low], fleet.label(rows[low]),
              share[high], fleet.label(rows[high]))
         )  # fmt: skip
     headers = (

@@ -85,12 +85,12 @@ def grid_over(lo: int, hi: int, most: int, least_shift: int = 0) -> Grid:
     return Grid(shift, first, ((max(hi, lo + 1) - 1) >> shift) - first + 1)
 
 
-def rebinned(values: Int64, own: Grid, wide: Grid, *, moved: int = 0, peak: bool = False) -> Int64:
+def rebinned(values: Int64, grid: Grid, wide: Grid, *, moved: int = 0, peak: bool = False) -> Int64:
     """Values on another grid: sums (or the largest) of the bins that fall into each.
 
     Args:
         values: int64 [..., own.count].
-        own: their grid.
+        grid: their grid.
         wide: the grid wanted, at least as coarse.
         moved: ns by which the clock of the values is put forward; rounded to whole bins.
         peak: takes the largest instead of the sum.
@@ -99,8 +99,8 @@ def rebinned(values: Int64, own: Grid, wide: Grid, *, moved: int = 0, peak: bool
         int64 [..., wide.count]; what falls outside is left out.
     """
     merged = np.zeros((*values.shape[:-1], wide.count), np.int64)
-    by = (moved + (own.width >> 1)) >> own.shift
-    target = ((np.arange(own.count) + own.first + by) >> (wide.shift - own.shift)) - wide.first
+    by = (moved + (grid.width >> 1)) >> grid.shift
+    target = ((np.arange(grid.count) + grid.first + by) >> (wide.shift - grid.shift)) - wide.first
     inside = np.flatnonzero((target >= 0) & (target < wide.count))
     if not len(inside) or not values.size:
         return merged

@@ -98,8 +98,8 @@ def _devices(result: LogResult) -> Iterator[Advice]:
     calls = result.calls.sums
     if not len(calls):
         return
-    own = np.array([c.cuda_device for c in result.communicators])[calls.communicator]
-    if other := calls.total((own >= 0) & (calls.device >= 0) & (own != calls.device)):
+    device_of = np.array([c.cuda_device for c in result.communicators])[calls.communicator]
+    if other := calls.total((device_of >= 0) & (calls.device >= 0) & (device_of != calls.device)):
         yield _note(
             f"{other} lines show another device in [brackets] than their communicator's: that is "
             "the calling thread's current device; GPUs here are the communicator's"

@@ -71,8 +71,8 @@ class _File:
 def _files(answer: LogAnswer, _: Any) -> Iterator[_File]:
     files, calls = answer.result.files, answer.calls
     for place, file in enumerate(files):
-        own = calls if len(files) == 1 else calls.take(calls.file == place)
-        yield _File(file, own, answer.bounds)
+        of_file = calls if len(files) == 1 else calls.take(calls.file == place)
+        yield _File(file, of_file, answer.bounds)
 
 
 def _pairs(*names: str) -> tuple[Column, ...]:

@@ -88,11 +88,11 @@ class KernelSpans:
             ns = int((Decimal(seconds) - start) * 10**9)
             self.join(name, [1, ns, ns, ns])
 
-    def join(self, name: str, own: Sequence[int]) -> None:
+    def join(self, name: str, lines: Sequence[int]) -> None:
         """Adds sums of a kernel, as in ``ended``."""
-        known = self.ended.get(name, [0, own[1], 0, own[3]])
-        least, most = min(known[1], own[1]), max(known[3], own[3])
-        self.ended[name] = [known[0] + own[0], least, known[2] + own[2], most]
+        known = self.ended.get(name, [0, lines[1], 0, lines[3]])
+        least, most = min(known[1], lines[1]), max(known[3], lines[3])
+        self.ended[name] = [known[0] + lines[0], least, known[2] + lines[2], most]
 
 
 @dataclass(slots=True)

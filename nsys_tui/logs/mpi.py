@@ -51,8 +51,14 @@ class MpiLog:
     def per_call(self) -> list[MpiRow]:
         """Calls and bytes per name, largest total first."""
         rows = [
-            MpiRow(name, own.total(), min(own), max(own), sum(size * n for size, n in own.items()))
-            for name, own in self.sizes.items()
+            MpiRow(
+                name,
+                sizes.total(),
+                min(sizes),
+                max(sizes),
+                sum(size * n for size, n in sizes.items()),
+            )
+            for name, sizes in self.sizes.items()
         ]
         return sorted(rows, key=lambda row: (-row.total_bytes, row.name))
 

@@ -57,7 +57,7 @@ class OtherLines:
     """Gathers them from one file."""
 
     def __init__(
-        self, path: str, file: int, flops_per_token: int | None, own: Trainer | None
+        self, path: str, file: int, flops_per_token: int | None, trainer: Trainer | None
     ) -> None:
         self._path = path
         self.benchmarks = BenchmarkTables(file)
@@ -75,9 +75,9 @@ class OtherLines:
         """By line, once the file has ended."""
         self.totals: list[RunTotal] = []
         self.servers = ServerLines(file)
-        self._trainers = TrainerLines(file, flops_per_token, own)
+        self._trainers = TrainerLines(file, flops_per_token, trainer)
         self._bars = Bars(file)
-        self._known = _WORDS if own is None else (own.word, *_WORDS)
+        self._known = _WORDS if trainer is None else (trainer.word, *_WORDS)
         self._words = self._known
         self._block = b""
         self._added = 0

@@ -279,8 +279,8 @@ def _with_steps(
     step = iter(np.split(carried, np.cumsum([block.size for block in log.blocks])))
 
     def told(rows: Rows) -> Rows:
-        own = next(step)
-        return {**rows, "step": own if silent[file[rows["kind"][0]]] else rows["step"]}
+        steps = next(step)
+        return {**rows, "step": steps if silent[file[rows["kind"][0]]] else rows["step"]}
 
     return log.mapped(told)
 
@@ -350,8 +350,8 @@ def _kernels(scans: list[Scan]) -> tuple[KernelRow, ...]:
     begun: Counter[str] = Counter()
     for scan in scans:
         begun.update(name for name, _ in scan.messages.kernels.begun.values())
-        for name, own in scan.messages.kernels.ended.items():
-            whole.join(name, own)
+        for name, ends in scan.messages.kernels.ended.items():
+            whole.join(name, ends)
     return tuple(
         KernelRow(name, count, least, Fraction(total, max(1, count)), most, begun[name])
         for name in sorted(whole.ended.keys() | begun.keys())

@@ -162,13 +162,13 @@ class Peers:
         """What starts together, and which others each needs."""
         rows = np.concatenate([*self.rows_of.values()])
         sizes = [*map(len, self.rows_of.values())]
-        own = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        launch_of = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         begins = np.ones(len(rows), np.bool_)
-        begins[1:] = (np.diff(self.calls.op_count[rows]) != 0) | (np.diff(own) != 0)
+        begins[1:] = (np.diff(self.calls.op_count[rows]) != 0) | (np.diff(launch_of) != 0)
         start = np.append(np.flatnonzero(begins), len(rows)).astype(np.int32)
         number = np.empty(len(self.calls), np.int32)
         number[rows] = np.cumsum(begins, dtype=np.int32) - 1
-        end, owner = other[rows], own[start[:-1]]
+        end, owner = other[rows], launch_of[start[:-1]]
         lone = (end == UNKNOWN) & self._is(rows, ("Send", "Recv"))
         lone &= np.isin(self.calls.root[rows], [*self.rows_of])
         collective = np.logical_or.reduceat(~self._is(rows, POINT_TO_POINT), start[:-1])
@@ -253,7 +253,9 @@ class _Play:
                 at = self.held[rank]
                 needs = [*self.partner[self._span(at)].tolist(), *self._meeting(at)]
                 owners = ((end, int(self.owner[end])) for end in needs if end >= 0)
-                rank = next((own for end, own in owners if self.reached[own] < end), UNKNOWN)
+                rank = next(
+                    (process for end, process in owners if self.reached[process] < end), UNKNOWN
+                )
             if rank in seen:
                 return False
         return True

@@ -63,8 +63,8 @@ def _chosen(result: LogResult, every: Calls) -> Bool:
 
 def _launches(calls: Calls, stuck: Bool) -> Int64:
     """Launch of each call: its (communicator, opCount), or itself where opCount stands still."""
-    own = np.where(stuck, np.arange(len(calls)), -1)
-    columns = np.stack([calls.communicator, calls.op_count, own], axis=1)
+    launch = np.where(stuck, np.arange(len(calls)), -1)
+    columns = np.stack([calls.communicator, calls.op_count, launch], axis=1)
     code: Int64 = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
     return code
 

@@ -72,12 +72,12 @@ class Scanner:
         processes: Processes,
         texts: CallTexts,
         flops_per_token: int | None,
-        own: Trainer | None = None,
+        trainer: Trainer | None = None,
     ) -> None:
         self._processes = processes
         self._texts = texts
         self._flops_per_token = flops_per_token
-        self._own = own
+        self._own = trainer
 
     def scan(self, path: Path, file: int) -> Scan:
         """Reads one file.

@@ -45,7 +45,7 @@ class Clock:
             np.array([one.last_line for one in mine], dtype=np.int64),
             np.array([one.line for one in mine], dtype=np.int64),
             np.array(
-                [one.step if own else NO_STEP for one, own in zip(mine, owned, strict=True)],
+                [one.step if owns else NO_STEP for one, owns in zip(mine, owned, strict=True)],
                 dtype=np.int64,
             ),
         )

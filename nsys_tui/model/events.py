@@ -222,8 +222,8 @@ class Ranges(ThreadEvents):
     def nests(self) -> Bool:
         """True for ranges that take part in the path of their thread (definitions: "Path")."""
         push_pop = (self.style == 59) | (self.style == 70)
-        own = (self.end_thread == -1) | (self.end_thread == self.threads[self.thread])
-        nesting: Bool = push_pop | own
+        same_thread = (self.end_thread == -1) | (self.end_thread == self.threads[self.thread])
+        nesting: Bool = push_pop | same_thread
         return nesting
 
 

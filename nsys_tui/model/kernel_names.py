@@ -62,9 +62,9 @@ def _by_columns(said: dict[str, str], columns: Mapping[str, Detail]) -> dict[str
             if len(by_word) == 1:
                 waiting.append(group)
                 continue
-            for word, own in by_word.items():
-                own = {full: f"{text} {word}".rstrip() for full, text in own.items()}
-                waiting.append(own)
+            for word, texts in by_word.items():
+                texts = {full: f"{text} {word}".rstrip() for full, text in texts.items()}
+                waiting.append(texts)
         groups = [group for group in waiting if len(group) > 1]
         for group in waiting:
             if len(group) == 1:

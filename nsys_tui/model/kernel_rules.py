@@ -208,11 +208,11 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
         kind = match.groupdict().get("kind") or "strided"
         sizes = [size for a in parts.arguments if (size := argument(a)).isdigit()]
         variant = _VARIANTS.get(kind, kind)
-        own = "self" if "OnSelf" in word else ""
+        target = "self" if "OnSelf" in word else ""
         casts = "cast" if "gpu_kernel_impl<" in carrier else ""
         on = _OPERANDS.search(carrier)
         words = (label, _plain_operation(word), TYPES[on[1]] if on else _type_after(carrier, end))
-        details = (variant, own, casts, _instances(carrier), "x".join(sizes))
+        details = (variant, target, casts, _instances(carrier), "x".join(sizes))
         return Named(" ".join(filter(None, words)), details)
 
     return named
@@ -333,7 +333,9 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
     algorithm = [word for word in lower if word in _ALGORITHMS]
     protocol = [word.upper() for word in lower if word in ("ll", "ll128", "simple")]
     used = {*reduction, *algorithm, "ll", "ll128", "simple"}
-    types = [TYPES.get(own, own) for word, own in lower.items() if word not in used]
+    types = [
+        TYPES.get(type_word, type_word) for word, type_word in lower.items() if word not in used
+    ]
     protocol = [word.capitalize() if word == "SIMPLE" else word for word in protocol]
     return Named(" ".join((collective, *reduction, *types, *algorithm, *protocol)))
 

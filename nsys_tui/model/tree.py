@@ -81,23 +81,23 @@ class Trie:
             further[nodes] = above[above[nodes]]
             above = further
 
-    def summed(self, own: Int64) -> Int64:
+    def summed(self, weight: Int64) -> Int64:
         """Adds every node's value to all its ancestors: total time from self time."""
-        total = own.copy()
+        total = weight.copy()
         for nodes, above in self._ancestors():
             np.add.at(total, above, total[nodes])
         return total
 
-    def path_sums(self, own: Integers | Bool) -> Int64:
+    def path_sums(self, weight: Integers | Bool) -> Int64:
         """Sum of the values along the path to each node, its own included."""
-        total = own.astype(np.int64)
+        total = weight.astype(np.int64)
         for nodes, above in self._ancestors():
             total[nodes] += total[above]
         return total
 
-    def least(self, own: Int64) -> Int64:
+    def least(self, values: Int64) -> Int64:
         """Smallest value of each node's subtree, its own included."""
-        least = own.copy()
+        least = values.copy()
         for nodes, above in self._ancestors():
             np.minimum.at(least, above, least[nodes])
         return least

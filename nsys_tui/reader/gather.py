@@ -271,10 +271,10 @@ def insert(column: Array, position: Indices, values: Array | int) -> Array:
         if not hi:
             break
         part = column[start : start + _AT_A_TIME]
-        own = np.ones(len(part), bool)
-        own[position[lo:hi] - start] = False
-        part[own] = column[start - lo : start + len(part) - hi].copy()
-        part[~own] = values if isinstance(values, int) else values[lo:hi]
+        kept = np.ones(len(part), bool)
+        kept[position[lo:hi] - start] = False
+        part[kept] = column[start - lo : start + len(part) - hi].copy()
+        part[~kept] = values if isinstance(values, int) else values[lo:hi]
     return column
 
 

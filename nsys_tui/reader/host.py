@@ -286,9 +286,9 @@ def join_calls(
     for code, owner in enumerate(processes):
         mine = slice(None) if len(processes) == 1 else np.flatnonzero(process == code)
         called = (api.thread_process == owner)[api.thread[launches]]
-        own = launches if called.all() else launches[called]
-        if len(own):
-            calls[mine] = _first_match(correlation[mine], api.correlation[own], own)
+        candidates = launches if called.all() else launches[called]
+        if len(candidates):
+            calls[mine] = _first_match(correlation[mine], api.correlation[candidates], candidates)
     return calls
 
 

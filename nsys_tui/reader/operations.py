@@ -94,12 +94,12 @@ def _build(
     for kind, table in TABLES.items():
         if not db.has_rows(table):
             continue
-        own = _NAMERS[kind]()
-        part = read(table, _converter(kind, places, own))
+        namer = _NAMERS[kind]()
+        part = read(table, _converter(kind, places, namer))
         part["kind"] = np.full(len(part["start"]), kind, np.uint8)
         part["name"] += np.int32(len(names))
         parts.append(part)
-        code = own.names(strings)
+        code = namer.names(strings)
         names += code
         categories.append(_category(kind, code, patterns))
     arrays = merge(parts or [_converter(OpKind.MEMCPY, places, _copy_names())(NOTHING)])

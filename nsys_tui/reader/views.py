@@ -270,8 +270,8 @@ def device_sql(numbers: Sequence[tuple[Any, Any, Any]]) -> str:
     if len(numbers) <= _FEW and all(isinstance(one, int) for row in numbers for one in row):
         cases = " ".join(
             f"WHEN {{deviceId}} = {ordinal}{of_one} THEN {number}"
-            for own, ordinal, number in numbers
-            for of_one in (f" AND {pid} = {own}" if own >= 0 else "",)
+            for index, ordinal, number in numbers
+            for of_one in (f" AND {pid} = {index}" if index >= 0 else "",)
         )
         return f"CASE {cases} ELSE {{deviceId}} END"
     number = "(SELECT number FROM _devices WHERE ordinal = {deviceId} AND process = "

@@ -129,14 +129,14 @@ def _hash(text: str) -> str:
 def _style() -> str:
     themes = theme_files()
     light, dark = (_variables(themes[name]) for name in ("light", "dark"))
-    own = files(__package__).joinpath("page.css").read_text("utf-8")
+    sheet = files(__package__).joinpath("page.css").read_text("utf-8")
     fills = "".join(
         f".{key} .box,.{key}.busy{{fill:var(--{key})}}svg .{key} text{{fill:var(--on-{key})}}"
         for key in CATEGORY_KEYS
     )
     return (
         f":root{{color-scheme:light dark;{light}}}"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{own}{fills}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{sheet}{fills}"
     )
 
 

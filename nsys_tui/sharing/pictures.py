@@ -103,10 +103,10 @@ def _rows(report: Report, span: tuple[int, int], device: int | None) -> Iterator
                 yield from _lanes(ops, rows[ops.stream[rows] == stream], who, 1, ops.category)
         seen = row_numbers(events, Scope(span).threads(events))
         for tid, name in names.items():
-            own = seen[events.threads[events.thread[seen]] == tid] if len(seen) else seen
+            of_thread = seen[events.threads[events.thread[seen]] == tid] if len(seen) else seen
             category = Category.NVTX if label == "NVTX" else Category.API
             who = both_ends(f"{label} {name}", _LABEL)
-            yield from _lanes(events, own, who, levels, int(category))
+            yield from _lanes(events, of_thread, who, levels, int(category))
 
 
 def _lanes(

@@ -235,8 +235,8 @@ def object_schema(kind: type, **given: Mapping[str, Any] | None) -> dict[str, An
         given: schemas of keys that are not as their field is; None for a field that is left out.
     """
     hints = get_type_hints(kind, localns=_NAMES)
-    own = {item.name: _schema(hints[item.name]) for item in dataclasses.fields(kind)}
-    properties = {key: schema for key, schema in {**own, **given}.items() if schema is not None}
+    fields = {item.name: _schema(hints[item.name]) for item in dataclasses.fields(kind)}
+    properties = {key: schema for key, schema in {**fields, **given}.items() if schema is not None}
     return {
         "type": "object",
         "properties": properties,

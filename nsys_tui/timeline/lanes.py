@@ -108,8 +108,8 @@ class Lanes:
         lanes = {track.lane for track in self.parts.get(part, ())}
         return replace(
             self,
-            parts={name: own for name, own in self.parts.items() if name != part},
-            layers={lane: own for lane, own in self.layers.items() if lane not in lanes},
+            parts={name: value for name, value in self.parts.items() if name != part},
+            layers={lane: value for lane, value in self.layers.items() if lane not in lanes},
             version=self.version + 1,
             names=EventNames(),
         )

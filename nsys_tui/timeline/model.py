@@ -283,7 +283,9 @@ class TimelineModel:
         held = None if other is None else find(other.report, str(key[1]), key[2:])
         if other is None or held is None:
             return None
-        return next((Picked(e, held[1]) for e, own in other.own.items() if own is held[0]), None)
+        return next(
+            (Picked(e, held[1]) for e, local in other.own.items() if local is held[0]), None
+        )
 
     def track_of(self, picked: Picked) -> Track | None:
         """The track that holds an event, among all that the filter leaves."""

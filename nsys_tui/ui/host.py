@@ -254,8 +254,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         return bool(ways)
 
     def _label(self, action_id: str) -> str:
-        own = self.front.ACTIONS if self.front is not None else ()
-        return next((a.label for a in (*own, *keymap.GLOBAL) if a.id == action_id), action_id)
+        actions = self.front.ACTIONS if self.front is not None else ()
+        return next((a.label for a in (*actions, *keymap.GLOBAL) if a.id == action_id), action_id)
 
     def begin_load(self, session: Session) -> None:
         """Opens and loads a session's report in a worker thread, unless that was done."""

@@ -230,9 +230,9 @@ def clashes(
     """
     conflicts = [*_clashes("everywhere", GLOBAL, keymap)]
     for name, actions in screens.items():
-        own = tuple(actions)
-        ids = {action.id for action in own}
-        together = (*own, *(action for action in GLOBAL if action.id not in ids))
+        of_screen = tuple(actions)
+        ids = {action.id for action in of_screen}
+        together = (*of_screen, *(action for action in GLOBAL if action.id not in ids))
         conflicts += _clashes(name, together, keymap)
     return sorted(set(conflicts))
 

@@ -121,7 +121,7 @@ def _within(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, list | tuple | set | frozenset):
         return value
-    own = vars(value).values() if hasattr(value, "__dict__") else ()
-    if is_dataclass(value) and not own:
+    values = vars(value).values() if hasattr(value, "__dict__") else ()
+    if is_dataclass(value) and not values:
         return [getattr(value, field.name) for field in fields(value)]
-    return own
+    return values

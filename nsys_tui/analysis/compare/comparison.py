@@ -276,8 +276,8 @@ def with_findings(
         b: findings of B.
     """
     first, second = (
-        side if own is None else replace(side, findings=tuple(map(Found.of, own)))
-        for side, own in ((comparison.a, a), (comparison.b, b))
+        side if findings is None else replace(side, findings=tuple(map(Found.of, findings)))
+        for side, findings in ((comparison.a, a), (comparison.b, b))
     )
     return replace(comparison, a=first, b=second, findings=_findings(first, second))
 

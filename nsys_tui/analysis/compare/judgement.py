@@ -238,10 +238,12 @@ def _mix(a: Side, b: Side, rules: Rules) -> tuple[Change, str] | None:
 
 def _enough(common: Sequence[str], *sides: Mapping[str, Named]) -> bool:
     """Whether names that can be judged are most of the kernel time on each side."""
-    own = [{n: named.total for n, named in side.items()} for side in sides]
+    totals = [{n: named.total for n, named in side.items()} for side in sides]
     if not is_communication(common):
-        own = [{n: ns for n, ns in side.items() if not is_communication((n,))} for side in own]
-    return all(2 * sum(side[n] for n in common) >= sum(side.values()) for side in own)
+        totals = [
+            {n: ns for n, ns in side.items() if not is_communication((n,))} for side in totals
+        ]
+    return all(2 * sum(side[n] for n in common) >= sum(side.values()) for side in totals)
 
 
 def _judgeable(a: Side, b: Side, mine: Named, theirs: Named) -> bool:

@@ -60,11 +60,11 @@ def origin_of(report: Report) -> Origin:
         ranks[variable] = () if rank is None else (rank,)
     world, names = told.world, set[str]()
     if told.rank is None or world is None:
-        nccl = sorted(rank for own in nccl_ranks(report).values() for rank in own)
+        nccl = sorted(rank for each in nccl_ranks(report).values() for rank in each)
         fields = [values for _, values in nccl_inits(report)]
-        names = {str(own[_COMMUNICATOR]) for own in fields if _COMMUNICATOR in own}
+        names = {str(each[_COMMUNICATOR]) for each in fields if _COMMUNICATOR in each}
         if nccl and len({*nccl}) == len(nccl):  # else of several groups
-            sizes = (size for own in fields if isinstance(size := own.get("No. of ranks"), int))
+            sizes = (size for each in fields if isinstance(size := each.get("No. of ranks"), int))
             ranks["NCCL"], world = tuple(nccl), max(sizes, default=world)
     buses = {device.info.bus for device in report.devices if device.info and device.info.bus}
     return Origin(

@@ -85,8 +85,8 @@ def _moved(trie: Trie, builder: TrieBuilder) -> Int64:
 
 def _placed(builder: TrieBuilder, tree: WeightedTree, nodes: Int64, steps: int) -> WeightedTree:
     """A side's weights on the common trie, divided by its steps."""
-    own = sums(nodes, tree.self_weight, len(builder))
+    weight = sums(nodes, tree.self_weight, len(builder))
     count = sums(nodes, tree.self_count, len(builder))
     if steps > 1:
-        own, count = np.rint(own / steps).astype(np.int64), -(-count // steps)
-    return WeightedTree(builder.trie(), own, count, tree.unit)
+        weight, count = np.rint(weight / steps).astype(np.int64), -(-count // steps)
+    return WeightedTree(builder.trie(), weight, count, tree.unit)

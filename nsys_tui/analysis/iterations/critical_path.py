@@ -323,7 +323,9 @@ class _Walk:
         """Where a thread was while it was in no call: what most of the time shows."""
         states = self._scheduling.thread(thread)
         window = (np.array([max(since, self.start)]), np.array([self.time]))
-        on, off = (intervals.overlap_length(own, window) for own in (states.running, states.off))
+        on, off = (
+            intervals.overlap_length(state, window) for state in (states.running, states.off)
+        )
         half = (self.time - max(since, self.start)) / 2
         return "on the CPU" if on > half else "off the CPU" if off > half else "in no recorded call"
 

@@ -207,7 +207,8 @@ def _longer_phase(iterations: Iterations, split: Phases, step: int) -> list[tupl
     """The phase that takes most longer than usual, and by how much."""
     pairs = zip(split.names, split.time, strict=True)
     away = [
-        (name, round(own[step] - float(np.median(own[iterations.counted])))) for name, own in pairs
+        (name, round(times[step] - float(np.median(times[iterations.counted]))))
+        for name, times in pairs
     ]
     return [max(away, key=lambda phase: phase[1])]
 
@@ -246,10 +247,10 @@ def iteration_table(
         UsageError: the pattern is no regular expression.
     """
     iterations = required_iterations(report, pattern, scope)
-    own = Scope(None, scope.devices, frozenset((pid_of(iterations.process),)), scope.streams)
+    of_process = Scope(None, scope.devices, frozenset((pid_of(iterations.process),)), scope.streams)
     split = phases(report, iterations, (paths or nvtx_paths(report)).parent)
     unasked = pattern is None and scope == Scope()
-    parts = (kept_parts if unasked else step_parts)(report, iterations, own)
+    parts = (kept_parts if unasked else step_parts)(report, iterations, of_process)
     return IterationTable(iterations, split, parts, gpu_step_ns(report, iterations))
 
 
@@ -314,15 +315,15 @@ def step_times(report: Report, iterations: Iterations, rows: Indices) -> StepTim
     """
     ranges = report.ranges
     process = ranges.thread_process[ranges.thread[rows]]
-    own = rows[process == iterations.process] if iterations.process != -1 else rows
-    begun = ranges.start[own]
+    of_process = rows[process == iterations.process] if iterations.process != -1 else rows
+    begun = ranges.start[of_process]
     step_of = np.searchsorted(iterations.start, begun, side="right") - 1
     inside = step_of >= 0
     inside[inside] = begun[inside] < iterations.end[step_of[inside]]
     if not inside.any():
         names = tuple(ranges.names[code] for code in ranges.name[rows].tolist())
         return StepTimes(names, ranges.durations(rows), rows, 0, by_iteration=False)
-    step_of, kept = step_of[inside], own[inside]
+    step_of, kept = step_of[inside], of_process[inside]
     length = ranges.durations(kept)
     time = np.zeros(len(iterations), np.int64)
     np.add.at(time, step_of, length)

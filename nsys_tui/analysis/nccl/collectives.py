@@ -303,14 +303,14 @@ def _offset(report: Report, first: Report) -> int:
 def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     report = traced.report
     kernels = nccl_kernels(report)
-    own = with_slots(nvtx_calls(report), kernels)
-    launches = launches_of(own)
-    own_pids = _pids(own, launches)
-    match = match_by_call(report, kernels, own, launches)
+    traced_calls = with_slots(nvtx_calls(report), kernels)
+    launches = launches_of(traced_calls)
+    own_pids = _pids(traced_calls, launches)
+    match = match_by_call(report, kernels, traced_calls, launches)
     match = match_by_order(report, kernels, launches, own_pids, match)
     notes: list[str] = []
     if logged is None:
-        calls, pids = own, own_pids
+        calls, pids = traced_calls, own_pids
         if len(kernels) and not (launches.bytes >= 0).any():
             notes.append(MISSING)
     else:

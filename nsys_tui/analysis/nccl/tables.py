@@ -59,8 +59,8 @@ def restrict(
 
 def _taken(calls: Collectives, rows: Bool) -> Collectives:
     number = np.cumsum(rows) - 1
-    own = rows[calls.parts.collective]
-    parts = Parts(**{one.name: getattr(calls.parts, one.name)[own] for one in fields(Parts)})
+    of_parts = rows[calls.parts.collective]
+    parts = Parts(**{one.name: getattr(calls.parts, one.name)[of_parts] for one in fields(Parts)})
     places = np.flatnonzero(rows)
     columns: dict[str, Any] = {}
     for one in fields(Collectives):

@@ -165,13 +165,15 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
         paths,
         builder=builder,
         threads={
-            thread: replace(own, nodes=node[own.nodes]) for thread, own in paths.threads.items()
+            thread: replace(thread_paths, nodes=node[thread_paths.nodes])
+            for thread, thread_paths in paths.threads.items()
         },
         node=np.where(paths.node >= 0, node[np.maximum(paths.node, 0)], -1),
     )
-    own = builder.trie()
-    labels = _common(trie.labels, node, trie.label, [own.labels[c] for c in own.label.tolist()])
-    names = _common(trie.labels, code, np.arange(len(trie.labels)), own.labels)
+    of_merged = builder.trie()
+    texts = [of_merged.labels[code] for code in of_merged.label.tolist()]
+    labels = _common(trie.labels, node, trie.label, texts)
+    names = _common(trie.labels, code, np.arange(len(trie.labels)), of_merged.labels)
     return SimilarPaths(merged, labels, names, node)
 
 
@@ -207,8 +209,8 @@ def similar_label(names: Sequence[str]) -> str:
         place for place, column in enumerate(zip(*numbers, strict=False)) if len(set(column)) > 1
     ]
     texts = dict.fromkeys(varying, "#")
-    if len(varying) == 1 and all(len(own[varying[0]]) <= _LONGEST for own in numbers):
-        values = sorted(int(own[varying[0]]) for own in numbers)
+    if len(varying) == 1 and all(len(numbers_of[varying[0]]) <= _LONGEST for numbers_of in numbers):
+        values = sorted(int(numbers_of[varying[0]]) for numbers_of in numbers)
         texts[varying[0]] = f"{values[0]}..{values[-1]}"
     places = iter(range(len(numbers[0])))
 

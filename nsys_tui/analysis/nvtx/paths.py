@@ -156,19 +156,19 @@ def _thread_steps(
     nested = np.flatnonzero(~crossed)
     node = np.full(len(rows), -1, np.int64)
     _intern_by_depth(nested, depth, parent, labels[rows], node, paths.builder)
-    own = end - start
+    self_ns = end - start
     inner = nested[parent[nested] >= 0]
-    np.subtract.at(own, parent[inner], end[inner] - start[inner])
+    np.subtract.at(self_ns, parent[inner], end[inner] - start[inner])
     steps = [
         _nested_steps(nested, start, end, node, parent),
         *(
-            _walk(part, start, end, labels[rows], node, parent, own, paths.builder)
+            _walk(part, start, end, labels[rows], node, parent, self_ns, paths.builder)
             for part in _groups(np.flatnonzero(crossed), component)
         ),
     ]
     paths.node[rows] = node
     paths.parent[rows] = np.where(parent >= 0, rows[np.maximum(parent, 0)], -1)
-    paths.self_time[rows] = own
+    paths.self_time[rows] = self_ns
     times, events, places, nodes = (np.concatenate(column) for column in zip(*steps, strict=True))
     order = np.lexsort((component[events], times))
     places, nodes = places[order], nodes[order].astype(np.int32)
@@ -182,9 +182,9 @@ def _few_steps(
     """``_thread_steps`` of a few ranges: walking them is quicker than some forty array passes."""
     count = len(rows)
     node, parent = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    own = np.zeros(count, np.int64)
-    steps = _walk(np.arange(count), start, end, labels, node, parent, own, paths.builder)
-    paths.node[rows], paths.self_time[rows] = node, own
+    self_ns = np.zeros(count, np.int64)
+    steps = _walk(np.arange(count), start, end, labels, node, parent, self_ns, paths.builder)
+    paths.node[rows], paths.self_time[rows] = node, self_ns
     row_of = np.append(rows, -1)  # place -1 means none, here and there
     paths.parent[rows] = row_of[parent]
     times, _, places, nodes = steps
@@ -265,7 +265,7 @@ def _walk(
     labels: Int64,
     node: Int64,
     parent: Int64,
-    own: Int64,
+    self_ns: Int64,
     builder: TrieBuilder,
 ) -> Steps:
     """Walks a stretch in which ranges cross: one that closes leaves the middle of the path."""
@@ -289,11 +289,11 @@ def _walk(
         steps.append((time, place, active.innermost, active.path()))
     for place, lo in begins.items():
         reached, hi = lo, stops[place]
-        own[place] = hi - lo
+        self_ns[place] = hi - lo
         for inner in children.get(place, ()):
             until = min(stops[inner], hi)
             if until > reached:
-                own[place] -= until - max(begins[inner], reached)
+                self_ns[place] -= until - max(begins[inner], reached)
                 reached = until
     columns = np.array(steps, np.int64).reshape(-1, 4)
     return tuple(columns.T)

@@ -110,14 +110,14 @@ def _unions(
     order = np.argsort(position, kind="stable")
     position = position[order]
     busy, gpus, span = (np.zeros(len(nodes), np.int64) for _ in range(3))
-    for number, own in enumerate(nodes):
-        if len(own) == 1:
-            top = own[0]
+    for number, of_row in enumerate(nodes):
+        if len(of_row) == 1:
+            top = of_row[0]
             busy[number], gpus[number] = tree.gpu_busy[top], tree.gpus[top]
             span[number] = tree.span[top]
             continue
-        lows = np.searchsorted(position, layout.position[own])
-        highs = np.searchsorted(position, layout.position[own] + layout.size[own])
+        lows = np.searchsorted(position, layout.position[of_row])
+        highs = np.searchsorted(position, layout.position[of_row] + layout.size[of_row])
         pieces = [order[lo:hi] for lo, hi in zip(lows.tolist(), highs.tolist(), strict=True)]
         rows = tree.operations_at(np.sort(np.concatenate(pieces)))
         if len(rows):

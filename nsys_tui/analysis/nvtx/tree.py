@@ -121,8 +121,8 @@ def _host(
     closed = ~ranges.open[rows]
     start, end = clipped(ranges, rows, scope.window)
     node = paths.node[rows]
-    own = paths.self_time if scope.window is None else _self_in(paths, scope.window)
-    inside = own[rows]
+    self_ns = paths.self_time if scope.window is None else _self_in(paths, scope.window)
+    inside = self_ns[rows]
     return (
         np.bincount(node[counting & closed], minlength=size),
         np.bincount(node[counting & ~closed], minlength=size),
@@ -133,13 +133,13 @@ def _host(
 
 def _self_in(paths: Paths, window: tuple[int, int]) -> Int64:
     """Time of a window in which each range is the innermost one of its thread."""
-    own = np.zeros(len(paths.node), np.int64)
+    self_ns = np.zeros(len(paths.node), np.int64)
     for thread in paths.threads.values():
         times = np.clip(thread.times, *window)
         rows = thread.innermost[:-1]
         inside = rows >= 0
-        np.add.at(own, rows[inside], np.diff(times)[inside])
-    return own
+        np.add.at(self_ns, rows[inside], np.diff(times)[inside])
+    return self_ns
 
 
 def _unions(

@@ -158,11 +158,11 @@ class Case:
         ops, alone = self.report.operations, 0
         renders = ops.kind > OpKind.GRAPH
         for _, rows in self.by_device if renders.any() else ():
-            own, other = (
+            rendering, other = (
                 intervals.union(*clipped(ops, rows[renders[rows] == drawn], self.scope.window))
                 for drawn in (True, False)
             )
-            alone += intervals.total(*intervals.subtract(own, other))
+            alone += intervals.total(*intervals.subtract(rendering, other))
         return alone
 
     def busy_ns(self, device: int) -> int:
@@ -224,8 +224,8 @@ class Case:
             if not (mine := owners & known):
                 continue
             if mine not in spans_of:
-                own = np.isin(processes, [*mine])[codes]
-                spans_of[mine] = intervals.union(starts[own], ends[own])
+                of_processes = np.isin(processes, [*mine])[codes]
+                spans_of[mine] = intervals.union(starts[of_processes], ends[of_processes])
             late = self.idle_part(other, spans_of[mine])
             if device < 0 or intervals.total(*late) > intervals.total(*idle):
                 device, idle = other, late

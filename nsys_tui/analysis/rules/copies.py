@@ -79,8 +79,8 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
     findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
-        own = np.flatnonzero(kinds[:, 0] == worst.index)
-        top = int(own[np.argmax(time[own])])
+        of_device = np.flatnonzero(kinds[:, 0] == worst.index)
+        top = int(of_device[np.argmax(time[of_device])])
         findings = _exposed(case, worst, rows[codes == top])
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
@@ -211,9 +211,9 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
     enough = np.bincount(group, minlength=len(kinds)) >= _FEWEST
     by_kind = rows_of_codes(group, len(kinds))
-    best = np.array([np.quantile(rate[own], _FAST) for own in by_kind], np.float64) * enough
+    best = np.array([np.quantile(rate[rows_of], _FAST) for rows_of in by_kind], np.float64) * enough
     model = np.array([device.name or device.label for device in case.report.devices])[kinds[:, 0]]
-    best = np.array([best[model == own].max() for own in model], np.float64)
+    best = np.array([best[model == rows_of].max() for rows_of in model], np.float64)
     slow = (100 * rate < arguments.number("below") * best[group]) & enough[group]
     more = (ops.durations(rows) - ops.bytes[rows] / np.maximum(best, 1e-9)[group]) * slow
     lost = np.bincount(group, more, len(kinds))
@@ -253,10 +253,10 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
     device, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
     told = _rate(ops.bytes[late].sum() / ops.durations(late).sum())
     what, advice = f"{DIRECTIONS[kind]} copies", _OTHER_GPUS
-    own = fast[ops.device[fast] == device]
-    if len(own):
-        every = len(late) + int((ops.copy_kind[own] == kind).sum())
-        why, advice = _reason(case, late, own)
+    of_device = fast[ops.device[fast] == device]
+    if len(of_device):
+        every = len(late) + int((ops.copy_kind[of_device] == kind).sum())
+        why, advice = _reason(case, late, of_device)
         of = f"{units.format_count(len(late))} of {units.format_count(every)} large"
         title = f"{of} {what} run at {told}, others at {_rate(best)}: {why}"
     else:

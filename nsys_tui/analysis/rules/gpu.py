@@ -252,7 +252,7 @@ def _do_the_same(case: Case) -> bool:
         if len(rows):
             time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
             shared &= time[-1] > 0
-    return all(2 * own[shared].sum() > own.sum() for own in time)
+    return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
 
 
 def _medians_of_others(values: Int64) -> Float64:

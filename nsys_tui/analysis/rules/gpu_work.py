@@ -247,15 +247,15 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     for device in np.unique(ops.device[moved]).tolist():
         mine = moved[ops.device[moved] == device]
-        own = np.flatnonzero(ops.device[kernels] == device)
-        starts, ends = ops.start[kernels[own]], ops.end[kernels[own]]
+        of_device = np.flatnonzero(ops.device[kernels] == device)
+        starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
         covered = _bridged(intervals.union(ops.start[mine], ops.end[mine]))
         before = intervals.prefix(*covered)
         edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
-        time[own] = edges[1] - edges[0]
+        time[of_device] = edges[1] - edges[0]
         sizes = np.append(0, np.cumsum(ops.bytes[mine]))
         first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
-        size[own] = sizes[last] - sizes[first]
+        size[of_device] = sizes[last] - sizes[first]
     kernels, time, size = (part[time > 0] for part in (kernels, time, size))
     codes, names = regroup(ops.name[kernels], ops.shown)
     of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))

@@ -363,10 +363,10 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
         threads = report.api.thread[calls[calls >= 0]]
         if other == device or not np.isin(threads, gaps.caller).any():
             continue
-        own = case.idle_part(other, spans)
-        if 2 * intervals.total(*own) < intervals.total(*spans):
+        idle_of_other = case.idle_part(other, spans)
+        if 2 * intervals.total(*idle_of_other) < intervals.total(*spans):
             return [other]
-        waited_for, idle = [*waited_for, other], intervals.meet(idle, own)
+        waited_for, idle = [*waited_for, other], intervals.meet(idle, idle_of_other)
     return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 
@@ -389,8 +389,8 @@ def _are_held_up(case: Case, gaps: Gaps) -> bool:
 def _are_long(case: Case, gaps: Gaps) -> bool:
     """Whether the calls that launch what ends some gaps take most of them, not those before."""
     api, calls = case.report.api, gaps.call
-    own = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
-    return 2 * int(own[calls >= 0].clip(0).sum()) > int(gaps.idle.sum())
+    within = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
+    return 2 * int(within[calls >= 0].clip(0).sum()) > int(gaps.idle.sum())
 
 
 _NAME_CELLS: Final = 22

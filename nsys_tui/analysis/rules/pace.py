@@ -164,7 +164,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         order = [c for c in np.argsort(-time, kind="stable").tolist() if time[c]]
         whole, second = int(time.sum()), int(time[order[1]])
         spans = [rows[code == c] for c in order[:2]]
-        runs = [intervals.union(ops.start[own], ops.end[own]) for own in spans]
+        runs = [intervals.union(ops.start[of_process], ops.end[of_process]) for of_process in spans]
         together = intervals.overlap_length(*runs)
         if 100 * second < arguments.number("share") * whole or 10 * together > second:
             continue
@@ -281,8 +281,8 @@ def _tried(case: Case, device: int) -> int:
 def _charged(gaps: Gaps) -> Int64:
     """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
     cause = np.minimum(gaps.cause, len(SHARES) - 1)
-    own = shares_of(gaps)[np.arange(len(gaps)), cause]
-    return np.where(gaps.cause < len(SHARES), own, gaps.idle)
+    charged = shares_of(gaps)[np.arange(len(gaps)), cause]
+    return np.where(gaps.cause < len(SHARES), charged, gaps.idle)
 
 
 def _used_first(gaps: Gaps) -> Int64:

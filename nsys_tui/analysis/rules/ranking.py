@@ -165,11 +165,11 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> str:
     """Subject of the finding above that has more than half of this one's time, empty for none."""
     if finding.lost is None or not len(finding.lost[0]):
         return ""
-    own = intervals.total(*finding.lost)
+    lost = intervals.total(*finding.lost)
     for other in above:
         if other.rule == "slow_steps" or other.lost is None or other.same_as:
             continue
-        if 2 * intervals.overlap_length(finding.lost, other.lost) > own:
+        if 2 * intervals.overlap_length(finding.lost, other.lost) > lost:
             return other.subject
     return ""
 

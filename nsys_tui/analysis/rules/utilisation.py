@@ -55,8 +55,13 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
         codes, pairs = factorise_rows([column[rows] for column in columns])
         parts = rows_of_codes(codes, len(pairs))
         each += [
-            (process, device, family[0] if family else 0, rows if len(pairs) == 1 else rows[own])
-            for (process, *family), own in zip(pairs.tolist(), parts, strict=True)
+            (
+                process,
+                device,
+                family[0] if family else 0,
+                rows if len(pairs) == 1 else rows[of_part],
+            )
+            for (process, *family), of_part in zip(pairs.tolist(), parts, strict=True)
         ]
     ordinal = member_ordinals(ops)
     for process, device, _, mine in sorted(each, key=lambda part: part[:3]):
@@ -108,12 +113,12 @@ def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
     """Idle intervals between operations; profiler stalls count as work."""
     events = case.report.host_events
     names = np.array([_PROFILER_STALL.search(name) is not None for name in events.names], bool)
-    own = events.thread_process == part.global_pid
+    of_process = events.thread_process == part.global_pid
     lo, hi = int(part.starts[0]), int(part.ends.max())
     stalls = np.zeros(0, np.intp)
     if len(events):
         inside = (events.start >= lo) & (events.end <= hi)
-        stalls = np.flatnonzero(names[events.name] & own[events.thread] & inside)
+        stalls = np.flatnonzero(names[events.name] & of_process[events.thread] & inside)
     starts, ends = part.starts, part.ends
     if len(stalls):
         starts = np.concatenate((starts, events.start[stalls]))

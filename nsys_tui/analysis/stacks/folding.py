@@ -281,15 +281,15 @@ def range_stacks(
     rows = rows[paths.node[rows] >= 0]
     lo, hi = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     lo[rows], hi[rows] = clipped(ranges, rows, scope.window)
-    own = np.where(ranges.open, 0, hi - lo)
+    duration = np.where(ranges.open, 0, hi - lo)
     inner = rows[paths.parent[rows] >= 0]
     around = paths.parent[inner]
-    np.subtract.at(own, around, np.maximum(np.minimum(hi[inner], hi[around]) - lo[inner], 0))
+    np.subtract.at(duration, around, np.maximum(np.minimum(hi[inner], hi[around]) - lo[inner], 0))
     builder = TrieBuilder()
     node = rewrite(paths.builder.trie(), builder, rules, paths.node[rows])[paths.node[rows]]
     kept = node != DROPPED
     rows, node = rows[kept], node[kept]
-    tree = weighted(builder, node, np.maximum(own[rows], 0), "ns")
+    tree = weighted(builder, node, np.maximum(duration[rows], 0), "ns")
     return Stacks(tree, rows, node, rules.labels)
 
 

@@ -182,6 +182,6 @@ def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, Indices]:
     kept = np.flatnonzero(inside)
     number = np.cumsum(inside) - 1
     parent = np.where(trie.parent[kept] < 0, -1, number[trie.parent[kept]]).astype(np.int32)
-    own = trie.depth[kept] >= trie.depth[node]
-    weight, count = tree.self_weight[kept] * own, tree.self_count[kept] * own
+    below = trie.depth[kept] >= trie.depth[node]
+    weight, count = tree.self_weight[kept] * below, tree.self_count[kept] * below
     return WeightedTree(Trie(parent, trie.label[kept], trie.labels), weight, count, tree.unit), kept

@@ -127,12 +127,12 @@ _PROFILER_OVERHEAD: Final = re.compile(
 
 def api_name_class(name: str) -> Cause:
     """What a CUDA API call of this name counts as; pageable copies need their operation too."""
-    return next((cause for cause, own in _API_CLASSES if re.match(own, name)), Cause.API)
+    return next((cause for cause, pattern in _API_CLASSES if re.match(pattern, name)), Cause.API)
 
 
 def osrt_name_class(name: str) -> Cause:
     """What a call of the operating system's libraries of this name waits for."""
-    return next((cause for cause, own in _OSRT_CLASSES if re.match(own, name)), Cause.OSRT)
+    return next((cause for cause, pattern in _OSRT_CLASSES if re.match(pattern, name)), Cause.OSRT)
 
 
 def osrt_classes(calls: OsrtCalls) -> UInt8:

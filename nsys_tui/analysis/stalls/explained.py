@@ -156,10 +156,12 @@ def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]
     until = host_part(work, parts)[1]
     for caller in np.unique(parts.caller).tolist():
         mine = parts.caller == caller
-        own = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
+        witnessed = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
         within = intervals.union(parts.start[mine], until[mine])
         thread = work.near(int(api.threads[caller]), *within)
-        for key, when_of in thread.when(within, [Cause(one) for one in np.unique(own)]).items():
+        for key, when_of in thread.when(
+            within, [Cause(one) for one in np.unique(witnessed)]
+        ).items():
             spans[caller, key] = when_of
         for winner, events in thread.named.items():
             rows = np.flatnonzero(mine & other & (cause == winner))
@@ -178,8 +180,8 @@ def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
     edges = [(until, parts.end)] if pair else []
     for caller in np.unique(parts.caller).tolist():
         mine = parts.caller == caller
-        own = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
-        edges.append(intervals.intersection((parts.start[mine], until[mine]), own))
+        witnessed = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
+        edges.append(intervals.intersection((parts.start[mine], until[mine]), witnessed))
     starts, ends = (np.concatenate(side) for side in zip(*edges, strict=True))
     return intervals.union(starts, ends)
 

@@ -161,10 +161,10 @@ class ThreadWork:
             if events is None:
                 continue
             near = events.near(*within)
-            own = intervals.union(near.starts, near.ends)
+            covered = intervals.union(near.starts, near.ends)
             if cause in causes:
-                by_class[cause] = intervals.meet(own, rest)
-            rest = intervals.subtract(rest, own)
+                by_class[cause] = intervals.meet(covered, rest)
+            rest = intervals.subtract(rest, covered)
         return by_class | {Cause.NOTHING: rest}
 
 
@@ -239,9 +239,9 @@ class HostWork:
     def codes(self, foreign: Integers, text: Callable[[int], str]) -> Int32:
         """Codes for codes of another dictionary, looked up through ``text``."""
         used = np.flatnonzero(np.bincount(foreign))
-        own = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
-        own[used] = [self.code(text(code)) for code in used.tolist()]
-        mapped: Int32 = own[foreign]
+        code_of = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
+        code_of[used] = [self.code(text(code)) for code in used.tolist()]
+        mapped: Int32 = code_of[foreign]
         return mapped
 
     def name(self, code: int) -> str:

@@ -143,26 +143,26 @@ def _runs(ranges: Ranges, chosen: Indices, owners: Int64, made: Launches, keys: 
     order = np.argsort(owner, kind="stable")
     nothing = np.empty(0, np.int64)
     parts: list[tuple[Indices, Int64, Int64]] = [(nothing, nothing, nothing)]
-    for key, own in _slices(owner[order], chosen[order]).items():
+    for key, rows in _slices(owner[order], chosen[order]).items():
         if key in launched_by:
             places = launched_by[key]
             spans = made.start[by_start[places]], made.end[by_start[places]]
-            parts += _stretches(ranges, own, *spans, int(places[0]))
+            parts += _stretches(ranges, rows, *spans, int(places[0]))
     which, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Runs(by_start, which, first, last)
 
 
 def _stretches(
-    ranges: Ranges, own: Indices, starts: Int64, ends: Int64, base: int
+    ranges: Ranges, rows: Indices, starts: Int64, ends: Int64, base: int
 ) -> Iterator[tuple[Indices, Int64, Int64]]:
     """Launches that start in a range: up to the first that ends behind it, then one by one."""
-    until = ranges.end[own]
-    low = np.searchsorted(starts, ranges.start[own], side="left")
+    until = ranges.end[rows]
+    low = np.searchsorted(starts, ranges.start[rows], side="left")
     high = np.maximum(np.searchsorted(starts, until, side="right"), low)
     sure = np.searchsorted(np.maximum.accumulate(ends), until, side="right")
     sure = np.clip(sure, low, high)
     some = sure > low
-    yield own[some], low[some] + base, sure[some] + base
+    yield rows[some], low[some] + base, sure[some] + base
     open_ = np.flatnonzero(high > sure)
     step = max(1, _CHUNK // max(int((high - sure).max(initial=0)), 1))
     for begin in range(0, len(open_), step):
@@ -170,7 +170,7 @@ def _stretches(
         at = stretched(sure[part], high[part])
         which = np.repeat(part, (high - sure)[part])
         kept = ends[at] <= until[which]
-        yield own[which[kept]], at[kept] + base, at[kept] + base + 1
+        yield rows[which[kept]], at[kept] + base, at[kept] + base + 1
 
 
 def innermost(report: Report, operations: Rows) -> tuple[Int64, Ranges]:
@@ -199,9 +199,9 @@ def _greatest_over(first: Int64, last: Int64, values: Int64, length: int) -> Int
     greatest = np.full(length, -1, np.int64)
     power = np.frexp(last - first)[1] - 1
     for level in range(int(power.max(initial=-1)), -1, -1):
-        own = np.flatnonzero(power == level)
-        np.maximum.at(greatest, first[own], values[own])
-        np.maximum.at(greatest, last[own] - (1 << level), values[own])
+        at_level = np.flatnonzero(power == level)
+        np.maximum.at(greatest, first[at_level], values[at_level])
+        np.maximum.at(greatest, last[at_level] - (1 << level), values[at_level])
         if half := (1 << level) >> 1:
             greatest[half:] = np.maximum(greatest[half:], greatest[:-half])
     return greatest

@@ -130,9 +130,9 @@ def _add_stretches(ops: Operations, made: Launches, runs: Runs, busy: Int64) -> 
         return runs
     start, end = ops.start[operation], ops.end[operation]
     # Each device has a time axis of its own, one behind the other.
-    own = ops.device[operation].astype(np.int64) * (int(end.max()) - int(start.min()) + 1)
+    lane = ops.device[operation].astype(np.int64) * (int(end.max()) - int(start.min()) + 1)
     once = np.bincount(runs.which)[runs.which] == 1
-    unions = stretch_unions(start + own, end + own, runs.first[once], runs.last[once])
+    unions = stretch_unions(start + lane, end + lane, runs.first[once], runs.last[once])
     if unions is None:
         return runs
     busy[runs.which[once]] = unions
@@ -268,7 +268,9 @@ def nvtx_kern_sum(query: Query) -> Columns:
     kinds = np.vstack((kinds.reshape(-1, 3), np.zeros((len(alone), 3), np.int64)))[group]
     known = threads >= 0
     pid, tid = (np.where(known, part(threads), -1) for part in (pids, tids))
-    names = [texts[at] if own else "" for at, own in zip(kinds[:, 0], ranged, strict=True)]
+    names = [
+        texts[at] if in_range else "" for at, in_range in zip(kinds[:, 0], ranged, strict=True)
+    ]
     order = np.lexsort((-stats.totals, tid, pid, rank(names)))
     return [
         (Column("NVTX Range"), [names[code] or None for code in order.tolist()]),

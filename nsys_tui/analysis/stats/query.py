@@ -56,8 +56,10 @@ class Query:
         if rows is EVERYTHING and kinds and OpKind.KERNEL not in kinds:
             rows = ops.others
         if self.thread is not None:
-            own = ops.processes == (self.thread & PROCESS_MASK)
-            rows = masked(rows, own[ops.process[rows]] if len(own) else np.zeros(0, bool))
+            of_process = ops.processes == (self.thread & PROCESS_MASK)
+            rows = masked(
+                rows, of_process[ops.process[rows]] if len(of_process) else np.zeros(0, bool)
+            )
         if kinds:
             wanted = np.isin(np.arange(256), kinds)
             rows = masked(rows, wanted[ops.kind[rows]])
@@ -67,8 +69,10 @@ class Query:
         """Rows of a host event set; ``mask`` says which of all its events may count."""
         rows = self.scope.threads(events)
         if self.thread is not None:
-            own = events.threads == self.thread
-            rows = masked(rows, own[events.thread[rows]] if len(own) else np.zeros(0, bool))
+            of_thread = events.threads == self.thread
+            rows = masked(
+                rows, of_thread[events.thread[rows]] if len(of_thread) else np.zeros(0, bool)
+            )
         return rows if mask is None else masked(rows, mask[rows])
 
     def counted(self, events: EventSet, rows: Rows) -> Rows:

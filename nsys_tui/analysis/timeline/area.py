@@ -132,8 +132,8 @@ def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow
         for category in (each for each in GPU if each in present):
             pieces = [
                 (spots[mask], starts[mask], ends[mask], lane)
-                for ((spots, starts, ends), lane), own in zip(parts, codes, strict=True)
-                if (mask := own == category).any()
+                for ((spots, starts, ends), lane), of_lane in zip(parts, codes, strict=True)
+                if (mask := of_lane == category).any()
             ]
             busy[category] += intervals.total(*_union((s, e) for _, s, e, _ in pieces))
             for spots, _, _, lane in pieces:
@@ -164,7 +164,7 @@ def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryR
             count[category] += int((lane.starts[spots[mask]] >= span[0]).sum())
     rows = []
     for category in HOST:
-        parts = [pairs for (own, _), pairs in by_thread.items() if own is category]
+        parts = [pairs for (kind, _), pairs in by_thread.items() if kind is category]
         if parts:
             busy = sum(intervals.total(*_union(pairs)) for pairs in parts)
             rows.append(CategoryRow(category.name.lower(), busy, 0, count[category]))
@@ -182,8 +182,8 @@ def _names(
             lanes = work[track.device].lanes if track.device in work else []
         else:
             lanes = [track.lane] if track.lane is not None else []
-        own = events.setdefault(id(track.events), (track.events, {}))[1]
-        own.update({id(lane): lane for lane in lanes})
+        rows_of = events.setdefault(id(track.events), (track.events, {}))[1]
+        rows_of.update({id(lane): lane for lane in lanes})
     rows = _together(
         row for owner, lanes in events.values() for row in _rows(owner, lanes.values(), span, style)
     )

@@ -147,8 +147,8 @@ def _own_facts(
 
 def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]) -> Iterator[Fact]:
     device, stream = ops.devices[int(ops.device[row])], ops.streams[int(ops.stream[row])]
-    number, _, own = stream.label.removeprefix("str ").partition(" ")
-    yield ("stream", f"{number} ({own})" if own else number)
+    number, _, stream_name = stream.label.removeprefix("str ").partition(" ")
+    yield ("stream", f"{number} ({stream_name})" if stream_name else number)
     yield ("", device.label)
     if (correlation := int(ops.correlation[row])) >= 0:
         yield ("corr", str(correlation))
@@ -266,8 +266,8 @@ def _launched_in(report: Report, ranges: Ranges, row: int) -> Iterator[Fact]:
         return
     api, ops = report.api, report.operations
     inside = slice(*np.searchsorted(api.start, (ranges.start[row], ranges.end[row])))
-    own = api.threads[api.thread[inside]] == ranges.threads[ranges.thread[row]]
-    calls = inside.start + np.flatnonzero(own & (api.correlation[inside] >= 0))
+    of_thread = api.threads[api.thread[inside]] == ranges.threads[ranges.thread[row]]
+    calls = inside.start + np.flatnonzero(of_thread & (api.correlation[inside] >= 0))
     if not len(calls):
         return
     work = np.flatnonzero(np.isin(ops.correlation, api.correlation[calls]))
@@ -297,8 +297,8 @@ def _path_facts(report: Report, events: ThreadEvents, row: int) -> Iterator[Fact
     if not report.loaded("ranges") or not len(report.ranges):
         return
     path = path_at(report, int(events.threads[events.thread[row]]), int(events.start[row]))
-    own = [events.names[events.name[row]]] if isinstance(events, Ranges) else []
-    shown = path[:-1] if own and path[-1:] == own else path
+    itself = [events.names[events.name[row]]] if isinstance(events, Ranges) else []
+    shown = path[:-1] if itself and path[-1:] == itself else path
     if shown:
         yield ("nvtx", " > ".join(shown))
     elif not isinstance(events, Ranges):
@@ -321,8 +321,8 @@ def ranges_around(report: Report, events: EventSet, row: int) -> list[int]:
     if not isinstance(events, ThreadEvents) or not report.loaded("ranges"):
         return []
     tid, time = int(events.threads[events.thread[row]]), int(events.start[row])
-    own = row if events is report.ranges else -1
-    return [each for each in path_ranges(report, tid, time) if each != own]
+    itself = row if events is report.ranges else -1
+    return [each for each in path_ranges(report, tid, time) if each != itself]
 
 
 def path_ranges(report: Report, tid: int, time: int) -> list[int]:

@@ -128,8 +128,8 @@ def device_tracks(tracks: Iterable[Track]) -> list[Track]:
     rows = []
     for track in tracks:
         if track.shape is Shape.SUMMARY:
-            own = [t.lane for t in tracks if t.device == track.device and t.lane is not None]
-            rows.append(replace(track, summary=Summary.build(own)))
+            lanes_of = [t.lane for t in tracks if t.device == track.device and t.lane is not None]
+            rows.append(replace(track, summary=Summary.build(lanes_of)))
     return rows
 
 

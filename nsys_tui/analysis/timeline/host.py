@@ -137,8 +137,12 @@ def _thread_words(report: Report, tid: int) -> str:
         return ""
     name, number, process = report.thread_name(tid), tid_of(tid), process_of(tid)
     if number == pid_of(process):
-        own = program(report.process_name(process))
-        return f"{own} main" if own.endswith(f" {number}") else f"{own} main {number}"
+        process_words = program(report.process_name(process))
+        return (
+            f"{process_words} main"
+            if process_words.endswith(f" {number}")
+            else f"{process_words} main {number}"
+        )
     return name if name.endswith(str(number)) else f"{name} {number}"
 
 
@@ -203,8 +207,8 @@ def _lanes(
             whole = Lane.build(start, end, rows, category, events.name)
             yield int(groups.codes[first]), split(whole)
         else:
-            own = np.repeat(groups.codes[first:last], np.diff(groups.edges[first : last + 1]))
-            yield from split_groups(own, start, end, rows, category, events.name)
+            codes = np.repeat(groups.codes[first:last], np.diff(groups.edges[first : last + 1]))
+            yield from split_groups(codes, start, end, rows, category, events.name)
 
 
 def _batches(edges: list[int]) -> Iterator[tuple[int, int]]:
@@ -251,7 +255,7 @@ def host_tracks(report: Report) -> list[Track]:
     labels = [_kind_label(kind) for kind in events.kinds]
     tracks: list[Track] = []
     for number, label in enumerate(sorted(set(labels))):
-        codes = [code for code, own in enumerate(labels) if own == label]
+        codes = [code for code, text in enumerate(labels) if text == label]
         category = Category.API if label == "MPI" else Category.OSRT
         rows = np.flatnonzero(np.isin(events.kind, codes))
         by_thread = in_groups(events, rows, events.thread[rows])

@@ -43,7 +43,9 @@ class Summary:
         """Goes through the events once, a chunk of time at a time."""
         lanes = tuple(lane for lane in lanes if len(lane))
         categories = (lane.categories(slice(None)) for lane in lanes)
-        codes = tuple(sorted({code for own in categories for code in np.unique(own).tolist()}))
+        codes = tuple(
+            sorted({code for present in categories for code in np.unique(present).tolist()})
+        )
         if not lanes:
             return cls((), np.zeros(1, np.int64), (), np.zeros((1, 1), np.int64))
         grid = np.unique(np.concatenate([lane.starts[::STEP] for lane in lanes]))

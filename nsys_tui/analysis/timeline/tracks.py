@@ -145,10 +145,10 @@ def launching_first(tracks: Iterable[Track]) -> list[Track]:
     Where no thread does, as in a report of NVTX alone, all stay as they are.
     """
     tracks = {track.key: track for track in tracks}.values()
-    own = [track for track in tracks if track.part and track.order[0] < Section.BESIDE]
-    callers = [t.key for t in own if t.part == CALLS]
+    launching = [track for track in tracks if track.part and track.order[0] < Section.BESIDE]
+    callers = [t.key for t in launching if t.part == CALLS]
     what = "GPU" if callers else "MPI"
-    callers = callers or [t.key for t in own if t.label == what]
+    callers = callers or [t.key for t in launching if t.label == what]
     keys = {key.partition("/")[0] for key in callers}
     if not keys:
         return [*tracks]
@@ -222,4 +222,4 @@ def passes(
         (streams, track.stream),
         (processes, track.process),
     )
-    return all(not chosen or own is None or own in chosen for chosen, own in wanted)
+    return all(not chosen or value is None or value in chosen for chosen, value in wanted)

@@ -58,8 +58,8 @@ def open_command_line(app: Host) -> None:
 
 
 def _entries(app: Host) -> Iterator[Entry]:
-    own = app.front.ACTIONS if app.front is not None else ()
-    for action in {action.id: action for action in (*GLOBAL, *own)}.values():
+    actions = app.front.ACTIONS if app.front is not None else ()
+    for action in {action.id: action for action in (*GLOBAL, *actions)}.values():
         if app.handler(action.id) is not None:
             keys = effective_keys(action, app.keymap)
             shown = shown_key(keys[0]) if keys else ""

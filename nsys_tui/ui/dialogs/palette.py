@@ -53,8 +53,8 @@ def _run(app: Host, chosen: Callable[[], object] | None) -> None:
 
 
 def _actions(app: Host) -> Iterator[Entry]:
-    own = app.front.ACTIONS if app.front is not None else ()
-    for action in (*own, *GLOBAL):
+    actions = app.front.ACTIONS if app.front is not None else ()
+    for action in (*actions, *GLOBAL):
         if action.id != "app.palette" and app.handler(action.id) is not None:
             keys = effective_keys(action, app.keymap)
             run = partial(app.action_do, action.id)

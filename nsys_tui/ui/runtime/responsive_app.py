@@ -160,8 +160,8 @@ class ResponsiveApp(App[int], inherit_bindings=False):
     @property
     def _fills(self) -> bool:
         """Whether the screen in front computes what it shows."""
-        own = (worker.node for worker in self.workers if not worker.is_finished)
-        return any(node is not self and node.screen is self.screen for node in own)
+        busy = (worker.node for worker in self.workers if not worker.is_finished)
+        return any(node is not self and node.screen is self.screen for node in busy)
 
     def push_screen(self, *args: Any, **options: Any) -> Any:
         """Opens a dialog; it is drawn once, when it is laid out."""

@@ -256,13 +256,13 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
     @cached_property
     def _ranked_keys(self) -> list[tuple[Action, list[tuple[str, list[str]]]]]:
         """What the footer may show: per key of an action, the screen's own that come before it."""
-        keymap, own = self.app.keymap, self.ACTIONS
+        keymap, actions = self.app.keymap, self.ACTIONS
 
         def rivals(action: Action, key: str) -> list[str]:
-            others = () if action in own else own
+            others = () if action in actions else actions
             return [other.id for other in others if key in effective_keys(other, keymap)]
 
-        ranked = sorted((each for each in (*own, *GLOBAL) if each.rank), key=lambda a: a.rank)
+        ranked = sorted((each for each in (*actions, *GLOBAL) if each.rank), key=lambda a: a.rank)
         return [(a, [(k, rivals(a, k)) for k in effective_keys(a, keymap)]) for a in ranked]
 
     def _on_timer_update(self) -> None:

@@ -102,11 +102,11 @@ class IciclePane(DrawnPane, can_focus=True):
 
     def label(self, stacks: WeightedTree, node: int) -> str:
         """Text of a frame with its share of the whole, and what it took itself beside others."""
-        mine, own = int(stacks.weight[node]), int(stacks.self_weight[node])
+        mine, self_weight = int(stacks.weight[node]), int(stacks.self_weight[node])
         whole = max(int(stacks.weight[ROOT]), 1)
         beside = (
-            f" (self {100 * own / whole:.0f}%)"
-            if self.tells_own and mine > own >= TOLD * whole
+            f" (self {100 * self_weight / whole:.0f}%)"
+            if self.tells_own and mine > self_weight >= TOLD * whole
             else ""
         )
         return f"{_below_caller(stacks.trie, node)} {100 * mine / whole:.0f}%{beside}"

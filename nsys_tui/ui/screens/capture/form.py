@@ -137,11 +137,11 @@ def _mark(on: bool) -> str:
 def _option_field(form: Form, name: str, facts: Facts | None) -> Field:
     option = OPTIONS.get(name)
     known = facts.options if facts else {}
-    own = known.get(name_there(name, known), OwnOption())
+    at_target = known.get(name_there(name, known), OwnOption())
     text = option_text(form.options.get(name, ""))
     if option is None:
         return Field(f"--{name}", name, text)
-    words = own.values or option.choices
+    words = at_target.values or option.choices
     if option.kind is Kind.FLAG:
         choices: tuple[str, ...] = ("", "true", "false")
     elif option.kind is Kind.CHOICE or (option.choices and option.kind is Kind.TEXT):
@@ -149,7 +149,7 @@ def _option_field(form: Form, name: str, facts: Facts | None) -> Field:
     else:
         choices = ()
     hint = option.help + (f": {', '.join(words[:12])} …" if words else "")
-    return Field(f"--{name}", name, text, hint, choices, own.default or option.default)
+    return Field(f"--{name}", name, text, hint, choices, at_target.default or option.default)
 
 
 def _text(form: Form, key: str) -> str:

@@ -77,9 +77,9 @@ def with_lane_of(half: Half | None, picked: Picked | None) -> Half | None:
         return half
     for part in ("ranges", "api", "host_events", "osrt"):
         tracks, _ = part_tracks(half.session.memo, report, part)
-        own = [track for track in tracks if _holds(track, picked)]
-        if own:
-            lanes = half.lanes.built("host", own, {})
+        holding = [track for track in tracks if _holds(track, picked)]
+        if holding:
+            lanes = half.lanes.built("host", holding, {})
             return replace(half, lanes=replace(lanes, whole=lanes.arranged()))
     return half
 

@@ -181,8 +181,8 @@ class HeatPane(DrawnPane, can_focus=True):
         lo = int(edges[column])
         start = int(shown.edges[lo])
         step = max(1, int(shown.edges[-1] - shown.edges[0]) // self.cells)
-        own = shown.values[self.row : self.row + 1]
-        value = value_text(shown, float(squeeze(own, 1, self.cells)[0, column]))
+        values = shown.values[self.row : self.row + 1]
+        value = value_text(shown, float(squeeze(values, 1, self.cells)[0, column]))
         here = f"{shown.labels[self.row]} at {self._moment(start, step)}: {value}"
         first, last = self._block()
         if last - first > 1:

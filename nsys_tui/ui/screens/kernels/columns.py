@@ -203,7 +203,7 @@ def _shape_column(report: Report, rows: Indices) -> TableColumn:
 
     def load() -> tuple[Integers, list[str]]:
         codes, shapes = launch.alike(rows, launch.table[:, SHAPE].T)
-        return codes, [shape_text(tuple(own)) for own in shapes.tolist()]
+        return codes, [shape_text(tuple(shape)) for shape in shapes.tolist()]
 
     return written("grid x block", 20, write, load, extra=True)
 

@@ -24,7 +24,7 @@ from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import logs_in
-from nsys_tui.ui.screens.logs.found import (
+from nsys_tui.ui.screens.logs.data import (
     JOINED,
     Joined,
     Opened,

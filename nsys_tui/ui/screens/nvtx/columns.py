@@ -55,11 +55,11 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     )
 
 
-def _host(count: Int64, total: Int64, own: Int64) -> tuple[TableColumn, ...]:
+def _host(count: Int64, total: Int64, self_ns: Int64) -> tuple[TableColumn, ...]:
     return (
         counts("count", 7, count),
         durations("total", 8, total, duration_text),
-        durations("self", 8, own, duration_text),
+        durations("self", 8, self_ns, duration_text),
     )
 
 

@@ -126,15 +126,15 @@ def host_rows(session: Session, report: Report, part: str) -> list[TraceRow]:
 
     tracks, layers = part_tracks(session.memo, report, part)
     if part == "ranges":
-        own = sorted((t for t in tracks if t.order[0] == Section.NVTX), key=lambda t: t.order)
-        labels = ["nvtx", *(track.words for track in own[1:])]
+        rows = sorted((t for t in tracks if t.order[0] == Section.NVTX), key=lambda t: t.order)
+        labels = ["nvtx", *(track.words for track in rows[1:])]
     else:
-        own = [track for track in tracks if track.label in CALLS]
-        own = sorted(own, key=lambda t: t.lane.busy_total if t.lane is not None else 0)[::-1]
-        labels = _names(report, [track.thread or -1 for track in own[:MOST]])
+        rows = [track for track in tracks if track.label in CALLS]
+        rows = sorted(rows, key=lambda t: t.lane.busy_total if t.lane is not None else 0)[::-1]
+        labels = _names(report, [track.thread or -1 for track in rows[:MOST]])
     return [
         TraceRow(label, LaneView(t.lane, label=naming(t.events), layers=layers.get(t.lane)))
-        for label, t in zip(labels, own[:MOST], strict=False)
+        for label, t in zip(labels, rows[:MOST], strict=False)
         if t.lane is not None and t.events is not None and len(t.lane)
     ]
 

@@ -160,8 +160,8 @@ def viewed(stacks: Stacks, options: Options) -> Viewed:
             tree = views[-1].tree
     total, count = stack_views.totals(tree)
     codes = np.argsort(-total, kind="stable")[: np.count_nonzero(total)]
-    own = sums(tree.trie.label, tree.self_weight, len(total))
-    figures = _figures(tree, total[codes], own[codes], count[codes], extra=True)
+    self_weight = sums(tree.trie.label, tree.self_weight, len(total))
+    figures = _figures(tree, total[codes], self_weight[codes], count[codes], extra=True)
     name = texts("function", 12, codes, tree.trie.labels, grow=True, names=True)
     return Viewed(tuple(views), tree, codes, (*figures, name))
 
@@ -254,18 +254,19 @@ def frame_facts(shown: Shown, node: int, searched: str, width: int) -> list[Line
     """Lines of the pane under the icicle; only what is told of all frames is wrapped."""
     tree = shown.tree
     trie, weight = tree.trie, tree.weight
-    whole, mine, own = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
+    whole, mine, self_weight = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
     name = trie.labels[trie.label[node]] if node else f"all ({tree.amount(whole)})"
     events = "sample" if tree.unit == "samples" else "event"
     parent = int(trie.parent[node])
     of_parent = f", {format_share(mine, int(weight[parent]))} of its caller" if node else ""
-    of_all = f", {format_share(own, whole)}" if own else ""
+    of_all = f", {format_share(self_weight, whole)}" if self_weight else ""
     lines: list[Line] = [
         [(name, 0)],
         [
             (
                 f"total {tree.amount(mine)}, {format_share(mine, whole)}{of_parent}   "
-                f"self {tree.amount(own)}{of_all}   {plural(int(tree.count[node]), events)}",
+                f"self {tree.amount(self_weight)}{of_all}  "
+                f" {plural(int(tree.count[node]), events)}",
                 0,
             )
         ],
@@ -311,7 +312,7 @@ def next_source(report: Report, now: StackSource) -> tuple[StackSource, str]:
 
 
 def _figures(
-    tree: WeightedTree, weight: Int64, own: Int64, count: Int64, *, extra: bool = False
+    tree: WeightedTree, weight: Int64, self_weight: Int64, count: Int64, *, extra: bool = False
 ) -> tuple[TableColumn, ...]:
     whole = max(int(tree.weight[ROOT]), 1)
     written = format_duration if tree.unit == "ns" else format_count
@@ -319,6 +320,6 @@ def _figures(
     return (
         numbers("total", 10, weight, written, unit=unit),
         numbers("%", 6, 100 * weight / whole, lambda part: format_share(part, 100), decimals=2),
-        numbers("self", 10, own, written, unit=unit),
+        numbers("self", 10, self_weight, written, unit=unit),
         counts("count", 9, count, extra=extra),
     )

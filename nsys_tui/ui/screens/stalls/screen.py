@@ -25,7 +25,7 @@ from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.stalls.found import WAYS, Found, Key, Wish, exposed_communication, gather
+from nsys_tui.ui.screens.stalls.data import WAYS, Found, Key, Wish, exposed_communication, gather
 from nsys_tui.ui.screens.stalls.panes import (
     cause_lines,
     gap_columns,

@@ -37,8 +37,8 @@ def host_stacks(report: Report, stall: StallRow) -> Options | None:
     samples = report.samples
     lo, hi = np.searchsorted(samples.start, (stall.start, stall.end))
     if hi > lo:
-        own = samples.threads == stall.thread
-        if len(own) and own[samples.thread[lo:hi]].any():
+        of_thread = samples.threads == stall.thread
+        if len(of_thread) and of_thread[samples.thread[lo:hi]].any():
             return Options(source=StackSource.CPU, thread=stall.thread)
         return Options(source=StackSource.CPU)
     window = (stall.start, stall.end)

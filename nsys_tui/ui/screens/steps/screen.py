@@ -122,8 +122,8 @@ def _path_line(ns: int, path: StepPath, text: str, width: int) -> Line:
 def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]]:
     """Phase, its time in a step, and how far that is from its median; the farthest first."""
     phases = [
-        (name, int(answer.times[name][step]), round(int(answer.times[name][step]) - own.median))
-        for name, own in answer.by_phase
+        (name, int(answer.times[name][step]), round(int(answer.times[name][step]) - times.median))
+        for name, times in answer.by_phase
     ]
     return sorted(phases, key=lambda phase: -abs(phase[2]))
 

@@ -67,9 +67,9 @@ def low_lines(area: Area, width: int, *, ascii_only: bool = False) -> list[Line]
     work: list[Line] = []
     host: list[Line] = []
     for row in area.categories:
-        own = [entry for entry in area.names if entry.category.name.lower() == row.name]
-        if len(own) == 1 and own[0].total == row.busy:
-            alone[own[0].category] = row
+        entries = [entry for entry in area.names if entry.category.name.lower() == row.name]
+        if len(entries) == 1 and entries[0].total == row.busy:
+            alone[entries[0].category] = row
         elif row.busy or row.events:
             text = f"{row.name} {format_duration(row.busy)}{_share(row)}{_times(row.events)}"
             (work if row.of else host).append([(f" {text}", 0)])

@@ -101,8 +101,8 @@ class ReportsBeside:
         key, screen = key_of(guest), self._screen
         self._joining.discard(key)
         if lanes is not None and guest in screen.session.beside:
-            own, other, layers = lanes
-            screen.adopt(screen.model.joined(key, other, layers, own))
+            front, other, layers = lanes
+            screen.adopt(screen.model.joined(key, other, layers, front))
             self._changed()
 
     def go_to_joined(self) -> None:
@@ -125,11 +125,11 @@ def made(report: Report, guest: Session, number: int) -> Made | None:
     other = guest.report
     if other is None or not other.loaded("operations") or not other.loaded("ranges"):
         return None
-    own = heading(FRONT, 0, report_label(report), f"{report.path.name}: the report in front")
+    front = heading(FRONT, 0, report_label(report), f"{report.path.name}: the report in front")
     laid = alignment(report, other)
     head = heading(key_of(guest), number, report_label(other), f"{guest.name}: {laid.why}")
     lanes = beside(other, laid.offset, head, number)
-    return own, lanes, layers_of(lanes.tracks)
+    return front, lanes, layers_of(lanes.tracks)
 
 
 def report_label(report: Report) -> str:

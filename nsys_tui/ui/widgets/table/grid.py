@@ -267,12 +267,12 @@ class Grid(ScrolledPane):
         """Asks for a file name and writes all rows in the order shown."""
         rows, table = self.file_rows()
         screen = cast("FrontScreen", self.screen)
-        own = screen.writers()
+        writers = screen.writers()
         part = "" if screen.exported is self else f"-{self.id}"
-        suffix = next(iter(own), ".csv")
+        suffix = next(iter(writers), ".csv")
         name = f"{Path(screen.session.name).stem}.{screen.SCREEN}{part}{suffix}"
         what = f"{self.title or screen.long_name}: {rows:,} row{'s' * (rows != 1)}"
-        save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **own}))
+        save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **writers}))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What is empty or an estimate is not written; without a row nothing is opened here."""

@@ -144,8 +144,8 @@ def _session(report: Report) -> tuple[int, int] | None:
 
 def sections(opened: Opened | None, joined: Joined | None) -> list[str]:
     """Names of what can be shown, in reading order."""
-    own = [] if opened is None else [name for name in SECTIONS if _listed(name, opened)]
-    return [*(JOINED if joined is not None and len(joined.calls) else ()), *own]
+    of_logs = [] if opened is None else [name for name in SECTIONS if _listed(name, opened)]
+    return [*(JOINED if joined is not None and len(joined.calls) else ()), *of_logs]
 
 
 def _listed(name: str, opened: Opened) -> bool:
