@@ -97,11 +97,11 @@ def change_sentences(comparison: Comparison) -> list[str]:
 
 
 def _became(row: Row) -> str:
-    """``is new``, ``is slower (+5.0%)``, ``has more calls (+12.0%)``."""
+    """``is new``, ``is slower (+5.0%)``, ``has more calls (time +12.0%)``."""
     if row.kind in ("new", "gone"):
         return f"is {row.kind}"
     verb = {"calls": "has", "bytes": "moves"}.get(row.kind.split()[-1], "is")
-    return f"{verb} {row.kind} ({ratio_text(row)})"
+    return f"{verb} {row.kind} ({'' if verb == 'is' else 'time '}{ratio_text(row)})"
 
 
 def side_text(side: Side) -> str:

@@ -264,7 +264,7 @@ async def test_g_shows_the_longest_instance_with_its_facts(tmp_path: Path) -> No
         assert (selection.kind, selection.label) == ("operation", "gemm")
         assert (selection.span.start, selection.span.end) == (20, 5_020)
         assert app.state.cursor.time == 20
-        assert "+- gemm #1 of 2" in text(pilot)
+        assert "+- gemm, 1 of 2" in text(pilot)
         assert "step 0" in text(pilot), "the facts of the kernel name its range"
 
 

@@ -95,7 +95,7 @@ def facts_of(
     if spread:
         facts.append((SPREAD, spread))
     facts += _own_facts(report, events, row, raw.fields)
-    title = f"{name} #{format_count(number)} of {format_count(of)}" if of > 1 else name
+    title = f"{name}, {format_count(number)} of {format_count(of)}" if of > 1 else name
     stack, table = tuple(_stack(report, events, row)), report.table_of(key.rows)
     return Facts(title, tuple(facts), stack, raw.columns, table)
 

@@ -338,7 +338,7 @@ def test_facts_of_a_kernel_give_launch_shape_occupancy_latency_and_path(tmp_path
         report.load(part)
     found = facts_of(report, report.operations, 1, "short", str)
     facts = dict(found.facts)
-    assert found.title == "gemm #2 of 2"
+    assert found.title == "gemm, 2 of 2"
     assert facts["start"] == "450"
     assert facts["dur"] == "550 ns"
     assert (facts["grid"], facts["block"], facts["regs"]) == ("8,2,1", "256,1,1", "128")
