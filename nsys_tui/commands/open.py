@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_reading
-from nsys_tui.errors import OK, UsageError
+from nsys_tui.errors import OK, NsysTuiError, UsageError
 from nsys_tui.paths import given_path, is_there
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.screens.home.app import Choice
     from nsys_tui.ui.terminal import Terminal
 
 PATIENCE: Final = 0.2
@@ -194,18 +195,27 @@ def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
 def _at_home(
     arguments: argparse.Namespace, folder: Path, config: Config, terminal: Terminal
 ) -> int:
-    """Lets the user choose from what can be opened, and opens that."""
-    from nsys_tui.commands.demo import cached_demo
-    from nsys_tui.commands.remote import local_path
+    """Lets the user choose from what can be opened, and opens that; again where it cannot be."""
     from nsys_tui.ui.screens.home.app import HomeApp
 
-    app = HomeApp(config, terminal, folder)
-    app.run(mouse=config.display.mouse)
-    if app.crash is not None:
-        raise app.crash
-    choice = app.choice
-    if choice is None:
-        return OK
+    refused = ""
+    while True:
+        app = HomeApp(config, terminal, folder, refused)
+        app.run(mouse=config.display.mouse)
+        if app.crash is not None:
+            raise app.crash
+        if app.choice is None:
+            return OK
+        try:
+            return _open_choice(arguments, app.choice, config)
+        except NsysTuiError as error:
+            refused = str(error)
+
+
+def _open_choice(arguments: argparse.Namespace, choice: Choice, config: Config) -> int:
+    from nsys_tui.commands.demo import cached_demo
+    from nsys_tui.commands.remote import local_path
+
     paths = list(choice.paths)
     if choice.name:
         paths = [local_path(choice.name, config) if ":" in choice.name else given_path(choice.name)]

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 async def close_report(app: Host) -> None:
     """Closes the report in front; the next one takes its place. The last one stays."""
     gone = app.session
-    if app.sessions == [gone]:
+    if gone not in app.sessions:
+        app.say("no report is open: o opens one")
+        return
+    if len(app.sessions) == 1:
         app.say("this is the only report: o opens another, q quits")
         return
     if app.front is not None:

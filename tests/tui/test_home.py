@@ -13,6 +13,7 @@ from tui.frames import PLAIN, rows, running, settled, text
 
 from nsys_tui.cli import main
 from nsys_tui.config import Config, TargetConfig
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.recent import opened_before, remember
 from nsys_tui.ui.screens.home.app import Choice, HomeApp, since
@@ -199,6 +200,33 @@ def test_a_missing_file_is_told_before_the_app_and_logs_open_as_logs(
     log.write_text(nemo(1))
     assert main([str(log)]) == 0
     assert started == [((), "logs", [log])]
+
+
+def test_home_comes_back_where_the_choice_cannot_be_opened(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = iter((Choice((folder / "a.sqlite",)), None))
+    refusals = []
+
+    def run(app: HomeApp, **_: Any) -> None:
+        app.choice = next(chosen)
+        refusals.append(app.refused)
+
+    def run_app(*_: Any, **__: Any) -> int:
+        raise UnreadableReportError("a.sqlite: no report")
+
+    monkeypatch.setattr(HomeApp, "run", run)
+    monkeypatch.setattr("nsys_tui.commands.open.run_app", run_app)
+    monkeypatch.setattr("nsys_tui.commands.open.settings", lambda _: (Config(), PLAIN))
+    assert main([str(folder)]) == 0
+    assert refusals == ["", "a.sqlite: no report"]
+
+
+async def test_home_says_what_could_not_be_opened(folder: Path) -> None:
+    app = HomeApp(Config(), PLAIN, folder, "a.sqlite: no report")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await pilot.pause()
+        assert "a.sqlite: no report" in text(cast("Pilot[int]", pilot))
 
 
 def test_ages_are_in_their_largest_unit() -> None:

@@ -14,7 +14,7 @@ from nsys_tui import __version__
 from nsys_tui.analysis.identity import from_name
 from nsys_tui.capture.record import Store
 from nsys_tui.config import Config, TargetConfig
-from nsys_tui.names import cell_len, fit, visible
+from nsys_tui.names import cell_len, fit, visible, visible_lines
 from nsys_tui.paths import told_apart
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import DialogBox, Picker
@@ -188,15 +188,16 @@ class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         config: the settings of this run.
         terminal: what the terminal can show.
         folder: where to look for reports.
+        refused: why what was chosen before could not be opened.
     """
 
     CSS_PATH = "../../styles/app.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[Any]] = []
 
-    def __init__(self, config: Config, terminal: Terminal, folder: Path) -> None:
+    def __init__(self, config: Config, terminal: Terminal, folder: Path, refused: str = "") -> None:
         super().__init__(config, terminal)
-        self._folder = folder
+        self._folder, self.refused = folder, refused
         self.choice: Choice | None = None
 
     def on_mount(self) -> None:
@@ -206,6 +207,8 @@ class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         if not any(entry.detail == "here" for entry in entries):
             title += f" (none in {visible(self._folder.absolute().name)}/)"
         self.push_screen(cast("Any", Home(title, entries, free=True)), self._chosen)
+        if self.refused:
+            self.notify(visible_lines(self.refused), severity="error", markup=False, timeout=10)
 
     def _chosen(self, choice: Choice | str | None) -> None:
         """A line of the list, or what was typed and is in none of them."""
