@@ -109,7 +109,7 @@ def _for_people(arguments: argparse.Namespace) -> int | None:
         cells = room(sys.stdout)
     if cells is not None:
         arguments.strip_op_ids = True
-        say("nsys-tui: frames of less than 1% are left out: --format tree, or folded for scripts")
+        say("nsys-tui: frames below 1% are left out; --format tree has all, folded is for scripts")
     arguments.format = arguments.format or ("folded" if cells is None else "tree")
     arguments.names = arguments.names or ("full" if cells is None else "short")
     return cells
