@@ -18,7 +18,7 @@ from nsys_tui.state import ZOOM_OUT_LIMIT, gone_back, gone_forward, here
 from nsys_tui.timeline import areas, arranging, marking, moving, pointing, stepping
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Painter
-from nsys_tui.timeline.scene import heading, info_line, scene_of
+from nsys_tui.timeline.scene import heading, scene_of
 
 if TYPE_CHECKING:
     from nsys_tui.state import ViewState
@@ -132,7 +132,6 @@ def test_every_state_is_drawn_as_one_does_that_remembers_nothing(
         assert {row.width for row in rows} == {78}
         assert len(rows) == 7
         assert heading(model, 200)[0].startswith("Timeline")
-        assert info_line(model)[0]
 
 
 @UNHURRIED

@@ -23,7 +23,7 @@ async def test_lines_are_folded_beside_it(small: Path) -> None:
             await settled(pilot)
         assert screen.query_one("#log").show_vertical_scrollbar
         shown = [row[1:78] for row in rows(pilot) if row[1:27].isalpha() and row[0] == "|"]
-    assert len(shown) > 2
+    assert len(shown) > 1
     assert said.endswith("".join(shown).strip())
 
 

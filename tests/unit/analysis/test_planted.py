@@ -535,7 +535,7 @@ def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
 def test_unrecorded_time_after_a_wait_names_the_wait(tmp_path: Path, waits: bool) -> None:
     case = Case(open_report(programs.refilling(tmp_path / "r.sqlite", waits=waits).write()))
     (one,) = [one for one in find_in(case) if "nothing recorded" in one.title]
-    assert one.title.endswith("host after cudaDeviceSynchronize") is waits
+    assert one.title.endswith("recorded after cudaDeviceSynchronize") is waits
     assert ("is idle after cudaDeviceSynchronize is not" in verdict(case, [one])) is waits
 
 

@@ -172,7 +172,10 @@ def scene_lines(
     gpu = draw_lane(drawn.gpu.view, view, glyphs)
     if drawn.row.kind != "run":
         _write_idle(gpu, drawn.row, view, glyphs)
-    words = [[(pad(label, room), MUTED), (visible(text), 0)] for label, text in drawn.why]
+    words = [
+        [(pad(label, room), MUTED), (pad(visible(text), width - room).rstrip(), 0)]
+        for label, text in drawn.why
+    ]
     return [
         *([axis] if height >= AXIS_FROM else []),
         _labelled(drawn.gpu.label, gpu.runs(), room, glyphs),

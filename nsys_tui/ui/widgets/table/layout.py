@@ -54,10 +54,11 @@ def slots(
             break
         taken.append(number)
     shown = [columns[number] for number in taken]
-    widths = _widths(shown, wanted=True)
+    least, widths = (_widths(shown, wanted=wanted) for wanted in (False, True))
     if _needed(widths, GAP) > width:
-        widths = _widths(shown, wanted=False)
-    gap = WIDE_GAP if _needed(widths, WIDE_GAP) + ROOM_TO_GROW <= width else GAP
+        widths = least
+    growth = max(0, ROOM_TO_GROW - (sum(widths) - sum(least)))
+    gap = WIDE_GAP if _needed(widths, WIDE_GAP) + growth <= width else GAP
     spare = max(0, width - _needed(widths, gap))
     growing = [number for number in taken if columns[number].grow]
     laid_out, x = [], MARGIN
