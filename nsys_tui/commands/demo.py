@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.options import add_overwriting, whole
-from nsys_tui.commands.printing import say
+from nsys_tui.commands.printing import refuse_report, say
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (None if in_cache else output, arguments.truth, arguments.nccl_log):
         if path is not None:
             _require_free(path, overwrite=arguments.force_overwrite)
+            if path is not output:
+                refuse_report(path)
     made = _write(
         output,
         truth_path=arguments.truth,

@@ -383,10 +383,9 @@ def log_to(path: Path) -> None:
     import platform
     import shlex
 
-    from nsys_tui.reader.filecheck import is_report, start_of
+    from nsys_tui.commands.printing import refuse_report
 
-    if path.is_file() and path.stat().st_size and is_report(path, start_of(path)):
-        raise UsageError(f"{path} is a report, not a log", hint="name another --log FILE")
+    refuse_report(path)
     logging.raiseExceptions = False  # a full disk costs the log and nothing else
     try:
         logging.basicConfig(

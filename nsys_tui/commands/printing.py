@@ -50,13 +50,29 @@ def opened(destination: str, *, overwrite: bool) -> Iterator[IO[str]]:
             yield stream
 
 
+def refuse_report(path: Path) -> None:
+    """Keeps reports from being written into, also where an existing file may be replaced.
+
+    Raises:
+        UsageError: the file is a report.
+    """
+    from nsys_tui.reader.filecheck import is_report, start_of
+
+    if path.is_file() and path.stat().st_size and is_report(path, start_of(path)):
+        raise UsageError(
+            f"{path} is a report: nothing is written into it", hint="name another file"
+        )
+
+
 @contextlib.contextmanager
 def text_file(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
     """A file to write text to; one that cannot be finished does not stay.
 
     Raises:
-        UsageError: the file exists or cannot be written.
+        UsageError: the file exists, is a report, or cannot be written.
     """
+    if overwrite:
+        refuse_report(path)
     try:
         stream = path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
     except FileExistsError as error:
@@ -114,6 +130,7 @@ def append_summary(path: Path, markdown: str) -> None:
                 "GITHUB_STEP_SUMMARY is not set", hint="name a file: --step-summary FILE"
             )
         path = Path(named)
+    refuse_report(path)
     try:
         with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(markdown + "\n")
@@ -218,6 +235,7 @@ def write_table(table: Table, fmt: str, destination: str, *, overwrite: bool) ->
     if fmt == "parquet" and destination != CONSOLE:
         from nsys_tui.export.tables import write_parquet
 
+        refuse_report(Path(destination))
         write_parquet(table, Path(destination), overwrite=overwrite)
         return
     from nsys_tui.text.tables import chunks

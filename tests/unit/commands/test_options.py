@@ -115,11 +115,23 @@ def test_a_log_on_a_full_disk_is_lost_and_nothing_is_said(tmp_path: Path) -> Non
     assert "gemm" in done.stdout
 
 
-def test_a_report_is_no_place_for_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "overview REPORT --log REPORT",
+        "stacks REPORT -o REPORT --force-overwrite",
+        "compare REPORT REPORT --step-summary REPORT",
+        "demo -o DEMO --truth REPORT --force-overwrite",
+    ],
+)
+def test_nothing_is_written_into_a_report(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report = Synth(tmp_path / "r.sqlite").kernel("k", 0, 10).write()
     content = report.read_bytes()
-    assert cli.main(["overview", str(report), "--log", str(report)]) == USAGE
-    assert f"{report} is a report, not a log" in capsys.readouterr().err
+    words = words.replace("REPORT", str(report)).replace("DEMO", str(tmp_path / "d.sqlite"))
+    assert cli.main(words.split()) == USAGE
+    assert f"{report} is a report" in capsys.readouterr().err
     assert report.read_bytes() == content
 
 
