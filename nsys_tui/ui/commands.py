@@ -1,8 +1,9 @@
-"""What the actions of every screen do: one function per action id; ``app.handler`` finds it."""
+"""What the actions of every screen do; ``app.handler`` finds it by the action's id."""
 
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -11,7 +12,7 @@ from nsys_tui.state import Place, ViewState, cycled, displayed, gone_back, gone_
 from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from nsys_tui.ui.host import Host
 
@@ -19,33 +20,7 @@ if TYPE_CHECKING:
 Command: TypeAlias = "Callable[[Host], Any]"
 Travel: TypeAlias = "Callable[[ViewState, Place], tuple[ViewState, Place | None]]"
 
-COMMANDS: Final[dict[str, Command]] = {}
-"""Action id to what it does, for the actions that every screen has."""
 
-
-def command(action_id: str) -> Callable[[Command], Command]:
-    """Registers a function as what an action does."""
-
-    def register(function: Command) -> Command:
-        COMMANDS[action_id] = function
-        return function
-
-    return register
-
-
-@command("pane.next")
-def pane_next(app: Host) -> None:
-    """Focuses the next pane."""
-    app.screen.focus_next()
-
-
-@command("pane.previous")
-def pane_previous(app: Host) -> None:
-    """Focuses the previous pane."""
-    app.screen.focus_previous()
-
-
-@command("pane.maximise")
 def pane_maximise(app: Host) -> None:
     """Gives the focused pane the whole screen, or back."""
     if app.screen.maximized is not None:
@@ -54,19 +29,6 @@ def pane_maximise(app: Host) -> None:
         app.screen.maximize(app.screen.focused)
 
 
-@command("nav.back")
-def nav_back(app: Host) -> None:
-    """Back through the jumps."""
-    _travel(app, gone_back)
-
-
-@command("nav.forward")
-def nav_forward(app: Host) -> None:
-    """Forward again."""
-    _travel(app, gone_forward)
-
-
-@command("nav.escape")
 def nav_escape(app: Host) -> None:
     """Dismisses an error, restores a pane, cancels loading, or goes back, in this order."""
     if app.error is not None or (app.hint and app.progress is None):
@@ -81,7 +43,6 @@ def nav_escape(app: Host) -> None:
         _travel(app, gone_back)
 
 
-@command("display.names")
 def display_names(app: Host) -> None:
     """Next name style."""
     style = cycled(app.state.display.names)
@@ -89,7 +50,6 @@ def display_names(app: Host) -> None:
     app.say(f"names: {style}")
 
 
-@command("display.time")
 def display_time(app: Host) -> None:
     """Next time format."""
     style = cycled(app.state.display.time)
@@ -97,7 +57,6 @@ def display_time(app: Host) -> None:
     app.say(f"times: {style}")
 
 
-@command("report.reload")
 def report_reload(app: Host) -> None:
     """Reads the report again; the view state stays."""
     from nsys_tui.ui.closing import let_go
@@ -115,38 +74,6 @@ def report_reload(app: Host) -> None:
     let_go(app, old)
 
 
-@command("report.close")
-def report_close(app: Host) -> Awaitable[None]:
-    """Closes the report in front."""
-    from nsys_tui.ui.closing import close_report
-
-    return close_report(app)
-
-
-@command("app.help")
-def app_help(app: Host) -> None:
-    """Shows the keys that work here."""
-    from nsys_tui.ui.dialogs.help import open_help
-
-    open_help(app)
-
-
-@command("app.palette")
-def app_palette(app: Host) -> None:
-    """Shows the command palette."""
-    from nsys_tui.ui.dialogs.palette import open_palette
-
-    open_palette(app)
-
-
-@command("app.command")
-def app_command(app: Host) -> None:
-    """Asks for an action by its name."""
-    from nsys_tui.ui.dialogs.command_line import open_command_line
-
-    open_command_line(app)
-
-
 def _step(by: int, app: Host) -> None:
     """Shows the next (1) or previous (-1) of the open reports."""
     if len(app.sessions) < 2:
@@ -156,19 +83,6 @@ def _step(by: int, app: Host) -> None:
     app.bring_to_front(app.sessions[(place + by) % len(app.sessions)])
 
 
-command("report.next")(partial(_step, 1))
-command("report.previous")(partial(_step, -1))
-
-
-@command("app.jump")
-def app_jump(app: Host) -> None:
-    """Shows letters over the panes."""
-    from nsys_tui.ui.dialogs.jump import open_jump
-
-    open_jump(app)
-
-
-@command("display.panel")
 def display_panel(app: Host) -> None:
     """Shows the display panel."""
     from nsys_tui.ui.dialogs.panel import DisplayPanel
@@ -176,7 +90,6 @@ def display_panel(app: Host) -> None:
     app.push_screen(DisplayPanel())
 
 
-@command("report.open")
 def report_open(app: Host) -> None:
     """Asks for another report: one that is open, recent, in this folder, or any path."""
     from nsys_tui.analysis.links import split_link
@@ -206,7 +119,6 @@ def report_open(app: Host) -> None:
     app.push_screen(Picker("Open a report: choose, or type a path", entries, free=True), opened)
 
 
-@command("copy.link")
 def copy_link(app: Host) -> None:
     """Copies the link to the row under the cursor, or to the window."""
     from nsys_tui.ui.links import link_to
@@ -215,23 +127,6 @@ def copy_link(app: Host) -> None:
         app.copy(link_to(app.session, app.front.evidence), "1 link")
 
 
-@command("report.page")
-def report_page(app: Host) -> None:
-    """Asks for a file name and writes the page about the window."""
-    from nsys_tui.ui.saving import save_page
-
-    save_page(app)
-
-
-@command("mark.list")
-def mark_list(app: Host) -> None:
-    """Shows the bookmarks."""
-    from nsys_tui.ui.dialogs.marks import open_marks
-
-    open_marks(app)
-
-
-@command("capture.again")
 def capture_again(app: Host) -> None:
     """Profile again: the capture screen, filled in with how the report in front was made.
 
@@ -243,17 +138,10 @@ def capture_again(app: Host) -> None:
         screen.call_after_refresh(screen.fill_from_report, options)
 
 
-@command("app.redraw")
 def app_redraw(app: Host) -> None:
     """Sends the whole screen again, after something else wrote to the terminal."""
     app.forget_screen()
     app.screen.refresh(layout=True)
-
-
-@command("app.quit")
-def app_quit(app: Host) -> None:
-    """Leaves."""
-    app.leave()
 
 
 def _travel(app: Host, go: Travel) -> None:
@@ -276,3 +164,38 @@ def _arrive(app: Host, state: ViewState, place: Place | None) -> None:
         front.restore(place.view)
     elif front is not None:
         front.call_later(front.restore, place.view)  # it was renewed and has no panes yet
+
+
+def _late(target: str) -> Command:
+    """What is imported when it is first asked for: ``module:function`` of this package."""
+    module, _, name = target.partition(":")
+    return lambda app: getattr(import_module(f"nsys_tui.ui.{module}"), name)(app)
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "pane.next": lambda app: app.screen.focus_next(),
+    "pane.previous": lambda app: app.screen.focus_previous(),
+    "pane.maximise": pane_maximise,
+    "nav.back": lambda app: _travel(app, gone_back),
+    "nav.forward": lambda app: _travel(app, gone_forward),
+    "nav.escape": nav_escape,
+    "display.names": display_names,
+    "display.time": display_time,
+    "display.panel": display_panel,
+    "report.open": report_open,
+    "report.close": _late("closing:close_report"),
+    "report.reload": report_reload,
+    "report.next": partial(_step, 1),
+    "report.previous": partial(_step, -1),
+    "report.page": _late("saving:save_page"),
+    "app.help": _late("dialogs.help:open_help"),
+    "app.palette": _late("dialogs.palette:open_palette"),
+    "app.command": _late("dialogs.command_line:open_command_line"),
+    "app.jump": _late("dialogs.jump:open_jump"),
+    "app.redraw": app_redraw,
+    "app.quit": lambda app: app.leave(),
+    "copy.link": copy_link,
+    "mark.list": _late("dialogs.marks:open_marks"),
+    "capture.again": capture_again,
+}
+"""Action id to what it does, for the actions that every screen has."""

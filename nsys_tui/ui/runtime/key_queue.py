@@ -8,6 +8,7 @@ lanes.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -21,12 +22,11 @@ LATE: Final = 0.3
 """Seconds after which keys no longer wait: the widget that had the last one may be gone."""
 
 
+@dataclass
 class KeyPassed(Message):
     """Follows a key through the same widgets; when it is at the app, the key was there before."""
 
-    def __init__(self, key: events.Event) -> None:
-        super().__init__()
-        self.key = key
+    key: events.Event
 
 
 class KeyQueue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -49,12 +50,11 @@ class IciclePane(DrawnPane, can_focus=True):
 
     app: Host
 
+    @dataclass
     class Moved(Message):
         """Another frame was selected, or the zoom changed."""
 
-        def __init__(self, node: int) -> None:
-            super().__init__()
-            self.node = node
+        node: int
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rich.segment import Segment
@@ -39,12 +40,12 @@ class LinePane(ScrolledPane):
         names: texts are names, whose ends are kept where they are too long.
     """
 
+    @dataclass
     class LineMessage(Message):
         """Something about a line."""
 
-        def __init__(self, pane: LinePane, choice: object) -> None:
-            super().__init__()
-            self.pane, self.choice = pane, choice
+        pane: LinePane
+        choice: object
 
     class Chosen(LineMessage):
         """A line was double-clicked or Enter was pressed on it."""

@@ -65,12 +65,11 @@ class TracePane(DrawnPane, can_focus=True):
         Binding("end", "step(100000)", show=False),
     ]
 
+    @dataclass
     class Opened(Message):
         """Enter or a double click: the timeline is wanted around ``window``."""
 
-        def __init__(self, window: Window | None) -> None:
-            super().__init__()
-            self.window = window
+        window: Window | None
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -50,24 +51,22 @@ class HeatPane(DrawnPane, can_focus=True):
         Binding("end", "step(0, 100000)", show=False),
     ]
 
+    @dataclass
     class Moved(Message):
         """The cursor is on another row of the map; only the last of several is delivered."""
 
-        def __init__(self, row: int) -> None:
-            super().__init__()
-            self.row = row
+        row: int
 
         def can_replace(self, message: Message) -> bool:
             """A later one makes this one pointless."""
             return isinstance(message, HeatPane.Moved)
 
+    @dataclass
     class Opened(Message):
         """Enter or a double click: a rank is wanted, at the time under the cursor."""
 
-        def __init__(self, row: int, window: tuple[int, int] | None) -> None:
-            super().__init__()
-            self.row = row
-            self.window = window
+        row: int
+        window: tuple[int, int] | None
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

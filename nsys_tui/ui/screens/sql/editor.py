@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Final
@@ -55,12 +56,11 @@ class Editor(TextArea, Framed):
     """
     cursor_blink = reactive(False, init=False)
 
+    @dataclass
     class Offered(Message):
         """Words that may stand where one is being typed; none where it is complete."""
 
-        def __init__(self, words: list[str]) -> None:
-            super().__init__()
-            self.words = words
+        words: list[str]
 
     def __init__(self, id: str) -> None:  # noqa: A002
         language = "sql" if COLOURED else None

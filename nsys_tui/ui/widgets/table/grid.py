@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partialmethod
 from pathlib import Path
 from textwrap import wrap
@@ -77,12 +78,12 @@ class Grid(ScrolledPane):
     PINNED: ClassVar[bool] = False
     """Whether the first column stays when the others scroll."""
 
+    @dataclass
     class RowMessage(Message):
         """Something about a row."""
 
-        def __init__(self, grid: Grid, row: int | None) -> None:
-            super().__init__()
-            self.grid, self.row = grid, row
+        grid: Grid
+        row: int | None
 
     class Opened(RowMessage):
         """Enter or a double click on a row."""
@@ -96,12 +97,11 @@ class Grid(ScrolledPane):
             """A later one of the same grid makes this one pointless."""
             return isinstance(message, Grid.Moved) and message.grid is self.grid
 
+    @dataclass
     class Filtered(Message):
         """A filter pattern was entered or cleared where filters are shared."""
 
-        def __init__(self, pattern: str) -> None:
-            super().__init__()
-            self.pattern = pattern
+        pattern: str
 
     def __init__(
         self,

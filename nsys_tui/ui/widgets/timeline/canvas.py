@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.segment import Segment
@@ -50,6 +50,7 @@ class TimelineCanvas(Widget, can_focus=True):
     """
     app: Host
 
+    @dataclass
     class Pointed(Message):
         """The pointer did something on the lanes.
 
@@ -60,19 +61,19 @@ class TimelineCanvas(Widget, can_focus=True):
             step: direction of a wheel.
         """
 
-        def __init__(self, what: str, row: int | None, column: int, step: int = 0) -> None:
-            super().__init__()
-            self.what, self.row, self.column, self.step = what, row, column, step
+        what: str
+        row: int | None
+        column: int
+        step: int = 0
 
     class Resized(Message):
         """More or fewer columns or lanes are shown."""
 
+    @dataclass
     class Snapped(Message):
         """Tab: the next event is wanted."""
 
-        def __init__(self, *, forward: bool) -> None:
-            super().__init__()
-            self.forward = forward
+        forward: bool
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

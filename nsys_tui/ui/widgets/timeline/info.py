@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -41,12 +42,12 @@ class FindBox(LineInput):
     FindBox.-open { display: block; }
     """
 
+    @dataclass
     class Entered(Message):
         """A pattern was entered, as a search or as a filter."""
 
-        def __init__(self, pattern: str, *, as_filter: bool) -> None:
-            super().__init__()
-            self.pattern, self.as_filter = pattern, as_filter
+        pattern: str
+        as_filter: bool
 
     class Left(Message):
         """The box was left without a word."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -33,12 +34,11 @@ class Minimap(Widget):
 
     app: Host
 
+    @dataclass
     class Dragged(Message):
         """The window is wanted around a moment."""
 
-        def __init__(self, moment: int) -> None:
-            super().__init__()
-            self.moment = moment
+        moment: int
 
     DEFAULT_CSS: ClassVar[str] = """
     Minimap { width: 1fr; }
