@@ -158,7 +158,6 @@ def _change(path: Path, section: Sequence[str], wanted: Mapping[str, Any] | None
     ):
         raise _by_hand(path, section)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         home = path.resolve()
         mode = home.stat().st_mode & 0o777 if home.exists() else 0o600
         write_whole(home, changed, mode)

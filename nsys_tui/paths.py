@@ -9,6 +9,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
+def state_folder() -> Path:
+    """The user's state folder of this program: what was opened, marked, captured and kept."""
+    from platformdirs import user_state_path
+
+    return user_state_path("nsys-tui", appauthor=False)
+
+
 def given_path(text: str) -> Path:
     """The file that a typed or dropped text stands for: quotes and ``file://`` are taken off."""
     text = text.strip()

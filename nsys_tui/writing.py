@@ -7,13 +7,14 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
-    """Puts a new file in place of the old one, and has the disk keep it.
+    """Puts a new file in place of the old one, and has the disk keep it; its folder is made.
 
     Args:
         path: of the file; a link is followed by whoever calls.
         text: what it is to hold.
         mode: its rights.
     """
+    path.parent.mkdir(mode=0o700 if mode == 0o600 else 0o777, parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:

@@ -21,6 +21,7 @@ from typing import Any, Final
 from nsys_tui.capture.failures import KeepError, LockedError
 from nsys_tui.capture.supervisor import ID
 from nsys_tui.errors import UsageError
+from nsys_tui.paths import state_folder
 from nsys_tui.plain_data import restored
 from nsys_tui.writing import write_whole
 
@@ -195,7 +196,7 @@ class Store:
     """The folder of all captures of this user."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder if folder is not None else default_folder()
+        self.folder = state_folder() / "captures" if folder is None else folder
 
     def path(self, capture: str) -> Path:
         """The folder of one capture.
@@ -348,10 +349,3 @@ class Store:
             file.write(str(os.getpid()))
             file.flush()
             yield
-
-
-def default_folder() -> Path:
-    """``captures`` in the user's state folder."""
-    from platformdirs import user_state_path
-
-    return user_state_path("nsys-tui", appauthor=False) / "captures"

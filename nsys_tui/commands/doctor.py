@@ -15,6 +15,7 @@ from nsys_tui.commands.printing import room
 from nsys_tui.config import Config
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
+from nsys_tui.paths import state_folder
 from nsys_tui.text.folding import wrapped
 from nsys_tui.ui.terminal import Terminal
 from nsys_tui.units import format_bytes
@@ -143,7 +144,7 @@ def settings_lines(config: Config, terminal: Terminal) -> Lines:
 
 def clipboard_lines(environ: Any) -> Lines:
     """The route that copying takes."""
-    from nsys_tui.ui.clipboard import has_system_clipboard, state_folder
+    from nsys_tui.ui.clipboard import has_system_clipboard
 
     tools = [t for t in ("wl-copy", "xclip", "xsel", "pbcopy", "clip.exe") if shutil.which(t)]
     remote = bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"))

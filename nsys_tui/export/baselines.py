@@ -23,6 +23,7 @@ from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.identity import digest
 from nsys_tui.errors import UsageError
+from nsys_tui.paths import state_folder
 from nsys_tui.writing import write_whole
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -56,20 +57,18 @@ class Baseline:
         return self.report.is_file()
 
 
-def default_folder() -> Path:
+def folder() -> Path:
     """``baselines`` in the user's state folder."""
-    from platformdirs import user_state_path
-
-    return user_state_path("nsys-tui", appauthor=False) / "baselines"
+    return state_folder() / "baselines"
 
 
-def save(name: str, side: Side, report: Path, report_id: str, folder: Path | None = None) -> Path:
+def save(name: str, side: Side, report: Path, report_id: str) -> Path:
     """Writes a baseline, replacing one of the same name.
 
     Raises:
         UsageError: the name cannot be used, or the folder cannot be written.
     """
-    target = _path(name, folder)
+    target = _path(name)
     data = {
         "name": name,
         "report": str(report.absolute()),
@@ -78,24 +77,23 @@ def save(name: str, side: Side, report: Path, report_id: str, folder: Path | Non
         "side": to_data(side),
     }
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(target, json.dumps(data))
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}") from error
     return target
 
 
-def load(name: str, folder: Path | None = None) -> Baseline:
+def load(name: str) -> Baseline:
     """Reads a baseline.
 
     Raises:
         UsageError: there is none of this name, or its file is damaged.
     """
-    path = _path(name, folder)
+    path = _path(name)
     try:
         return _baseline(json.loads(path.read_bytes()))
     except FileNotFoundError as error:
-        known = ", ".join(names(folder)) or "none yet"
+        known = ", ".join(names()) or "none yet"
         raise UsageError(
             f"no baseline is called {name!r}",
             f"there are: {known}",
@@ -116,36 +114,35 @@ def _baseline(data: Mapping[str, Any]) -> Baseline:
     )
 
 
-def names(folder: Path | None = None) -> list[str]:
+def names() -> list[str]:
     """Names of all baselines, sorted."""
-    root = folder or default_folder()
-    stems = (path.stem for path in root.glob("*.json")) if root.is_dir() else ()
+    stems = (path.stem for path in folder().glob("*.json"))
     return sorted(name for name in stems if NAME.fullmatch(name))
 
 
-def remove(name: str, folder: Path | None = None) -> None:
+def remove(name: str) -> None:
     """Removes a baseline; its report is left alone.
 
     Raises:
         UsageError: there is none of this name, or it cannot be removed.
     """
-    path = _path(name, folder)
+    path = _path(name)
     try:
         path.unlink()
     except FileNotFoundError as error:
-        known = ", ".join(names(folder)) or "none"
+        known = ", ".join(names()) or "none"
         raise UsageError(f"no baseline is called {name!r}", f"there are: {known}") from error
     except OSError as error:
         raise UsageError(f"cannot remove {path}: {error.strerror}") from error
 
 
-def _path(name: str, folder: Path | None) -> Path:
+def _path(name: str) -> Path:
     if not NAME.fullmatch(name):
         raise UsageError(
             f"not a name for a baseline: {name!r}",
             hint="letters, digits, dots, dashes and underscores, 64 at most",
         )
-    return (folder or default_folder()) / f"{name}.json"
+    return folder() / f"{name}.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +230,6 @@ def add_run(path: Path, run: Run) -> RunFile:
     runs[run.id] = run
     lines = [f"{_text(runs[key])},\n" for key in sorted(runs)]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, "".join((_HEAD, *lines, _END)), 0o644)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nsys_tui.paths import state_folder
 from nsys_tui.ui.terminal import in_browser
 
 OSC52_LIMIT: Final = 74_000
@@ -49,7 +50,6 @@ def copy(
     write: Callable[[str], None],
     *,
     environ: Mapping[str, str] | None = None,
-    folder: Path | None = None,
 ) -> Copied:
     """Copies a text by every route that is likely to work.
 
@@ -57,7 +57,6 @@ def copy(
         text: what to copy; control characters are removed first.
         write: sends a sequence to the terminal.
         environ: the environment; by default the one of this process.
-        folder: where the file goes; by default the user's state folder.
     """
     env = os.environ if environ is None else environ
     clean = without_controls(text)
@@ -69,7 +68,7 @@ def copy(
             write(sequence)
         in_tmux = " (tmux: needs set-clipboard on or allow-passthrough on)"
         routes.append("terminal clipboard by OSC 52" + (in_tmux if env.get("TMUX") else ""))
-    return Copied(tuple(routes), _keep(clean, folder or state_folder()))
+    return Copied(tuple(routes), _keep(clean))
 
 
 def has_system_clipboard(env: Mapping[str, str]) -> bool:
@@ -104,15 +103,9 @@ def osc52(text: str, tmux: bool) -> list[str] | None:
     return [bare, wrapped] if tmux else [bare]
 
 
-def state_folder() -> Path:
-    """The user's state folder of this program."""
-    from platformdirs import user_state_path
-
-    return user_state_path("nsys-tui", appauthor=False)
-
-
-def _keep(text: str, folder: Path) -> Path | None:
+def _keep(text: str) -> Path | None:
     """Writes the newest copy to ``copied.txt`` and pushes the older ones down."""
+    folder = state_folder()
     newest = folder / "copied.txt"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

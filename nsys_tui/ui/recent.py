@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nsys_tui.ui.clipboard import state_folder
+from nsys_tui.paths import state_folder
+from nsys_tui.writing import write_whole
 
 KEPT: Final = 30
 SUFFIXES: Final = (".sqlite", ".nsys-rep", ".qdrep")
@@ -37,18 +39,18 @@ class Opened:
             return ""
 
 
-def opened_before(folder: Path | None = None) -> list[Opened]:
+def opened_before() -> list[Opened]:
     """Reports opened before that are still there."""
     try:
-        lines = _file(folder).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
+        lines = _file().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
         return []
     return [entry for line in lines if (entry := _parsed(line)) and entry.path.is_file()]
 
 
-def recent(folder: Path | None = None) -> list[Path]:
+def recent() -> list[Path]:
     """Paths of reports opened before that are still there."""
-    return [entry.path for entry in opened_before(folder)]
+    return [entry.path for entry in opened_before()]
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
@@ -59,24 +61,20 @@ def distinct(paths: Iterable[Path]) -> list[Path]:
     return list(first.values())
 
 
-def is_first(folder: Path | None = None) -> bool:
+def is_first() -> bool:
     """Whether no report was ever opened by this user."""
-    return not _file(folder).exists()
+    return not _file().exists()
 
 
-def remember(path: Path, folder: Path | None = None, verdict: str = "") -> None:
+def remember(path: Path, verdict: str = "") -> None:
     """Puts a report first; does nothing where the state folder cannot be written."""
-    known = {entry.path: entry for entry in opened_before(folder)}
+    known = {entry.path: entry for entry in opened_before()}
     path = path.absolute()
     entry = _judged(path, verdict) if verdict else known.get(path, Opened(path))
     kept = [entry, *(other for other in known.values() if other.path != path)][:KEPT]
     text = "".join(json.dumps([str(e.path), e.verdict, e.modified_ns]) + "\n" for e in kept)
-    target = _file(folder)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return
+    with suppress(OSError):
+        write_whole(_file(), text)
 
 
 def nearby(folder: Path) -> list[Path]:
@@ -118,5 +116,5 @@ def _parsed(line: str) -> Opened | None:
         return None
 
 
-def _file(folder: Path | None) -> Path:
-    return (folder or state_folder()) / "recent.txt"
+def _file() -> Path:
+    return state_folder() / "recent.txt"

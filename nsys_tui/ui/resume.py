@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from nsys_tui.paths import state_folder
 from nsys_tui.plain_data import plain, restored
 from nsys_tui.state import ColourBy, Cursor, Filter, ViewState, Window
-from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.keymap import SCREENS
 from nsys_tui.writing import write_whole
 
@@ -48,29 +48,28 @@ class Seen:
         )
 
 
-def keep(report_id: str, screen: str, state: ViewState, folder: Path | None = None) -> None:
+def keep(report_id: str, screen: str, state: ViewState) -> None:
     """Writes down how a report is looked at; does nothing where that cannot be written."""
     look = state.display
     lanes = look.pinned, look.hidden, look.folded
     told = Seen(screen, state.window, state.cursor, state.filter, look.colour_by, *lanes)
-    target = _file(report_id, folder)
+    target = _file(report_id)
     with contextlib.suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(target, json.dumps(plain(told)))
         latest = sorted(target.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
         for file in latest[KEPT:]:
             file.unlink()
 
 
-def seen(report_id: str, folder: Path | None = None) -> Seen | None:
+def seen(report_id: str) -> Seen | None:
     """How a report was looked at; None where that is not known, or the file makes no sense."""
     try:
-        last = restored(Seen, json.loads(_file(report_id, folder).read_text(encoding="utf-8")))
+        last = restored(Seen, json.loads(_file(report_id).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     known = last.screen in {spec.name for spec in SCREENS}
     return last if known and (last.window is None or last.window.width > 0) else None
 
 
-def _file(report_id: str, folder: Path | None) -> Path:
-    return (folder or state_folder()) / "seen" / f"{report_id}.json"
+def _file(report_id: str) -> Path:
+    return state_folder() / "seen" / f"{report_id}.json"

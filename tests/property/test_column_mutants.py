@@ -42,6 +42,7 @@ VERBS: Final = (
 )
 OTHER_TYPE: Final = {"INTEGER": "TEXT", "TEXT": "INTEGER", "REAL": "TEXT"}
 HOWS: Final = ("rename", "drop", "retype")
+pytestmark = pytest.mark.timeout(7200)  # all columns take longer than any other test
 
 
 def quoted(name: str) -> str:

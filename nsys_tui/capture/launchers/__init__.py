@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 from nsys_tui import config_values as values
 from nsys_tui.config import TargetConfig, unknown_key
 from nsys_tui.errors import ConfigError
+from nsys_tui.paths import state_folder
 
 SHELL: Final = ("sh", "-s")
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:%@\[\]-]{0,254}")
@@ -193,9 +194,7 @@ class Target:
         chosen = self.settings.jobs_dir
         if self.remote or chosen != TargetConfig().jobs_dir:
             return chosen
-        from platformdirs import user_state_path
-
-        return str(user_state_path("nsys-tui", appauthor=False) / "jobs")
+        return str(state_folder() / "jobs")
 
     def describe(self) -> str:
         """Where that is, in a few words: ``gpu-box, podman trainer``."""

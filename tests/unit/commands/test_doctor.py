@@ -12,7 +12,7 @@ from synth import Synth
 
 from nsys_tui.cli import VERBS, main
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.ui.clipboard import state_folder
+from nsys_tui.paths import state_folder
 
 
 @pytest.fixture

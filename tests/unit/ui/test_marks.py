@@ -4,12 +4,11 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
+from nsys_tui.paths import state_folder
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.marks import load_marks, save_marks
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 FULL = Mark(
@@ -20,41 +19,42 @@ FULL = Mark(
 )  # fmt: skip
 
 
-def test_marks_come_back_as_they_were(tmp_path: Path) -> None:
+def test_marks_come_back_as_they_were() -> None:
     marks = {"a": FULL, "b": Mark("b", 5, "kernels")}
-    assert save_marks("id", marks, tmp_path) == ""
-    assert load_marks("id", tmp_path) == marks
+    assert save_marks("id", marks) == ""
+    assert load_marks("id") == marks
 
 
-def test_every_report_has_its_own(tmp_path: Path) -> None:
-    save_marks("one", {"a": FULL}, tmp_path)
-    assert load_marks("two", tmp_path) == {}
+def test_every_report_has_its_own() -> None:
+    save_marks("one", {"a": FULL})
+    assert load_marks("two") == {}
 
 
-def test_a_file_that_makes_no_sense_counts_as_none(tmp_path: Path) -> None:
-    folder = tmp_path / "marks"
-    folder.mkdir()
+def test_a_file_that_makes_no_sense_counts_as_none() -> None:
+    folder = state_folder() / "marks"
+    folder.mkdir(parents=True)
     for text in ("", "[1]", '[{"letter": "a"}]', '{"a": 1}', "\x00"):
         (folder / "id.json").write_text(text)
-        assert load_marks("id", tmp_path) == {}
+        assert load_marks("id") == {}
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
+def test_a_folder_that_cannot_be_written_is_no_error() -> None:
+    blocked = state_folder()
+    blocked.parent.mkdir(parents=True, exist_ok=True)
     blocked.touch()
-    assert save_marks("id", {"a": FULL}, blocked) == f"{blocked}/marks: Not a directory"
+    assert save_marks("id", {"a": FULL}) == f"{blocked}/marks: Not a directory"
 
 
 def test_a_full_disk_leaves_the_old_marks_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    save_marks("id", {"a": FULL}, tmp_path)
-    before = (tmp_path / "marks" / "id.json").read_text()
+    save_marks("id", {"a": FULL})
+    before = (state_folder() / "marks" / "id.json").read_text()
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert save_marks("id", {"b": FULL}, tmp_path).endswith("No space left on device")
-    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["id.json"]
-    assert (tmp_path / "marks" / "id.json").read_text() == before
+    assert save_marks("id", {"b": FULL}).endswith("No space left on device")
+    assert [path.name for path in (state_folder() / "marks").iterdir()] == ["id.json"]
+    assert (state_folder() / "marks" / "id.json").read_text() == before

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from nsys_tui.paths import state_folder
 from nsys_tui.state import ColourBy, Cursor, Display, Filter, ViewState, Window
 from nsys_tui.ui import resume
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LEFT = ViewState(
     window=Window(-5, 900),
@@ -25,18 +23,18 @@ LEFT = ViewState(
 )
 
 
-def test_what_was_kept_comes_back(tmp_path: Path) -> None:
-    resume.keep("id", "kernels", LEFT, tmp_path)
-    found = resume.seen("id", tmp_path)
+def test_what_was_kept_comes_back() -> None:
+    resume.keep("id", "kernels", LEFT)
+    found = resume.seen("id")
     assert found is not None
     assert found.screen == "kernels"
     assert found.on(ViewState()) == LEFT
-    assert resume.seen("other", tmp_path) is None
+    assert resume.seen("other") is None
 
 
-def test_the_whole_trace_stays_the_whole_trace(tmp_path: Path) -> None:
-    resume.keep("id", "overview", replace(LEFT, window=None), tmp_path)
-    found = resume.seen("id", tmp_path)
+def test_the_whole_trace_stays_the_whole_trace() -> None:
+    resume.keep("id", "overview", replace(LEFT, window=None))
+    found = resume.seen("id")
     assert found is not None
     assert found.on(LEFT).window is None
 
@@ -61,30 +59,31 @@ def test_the_whole_trace_stays_the_whole_trace(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_file_that_makes_no_sense_counts_as_none(tmp_path: Path, change: dict[str, Any]) -> None:
-    resume.keep("id", "kernels", LEFT, tmp_path)
-    file = tmp_path / "seen/id.json"
+def test_a_file_that_makes_no_sense_counts_as_none(change: dict[str, Any]) -> None:
+    resume.keep("id", "kernels", LEFT)
+    file = state_folder() / "seen/id.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    assert resume.seen("id", tmp_path) is None
+    assert resume.seen("id") is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\0" * 9, "[" * 100_000, '"x"'])
-def test_a_damaged_file_counts_as_none(tmp_path: Path, text: str) -> None:
-    resume.keep("id", "kernels", LEFT, tmp_path)
-    (tmp_path / "seen/id.json").write_text(text)
-    assert resume.seen("id", tmp_path) is None
+def test_a_damaged_file_counts_as_none(text: str) -> None:
+    resume.keep("id", "kernels", LEFT)
+    (state_folder() / "seen/id.json").write_text(text)
+    assert resume.seen("id") is None
 
 
-def test_only_the_latest_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_latest_files_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume, "KEPT", 3)
     for number in range(6):
-        resume.keep(f"r{number}", "kernels", LEFT, tmp_path)
-    kept = list((tmp_path / "seen").iterdir())
+        resume.keep(f"r{number}", "kernels", LEFT)
+    kept = list((state_folder() / "seen").iterdir())
     assert len(kept) == 3
-    assert resume.seen("r5", tmp_path) is not None
+    assert resume.seen("r5") is not None
 
 
-def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / "seen").write_text("a file")
-    resume.keep("id", "kernels", LEFT, tmp_path)
-    assert resume.seen("id", tmp_path) is None
+def test_a_folder_that_cannot_be_written_is_no_fault() -> None:
+    state_folder().mkdir(parents=True)
+    (state_folder() / "seen").write_text("a file")
+    resume.keep("id", "kernels", LEFT)
+    assert resume.seen("id") is None

@@ -102,12 +102,11 @@ def test_recent_reports_newest_first_and_only_those_that_exist(tmp_path: Path) -
     first, second = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
     for path in (first, second):
         path.touch()
-        remember(path, tmp_path / "state")
-    remember(first, tmp_path / "state")
-    assert recent(tmp_path / "state") == [first, second]
+        remember(path)
+    remember(first)
+    assert recent() == [first, second]
     second.unlink()
-    assert recent(tmp_path / "state") == [first]
-    assert recent(tmp_path / "nowhere") == []
+    assert recent() == [first]
 
 
 def test_nearby_lists_reports_only(tmp_path: Path) -> None:

@@ -15,32 +15,31 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import TextArea
 
+from nsys_tui.paths import state_folder
 from nsys_tui.sql.completion import completions
-from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.writing import write_whole
 
 KEPT: Final = 100
 
 
-def asked_before(folder: Path | None = None) -> list[str]:
+def asked_before() -> list[str]:
     """Queries, newest first; none where the file cannot be read."""
     with suppress(OSError, ValueError):
-        queries = json.loads(_file(folder).read_text(encoding="utf-8"))
+        queries = json.loads(_file().read_text(encoding="utf-8"))
         return [query for query in queries if isinstance(query, str)]
     return []
 
 
-def remember(query: str, folder: Path | None = None) -> None:
+def remember(query: str) -> None:
     """Puts a query first; does nothing where the state folder cannot be written."""
-    kept = [query, *(other for other in asked_before(folder) if other != query)][:KEPT]
-    target = _file(folder)
+    kept = [query, *(other for other in asked_before() if other != query)][:KEPT]
     with suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.write_text(json.dumps(kept), encoding="utf-8")
+        write_whole(_file(), json.dumps(kept))
 
 
-def _file(folder: Path | None) -> Path:
-    return (folder or state_folder()) / "queries.json"
+def _file() -> Path:
+    return state_folder() / "queries.json"
 
 
 COLOURED = all(map(find_spec, ("tree_sitter", "tree_sitter_sql")))
