@@ -84,7 +84,7 @@ def fitted(
     _spread(seen, offset, rate)
     for _ in range(_ROUNDS):
         for session, (times, apart) in _points(seen, offset, rate).items():
-            offset[session], rate[session] = _line(times, apart)
+            offset[session], rate[session] = line(times, apart)
     if seen:
         first = min(min(group.sessions) for group in seen)
         shared = sorted({session for group in seen for session in group.sessions})
@@ -157,7 +157,7 @@ def _spread(seen: Sequence[_Seen], offset: Float64, rate: Float64) -> None:
             for row in np.flatnonzero(~known).tolist():
                 session = group.sessions[row]
                 if session not in done:
-                    offset[session], rate[session] = _line(group.end[row], reference)
+                    offset[session], rate[session] = line(group.end[row], reference)
                     done.add(session)
                     waiting.extend(groups_of.get(session, ()))
 
@@ -176,7 +176,7 @@ def _points(
     return {s: (np.concatenate(times[s]), np.concatenate(middles[s])) for s in times}
 
 
-def _line(times: Float64, wanted: Float64) -> tuple[float, float]:
+def line(times: Float64, wanted: Float64) -> tuple[float, float]:
     """Offset and rate that take times to those wanted, by medians: of slopes, then of distances.
 
     A slope is taken over half of the calls each, which leaves a quarter of them free to be wrong.
@@ -204,15 +204,21 @@ def judged(
         sessions: session of each rank.
         clocks: of the sessions.
     """
-    seen = _seen(groups, sessions)
     offset = np.array([clock.offset for clock in clocks], np.float64)
     rate = 1 + np.array([clock.drift for clock in clocks])
     bound, results = close(groups), list(clocks)
-    for session, (times, middle) in _points(seen, offset, rate).items():
-        moved = offset[session] + rate[session] * times
-        residual = round(float(np.quantile(np.abs(moved - middle), _QUANTILE)))
+    seen = _seen(groups, sessions)
+    # Many calls inside a host must not hide that a few between hosts end apart.
+    alone = [[one] for one in seen if one.end.shape[1] >= _FEWEST]
+    residuals: dict[int, float] = {}
+    for part in (seen, *alone):
+        for session, (times, middle) in _points(part, offset, rate).items():
+            moved = offset[session] + rate[session] * times
+            residual = float(np.quantile(np.abs(moved - middle), _QUANTILE))
+            residuals[session] = max(residual, residuals.get(session, 0.0))
+    for session, residual in residuals.items():
         aligned = residual <= bound and abs(clocks[session].drift) <= MOST_DRIFT
-        results[session] = clocks[session]._replace(residual=residual, aligned=aligned)
+        results[session] = clocks[session]._replace(residual=round(residual), aligned=aligned)
     off = [session for session, clock in enumerate(results) if not clock.aligned]
     shared = sum(clock.residual is not None for clock in results)
     if 2 * len(off) >= shared > 0 and off:  # a median of clocks that mostly disagree says nothing

@@ -1,10 +1,4 @@
-"""The reduce step: summaries of reports become one fleet, with a rank and a clock for everybody.
-
-Where NCCL names no communicator, the k-th call on a stream is matched over all ranks, although the
-ranks may be of several tensor or data parallel groups. By UTC alone the ranks of a group end
-together and groups apart. Clocks that are off look like that too, but a host has one clock: so sets
-of ranks that are hosts are left alone, and sets across hosts are communicators.
-"""
+"""The reduce step: summaries of reports become one fleet, with a rank and a clock for everybody."""
 
 from __future__ import annotations
 
@@ -14,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from nsys_tui.fleet.clocks import close, closer, fitted, judged
-from nsys_tui.fleet.collectives import Group, match
+from nsys_tui.fleet.clocks import closer, fitted, judged
+from nsys_tui.fleet.collectives import match
+from nsys_tui.fleet.communicators import told_apart
 from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
@@ -31,7 +24,7 @@ from nsys_tui.fleet.ranks import (
     decide,
     without_numbers,
 )
-from nsys_tui.fleet.summary import Collectives, Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
 from nsys_tui.fleet.times import SessionClock
 from nsys_tui.units import format_duration, named_ranks
 
@@ -70,9 +63,9 @@ def reduce(
     gone = {failure.path for failure in left}
     reports = [(path, report) for path, report in reports if path not in gone]
     check_counts(given, {path: len(report.processes) for path, report in reports})
-    owners = _of_communicators([report for _, report in reports])
     evidence = _evidence(reports, given)
     ranks = decide(evidence)
+    owners = _of_communicators([report for _, report in reports], [rank for rank, _ in ranks])
     order = sorted(range(len(owners)), key=lambda member: ranks[member][0])
     others = of_other_times(reports)
     used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
@@ -92,7 +85,7 @@ def reduce(
     )
     several = len(reports) > 1
     notes = (
-        *([_CLOCK_TEXT[used]] if several else []),
+        *([_clock_text(used, others)] if several else []),
         *_left_notes(left),
         *_other_notes([os.path.basename(reports[member][0]) for member in others]),
         *_notes(members, used),
@@ -103,20 +96,18 @@ def reduce(
     return Fleet(members, failures, used, origin, options, (*only_notes(options), *notes), left)
 
 
-def _of_communicators(reports: Sequence[ReportSummary]) -> list[tuple[int, ProcessSummary]]:
-    """All ranks with their report's place, and communicators told apart where UTC can do so."""
+def _of_communicators(
+    reports: Sequence[ReportSummary], ranks: Sequence[int]
+) -> list[tuple[int, ProcessSummary]]:
+    """All ranks with their report's place, and communicators told apart where none is named."""
     owners = [(n, p) for n, report in enumerate(reports) for p in report.processes]
+    calls_of = [process.collectives for _, process in owners]
     starts = [report.start_utc for report in reports]
-    known = [start for start in starts if start is not None]
-    if len(known) < len(reports) or not known:
-        return owners
-    clocks = [SessionClock((starts[n] or 0) - min(known)) for n, _ in owners]
-    labels = told_apart(
-        [p.collectives for _, p in owners], clocks, [reports[n].host for n, _ in owners]
-    )
-    return [
-        (n, replace(p, collectives=calls)) for (n, p), calls in zip(owners, labels, strict=True)
-    ]
+    first = min((start for start in starts if start is not None), default=0)
+    clocks = [SessionClock((starts[n] or first) - first) for n, _ in owners]
+    world = max([*ranks, -1, *((report.world or 0) - 1 for report in reports)]) + 1
+    told = told_apart(calls_of, clocks, [n for n, _ in owners], ranks, world)
+    return [(n, replace(p, collectives=calls)) for (n, p), calls in zip(owners, told, strict=True)]
 
 
 def _evidence(
@@ -157,9 +148,18 @@ def _left_notes(left: Sequence[Failure]) -> list[str]:
     return [*notes, more] if len(left) > _SHOWN else notes
 
 
+def _clock_text(clock: Clock, others: Sequence[int]) -> str:
+    """What put clocks together: not the UTC start of what seems to be of another time."""
+    if clock is Clock.UTC and others:
+        return "clocks aligned by the UTC start of most sessions; the others begin with the first"
+    return _CLOCK_TEXT[clock]
+
+
 def _other_notes(names: Sequence[str]) -> list[str]:
     """Which reports may be of another run, or of a machine whose clock is wrong."""
-    text = f"another run? {listed(names)}: captured at another time than the rest"
+    text = (
+        f"another run, or a clock that is off? {listed(names)}: begun at another time than the rest"
+    )
     return [f"{text}; only --clock utc keeps that time between them"] * bool(names)
 
 
@@ -259,53 +259,3 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
             f" ≈ pipeline bubbles: {format_duration(alone)} in them while nothing computes"
         )
     return notes
-
-
-_SAMPLE: Final = 64
-"""Calls of a group that are looked at, evenly chosen."""
-
-
-def told_apart(
-    calls_of: Sequence[Collectives], clocks: Sequence[SessionClock], hosts: Sequence[str]
-) -> list[Collectives]:
-    """The collectives with a communicator of their own for each set of ranks that leave together.
-
-    Args:
-        calls_of: collectives of each rank.
-        clocks: of the session of each rank, by UTC.
-        hosts: of each rank.
-    """
-    keys = [list(mine.keys) for mine in calls_of]
-    groups = match(calls_of, clocks).groups
-    bound = close(groups)
-    for group in groups:
-        if not group.communicator.startswith("stream ") or group.unmatched or not group.calls:
-            continue
-        sets = _leaving_together(group, bound)
-        if not _are_communicators(sets, hosts):
-            continue
-        for number, members in enumerate(sets, 1):
-            for index in members:
-                at = keys[index].index((group.name, group.communicator))
-                keys[index][at] = group.name, f"≈ {group.communicator}, set {number}"
-    return [replace(mine, keys=tuple(each)) for mine, each in zip(calls_of, keys, strict=True)]
-
-
-def _leaving_together(group: Group, bound: float) -> list[list[int]]:
-    """Ranks whose ends are no further apart than ``bound``, at least in half of the calls."""
-    ends = group.end[:, :: -(-group.calls // _SAMPLE)]
-    left = np.arange(len(ends))
-    sets = []
-    while len(left):
-        near = np.median(np.abs(ends[left] - ends[left[0]]), axis=1) <= bound
-        sets.append([group.members[row] for row in left[near].tolist()])
-        left = left[~near]
-    return sets
-
-
-def _are_communicators(sets: Sequence[Sequence[int]], hosts: Sequence[str]) -> bool:
-    """Whether sets of ranks are of one size and none of them is what shares a clock."""
-    of_sets = [{hosts[member] for member in members} for members in sets]
-    one_host = len(set().union(*of_sets)) == 1
-    alike = len(set(map(len, sets))) == 1 and len(sets[0]) > 1
-    return len(sets) > 1 and alike and (one_host or all(len(each) > 1 for each in of_sets))

@@ -14,7 +14,6 @@ from nsys_tui.fleet.clocks import fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
-from nsys_tui.fleet.reduction import told_apart
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
@@ -262,24 +261,16 @@ def test_a_window_is_cut_at_the_same_moment_of_drifting_clocks() -> None:
     assert clock.fleet(np.array([10 * S]))[0] == 10 * S + 5 * STEP + MS
 
 
-@pytest.mark.parametrize(
-    ("hosts", "sets"),
-    [
-        ("aabb", ["0, 2", "1, 3"]),  # across hosts: a pipeline of two stages
-        ("aaaa", ["0, 2", "1, 3"]),
-        ("abab", []),  # each pair has a clock of its own
-    ],
-)
-def test_groups_that_share_a_stream_are_told_apart(hosts: str, sets: list[str]) -> None:
-    ends = np.arange(1, 21) * 10 * MS
+def test_few_calls_between_hosts_that_end_apart_are_seen_beside_many_within() -> None:
+    """Two hosts 30 ms apart: their ranks reduce 120 times alone and 30 times together."""
+    keys = (("sum", "a"), ("sum", "b")), ("sum", "world")
+    every = np.arange(1, 151) * MS
     own = []
     for rank in range(4):
-        end = ends + (rank % 2) * 3 * MS
-        key = np.zeros(len(end), np.int32)
-        own.append(Collectives((("AllReduce", "stream 1"),), key, end - 100 * US, end))
-    clocks = [SessionClock(0)] * 4
-    found = told_apart(own, clocks, hosts)
-    groups = match(found, clocks).groups
-    members = [", ".join(map(str, group.members)) for group in groups]
-    assert members == (sets or ["0, 1, 2, 3"])
-    assert all(group.communicator.startswith("≈ ") == bool(sets) for group in groups)
+        key = np.where(np.arange(150) % 5 == 4, 1, 0).astype(np.int32)
+        own.append(Collectives((keys[0][rank // 2], keys[1]), key, every - 100 * US, every))
+    groups = match(own, [SessionClock(0)] * 4).groups
+    told = judged(groups, range(4), [SessionClock(rank // 2 * 30 * MS) for rank in range(4)])
+    assert not any(clock.aligned for clock in told)
+    assert all(clock.residual == 15 * MS for clock in told)
+    assert all(clock.aligned for clock in judged(groups, range(4), [SessionClock(0)] * 4))

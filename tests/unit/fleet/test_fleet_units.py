@@ -161,8 +161,10 @@ def test_runs_one_after_the_other_stay_side_by_side(tmp_path: Path) -> None:
     ]
     fleet = run_fleet(paths)
     assert (len(fleet.members), fleet.left_out) == (3, ())
-    others = "another run? run_1.sqlite, run_2.sqlite: captured at another time than the rest"
-    assert any(note.startswith(others) for note in fleet.notes)
+    others = "run_1.sqlite, run_2.sqlite: begun at another time than the rest"
+    assert any(others in note for note in fleet.notes)
+    begin = "clocks aligned by the UTC start of most sessions; the others begin with the first"
+    assert begin in fleet.notes
     assert fleet.span[1] < 3600 * 10**9, "hours between them are in no map"
     alone = run_fleet(paths[:1])
     apart = "another run, not in this: run_1.sqlite, run_2.sqlite"
