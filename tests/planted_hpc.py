@@ -145,3 +145,38 @@ def faulting(path: Path) -> Synth:
             )
         run.wait()
     return run.report
+
+
+def exchanging(
+    path: Path, calls: Sequence[tuple[str, int]] = (("MPI_Isend", 900), ("MPI_Waitall", 2100))
+) -> Synth:
+    """After each step one call of MPI after the other, each for so many us."""
+    run = Machine(path)
+    for _ in range(STEPS):
+        run.launch("sweep", 4 * MS)
+        run.wait()
+        for name, lasts in calls:
+            run.report.mpi(name, run.now, run.now + lasts * US, "wait")
+            run.now += lasts * US
+    return run.report
+
+
+def in_thirds(path: Path) -> Synth:
+    return exchanging(path, [("MPI_Sendrecv", 1100), ("MPI_Barrier", 1000), ("MPI_Reduce", 900)])
+
+
+def waiting_once(path: Path) -> Synth:
+    return exchanging(path, [("MPI_Isend", 10), ("MPI_Waitall", 2990)])
+
+
+def stat_storm(path: Path) -> Synth:
+    """After each step small files are opened, looked at and closed."""
+    run = Machine(path)
+    for _ in range(STEPS):
+        run.launch("sweep", 4 * MS)
+        run.wait()
+        for _ in range(5):
+            run.off("open64", 120 * US)
+            run.off("stat", 400 * US)
+            run.off("close", 80 * US)
+    return run.report

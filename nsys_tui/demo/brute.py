@@ -21,6 +21,7 @@ HOST_CAUSES: Final = (
     "sync call",
     "blocking or pageable copy",
     "lock",
+    "wait",
     "I/O",
     "sleep",
     "OSRT call",
@@ -31,8 +32,8 @@ HOST_CAUSES: Final = (
 """What the launching thread can be doing, in the order in which a nanosecond is given away."""
 OS_CAUSES: Final = {
     "pthread_mutex_lock": "lock",
-    "pthread_cond_wait": "lock",
-    "connect": "I/O",
+    "pthread_cond_wait": "wait",
+    "connect": "wait",
     "open64": "I/O",
     "read": "I/O",
     "pread64": "I/O",

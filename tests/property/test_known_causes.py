@@ -29,9 +29,14 @@ CALLS = {
 }
 OS_CALLS = {
     "lock": ("pthread_mutex_lock", Cause.LOCK),
-    "join": ("pthread_timedjoin_np", Cause.LOCK),
+    "join": ("pthread_timedjoin_np", Cause.WAIT),
     "I/O": ("pread64", Cause.IO),
-    "socket": ("epoll_wait", Cause.IO),
+    "socket": ("epoll_wait", Cause.WAIT),
+    "signal": ("pthread_cond_timedwait", Cause.WAIT),
+    "semaphore": ("sem_wait", Cause.WAIT),
+    "child": ("waitpid", Cause.WAIT),
+    "file lock": ("flock", Cause.LOCK),
+    "yield": ("sched_yield", Cause.OSRT),
     "sleep": ("nanosleep", Cause.SLEEP),
     "unlock": ("pthread_mutex_unlock", Cause.OSRT),
 }

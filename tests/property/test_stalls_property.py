@@ -74,7 +74,7 @@ def times(longest: int) -> st.SearchStrategy[tuple[int, int]]:
 
 OS_CALLS = {
     "read": Cause.IO,
-    "pthread_cond_wait": Cause.LOCK,
+    "pthread_cond_wait": Cause.WAIT,
     "clock_nanosleep": Cause.SLEEP,
     "pthread_mutex_unlock": Cause.OSRT,
 }

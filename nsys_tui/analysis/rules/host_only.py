@@ -17,7 +17,6 @@ from nsys_tui.analysis.rules.idle_causes import NO_CALL, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
-from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.groups import rows_of_codes
@@ -27,7 +26,8 @@ from nsys_tui.names import fit, numbered_alike
 
 _ADVICE: Final = {
     Cause.MPI: "see which rank comes late to it, or work on meanwhile by non-blocking calls",
-    Cause.LOCK: "see which thread it waits for meanwhile",
+    Cause.LOCK: "see which thread holds it meanwhile",
+    Cause.WAIT: "see which thread or process it waits for meanwhile",
     Cause.IO: "read or write ahead, in larger pieces, or on another thread",
     Cause.SLEEP: "wait for the event itself instead of sleeping",
     Cause.OSRT: "make the call less often, or on another thread",
@@ -181,7 +181,7 @@ def _state(case: Case, part: Part) -> State:
     cause = Cause(int(np.argmax(shares)))
     names: Counter[str] = Counter()
     for one in part.stretches:
-        names.update({name: ns for name, ns in _names(case, one, cause).items() if ns})
+        names.update(_names(case, one, cause))
     others = np.flatnonzero(shares[: Cause.NOTHING] >= max(_MUCH * part.ns, 1)).tolist()
     return State(
         cause,
@@ -203,17 +203,8 @@ def _names(case: Case, stretch: Stretch, cause: Cause) -> dict[str, int]:
     if cause is Cause.HOST:
         seen = sampled(case.report, stretch.thread, stretch.starts, stretch.ends)
         return {seen.name: _total([stretch])} if seen is not None else {}
-    named = case.work.thread(stretch.thread).by_class.get(cause)
-    if named is None or cause is Cause.OFF_CPU:
-        return {}
-    used, codes = np.unique(named.name, return_inverse=True)
-    pieces = (stretch.starts, stretch.ends)
-    return {
-        case.work.name(code): intervals.overlap_length(
-            intervals.union(named.starts[mine], named.ends[mine]), pieces
-        )
-        for code, mine in zip(used.tolist(), rows_of_codes(codes, len(used)), strict=True)
-    }
+    named = case.work.thread(stretch.thread).named.get(cause)
+    return case.work.by_name(named, (stretch.starts, stretch.ends))
 
 
 def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
@@ -271,7 +262,7 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
 def _advice(case: Case, state: State) -> str:
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
         return NO_CALL
-    if state.cause is Cause.IO and WAITS.match(state.name):
+    if state.cause is Cause.WAIT and WAITS.match(state.name):
         return _AWAITED
     if state.cause is Cause.NOTHING:
         options = [OPTIONS[kind] for kind in _TELLING if case.report.lacks(kind) == explain(kind)]
@@ -322,8 +313,7 @@ def _outside(case: Case) -> list[Part]:
 
 
 def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
-    works = state.cause is Cause.HOST or (state.cause is Cause.IO and not WAITS.match(state.name))
-    if not works or 2 * state.ns < part.ns:
+    if state.cause not in (Cause.HOST, Cause.IO) or 2 * state.ns < part.ns:
         return []
     told = f"{units.format_duration(part.ns)} {part.where} ({state.text(part.ns)})"
     return case.finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -181,7 +182,8 @@ def _told(
     case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str
 ) -> tuple[str, Confidence, str]:
     """The cause in words, how sure it is, and what to do."""
-    what, where = (_name(case, codes, gaps.idle) for codes in (gaps.what, gaps.range))
+    where = _name(case, gaps.range, gaps.idle)
+    what, several = _most(case, cause, gaps, lost)
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
     if cause in _NOT_KNOWN and _mostly(gaps, migrates):
@@ -215,13 +217,15 @@ def _told(
     if cause is Cause.SLEEP and words.keeps_a_rate(lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
-    waits = cause in (Cause.LOCK, Cause.SLEEP) or words.WAITS.match(what)
+    waits = cause in (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
     if waits and (other := words.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if waits and (other := words.alone(case, _thread(case, gaps), lost)):
         other = fit(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    if cause is Cause.LOCK and any(waker := words.waker(case, _thread(case, gaps), lost)):
+    awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
+    woken = cause is Cause.WAIT and not awaits
+    if woken and any(waker := words.waker(case, _thread(case, gaps), lost)):
         other, call = (fit(name, _PLACE_CELLS) for name in waker)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
@@ -233,9 +237,9 @@ def _told(
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
-    if cause is Cause.LOCK and what.startswith("wait"):
+    if cause is Cause.WAIT and what.startswith("wait"):
         advice = words.CHILD
-    if cause is Cause.IO and words.WAITS.match(what):
+    if awaits:
         advice = words.AWAITED
     wait = _emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
     if wait and cause is Cause.NOTHING:
@@ -245,9 +249,9 @@ def _told(
         advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = "launch the next graph before this one ends, or let one graph do more"
-    several = "" if (gaps.what == gaps.what[0]).all() else "most in "
-    known = what and what != "Unknown"
-    told = f", {cause.label}: {several}{fit(what, _NAME_CELLS)}" if known else f", {cause.label}"
+    told = f", {cause.label}"
+    if what and what != "Unknown":
+        told += f": {'most in ' * several}{fit(what, _NAME_CELLS)}"
     inferred = cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
 
@@ -307,10 +311,11 @@ def _thread(case: Case, gaps: Gaps) -> int:
 
 def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:
     """Whether the program waits for requests: itself, or behind a thread that takes them."""
-    if cause is Cause.LOCK:
-        return words.by_requests(case, _thread(case, gaps), lost)
-    waits = cause is Cause.IO and words.WAITS.match(what) is not None
-    return waits and words.is_asked(case, _thread(case, gaps))
+    if cause is not Cause.WAIT:
+        return False
+    if words.WAITS.match(what):
+        return words.is_asked(case, _thread(case, gaps))
+    return words.by_requests(case, _thread(case, gaps), lost)
 
 
 def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
@@ -336,6 +341,18 @@ def _name(case: Case, codes: Int64, idle: Int64) -> str:
     top = int(np.argmax(time))
     name = case.stalls.work.name(int(names[top]))
     return strip_op_id(name) if 2 * time[top] > time.sum() else ""
+
+
+def _most(case: Case, cause: Cause, gaps: Gaps, lost: Intervals) -> tuple[str, bool]:
+    """The call that most of the time was in, empty for none, and whether much was in others."""
+    work, time = case.stalls.work, Counter[str]()
+    for caller in np.unique(gaps.caller) if cause in _BY_CALL else ():
+        thread = work.near(int(case.report.api.threads[caller]), *lost)
+        time.update(work.by_name(thread.by_class.get(cause), lost))
+    if not time:
+        return _name(case, gaps.what, gaps.idle), bool((gaps.what != gaps.what[0]).any())
+    (name, most), whole = time.most_common(1)[0], time.total()
+    return (name if 2 * most > whole else ""), most < (1 - _BESIDE) * whole
 
 
 def _mostly(gaps: Gaps, chosen: Bool) -> bool:
@@ -394,6 +411,10 @@ def _are_long(case: Case, gaps: Gaps) -> bool:
 
 
 _NAME_CELLS: Final = 22
+_BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
+"""Causes that are calls, or rows of what holds a call up."""
+_BESIDE: Final = 0.05
+"""Part of the time from which other calls are worth a word."""
 _NEARLY: Final = 0.9
 _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""

@@ -88,13 +88,18 @@ CAUSES: Final = {
         "nsys-tui stalls REPORT",
     ),
     Cause.LOCK: _in_system(
-        "see which thread holds it or should wake this one: that one is late, or busy",
-        "the thread that it waits for is the cause, and this one only its victim",
+        "see which thread holds it: that one is late, or busy",
+        "the thread that holds it is the cause, and this one only its victim",
+        works=False,
+    ),
+    Cause.WAIT: _in_system(
+        "see which thread should wake this one: that one is late, or busy",
+        "a wait may end by its own time limit, and is then a sleep",
         works=False,
     ),
     Cause.IO: _in_system(
         "read or write ahead on another thread, so that the launching one need not wait",
-        "a pipe or socket waits for another process, whose work is then the cause",
+        "a pipe waits for another process, whose work is then the cause",
     ),
     Cause.SLEEP: _in_system(
         "wait for the event itself instead of sleeping, or sleep on another thread",

@@ -202,7 +202,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
 
 _CALL_CELLS: Final = 22
 _TOLD_APART: Final = frozenset(
-    (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
+    (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
 )
 """Causes with a finding for each call; of the others one finding names the worst."""
 

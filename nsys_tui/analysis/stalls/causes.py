@@ -33,18 +33,19 @@ class Cause(IntEnum):
     COPY = 6
     MPI = 7
     LOCK = 8
-    IO = 9
-    SLEEP = 10
-    OSRT = 11
-    API = 12
-    HOST = 13
-    OFF_CPU = 14
-    NOTHING = 15
-    PEER = 16
-    PROCESS = 17
-    EVENT = 18
-    STREAM = 19
-    UNKNOWN = 20
+    WAIT = 9
+    IO = 10
+    SLEEP = 11
+    OSRT = 12
+    API = 13
+    HOST = 14
+    OFF_CPU = 15
+    NOTHING = 16
+    PEER = 17
+    PROCESS = 18
+    EVENT = 19
+    STREAM = 20
+    UNKNOWN = 21
 
     @property
     def key(self) -> str:
@@ -67,6 +68,7 @@ _KEYS: Final = {
     Cause.COPY: "blocking or pageable copy",
     Cause.MPI: "MPI",
     Cause.LOCK: "lock",
+    Cause.WAIT: "wait",
     Cause.IO: "I/O",
     Cause.SLEEP: "sleep",
     Cause.OSRT: "OSRT call",
@@ -104,18 +106,19 @@ _API_CLASSES: Final = (
     (Cause.COPY, r"(cuda|cu)Memcpy(?!.*Async)"),
 )
 _OSRT_CLASSES: Final = (
+    (Cause.LOCK, r"(pthread|mtx)_\w*(?<!un)lock(_np)?$|flock|lockf"),
     (
-        Cause.LOCK,
-        r"(pthread|mtx|cnd|thrd|sem)_\w*(?<!un)(lock|wait|join)(_np)?$|sem(timed)?op$|futex|flock|lockf"
-        r"|wait(pid|id|3|4)?$|WaitFor(Single|Multiple)",
+        Cause.WAIT,
+        r"(pthread|cnd|thrd|sem)_\w*(wait|join)(_np)?$|sem(timed)?op$|futex|wait(pid|id|3|4)?$"
+        r"|sig(suspend|(timed)?wait(info)?)$|pause$|msgrcv|mq_(timed)?receive"
+        r"|WaitFor(Single|Multiple)|_*(p?poll|p?select|epoll|recv|accept|connect)",
     ),
-    (Cause.SLEEP, r"(clock_)?nanosleep|u?sleep$|thrd_sleep|sched_yield|SleepEx?$"),
+    (Cause.SLEEP, r"(clock_)?nanosleep|u?sleep$|thrd_sleep|SleepEx?$"),
     (
         Cause.IO,
         r"_*(p?readv?|p?writev?|f?open|f?close|fdopen|creat|aio|f?dataf?sync|f?sync|msync|f(read|write"
         r"|flush|get[cs]|put[cs]|printf|scanf|seek)|get(c|s|line|delim)|put[cs]|printf|scanf"
-        r"|sendfile|send|recv|accept|connect|p?poll|p?select|epoll|splice|copy_file_range|stat|lstat"
-        r"|fstat|readdir|preadv|pwritev)",
+        r"|sendfile|send|splice|copy_file_range|stat|lstat|fstat|readdir|preadv|pwritev)",
     ),
 )
 _MODULE_OVERHEAD: Final = re.compile(r"(?i)\bjit\b|module load|function load|lazy load")

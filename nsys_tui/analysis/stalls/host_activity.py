@@ -23,6 +23,7 @@ from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers, UInt8
 from nsys_tui.model.events import FARTHEST, ThreadEvents
+from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -53,12 +54,7 @@ class Named:
             int64 [n] name codes, -1 where nothing overlaps; of equals the lower code.
         """
         longest = np.full(len(lo), -1, np.int64)
-        which, event = intervals.in_stretches(*self._candidates(lo, hi))
-        overlap = np.minimum(self.ends[event], hi[which]) - np.maximum(
-            self.starts[event], lo[which]
-        )
-        lasting = overlap > 0
-        which, name, overlap = which[lasting], self.name[event[lasting]], overlap[lasting]
+        which, name, overlap = self._overlaps(lo, hi)
         if not len(which):
             return longest
         order = np.lexsort((name, which))
@@ -72,6 +68,20 @@ class Named:
             best = best[2 * total[best] > (hi - lo)[which[best]]]
         longest[which[best]] = name[best]
         return longest
+
+    def times(self, lo: Int64, hi: Int64) -> Int64:
+        """How long each name covers disjoint intervals [lo, hi) in all: ns by code."""
+        _, name, overlap = self._overlaps(lo, hi)
+        return sums(name, overlap, int(self.name.max(initial=-1)) + 1)
+
+    def _overlaps(self, lo: Int64, hi: Int64) -> tuple[Indices, Int32, Int64]:
+        """Each overlap of an event with an interval [lo, hi): which interval, name code and ns."""
+        which, event = intervals.in_stretches(*self._candidates(lo, hi))
+        overlap = np.minimum(self.ends[event], hi[which]) - np.maximum(
+            self.starts[event], lo[which]
+        )
+        lasting = overlap > 0
+        return which[lasting], self.name[event[lasting]], overlap[lasting]
 
     def near(self, lo: Int64, hi: Int64) -> Named:
         """The events that may overlap one of the intervals [lo, hi)."""
@@ -275,6 +285,12 @@ class HostWork:
             known_work = self.thread(global_tid).near(*asked)
             self._near[global_tid] = asked, known_work
         return known_work
+
+    def by_name(self, events: Named | None, within: Intervals) -> dict[str, int]:
+        """How long the events of each name cover disjoint intervals, ns; the most first."""
+        time = events.times(*within) if events is not None else np.empty(0, np.int64)
+        order = np.argsort(-time, kind="stable")
+        return {self.names[code]: int(time[code]) for code in order.tolist() if time[code]}
 
     def witness(self, global_tid: int) -> Witness:
         """How it is known where a thread was; remembered, however much it did."""

@@ -58,7 +58,7 @@ def test_a_wait_for_somebody_else_is_no_reading(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("serve", 0, 100 * MS)
     synth.osrt("poll", 0, 60 * MS).osrt("read", 60 * MS, 90 * MS)
     (found,), _ = looked_at(synth)
-    assert found.title.endswith("; 90% I/O, most in poll")
+    assert found.title.endswith("; 60% wait: poll, 30% I/O")
     assert found.advice.startswith("no fault where nothing was due")
 
 
@@ -122,7 +122,7 @@ def test_a_thread_counts_from_when_it_was_first_seen_to_when_it_was_last(tmp_pat
     synth.session(duration=1000 * MS).sched(400 * MS, True).sched(500 * MS, False)
     synth.osrt("sem_wait", 500 * MS, 600 * MS).sched(600 * MS, True).sched(610 * MS, False)
     (found,), _ = looked_at(synth)
-    assert found.title == "worker: 210.0 ms; 52% on a CPU, 48% lock"
+    assert found.title == "worker: 210.0 ms; 52% on a CPU, 48% wait"
     assert found.window == (400 * MS, 610 * MS)
 
 

@@ -77,7 +77,7 @@ def test_the_time_of_each_cause_is_told_to_the_nanosecond(tmp_path: Path) -> Non
     parts, spans = by_witness(stalls.work, gaps, SHARES, 0)
     assert parts.idle.sum() == gaps.idle.sum()
     causes = np.unique(parts.cause).tolist()
-    assert {Cause.SLEEP, Cause.IO, Cause.LOCK, Cause.ALLOCATION, Cause.SYNC} < {*causes}
+    assert {Cause.SLEEP, Cause.IO, Cause.WAIT, Cause.ALLOCATION, Cause.SYNC} < {*causes}
     each = [when(stalls.work, parts.take(parts.cause == cause), spans) for cause in causes]
     assert [intervals.total(*one) for one in each] == [
         int(parts.idle[parts.cause == cause].sum()) for cause in causes
