@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.config import Config, load_config, parse_config
 from nsys_tui.errors import ConfigError
+from nsys_tui.plain_data import plain
 from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def save_setting(path: Path, key: str, value: object) -> None:
     """
     section, _, name = key.partition(".")
     old = _table(_parsed(_text(path), path), (section,))
-    _change(path, (section,), {**old, name: _plain(value)})
+    _change(path, (section,), {**old, name: plain(value)})
 
 
 def save_table(path: Path, section: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -70,7 +71,7 @@ def save_table(path: Path, section: Sequence[str], settings: Mapping[str, Any]) 
     Raises:
         ConfigError: the file cannot be read or written, or the section is not valid.
     """
-    wanted = {key: _plain(value) for key, value in settings.items() if value not in ("", [], {})}
+    wanted = {key: plain(value) for key, value in settings.items() if value not in ("", [], {})}
     _change(path, section, wanted)
 
 
@@ -101,12 +102,6 @@ def reread(config: Config) -> Config:
     """
     fresh = load_config(config.path if config.path.exists() else None)
     return replace(config, capture=fresh.capture, targets=fresh.targets)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _text(path: Path) -> str:

@@ -14,16 +14,25 @@ from nsys_tui.errors import UsageError
 SECONDS: Final = 2.0
 
 
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A regular expression, ready to be used.
+
+    Raises:
+        UsageError: it is none, or too large or too deep a one.
+    """
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
+
+
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """The names in which a pattern occurs.
 
     Raises:
         UsageError: it is no regular expression, or takes more than ``SECONDS``.
     """
-    try:
-        test = re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
+    test = compiled(pattern)
     with time_limit(SECONDS, f"too slow a regular expression: {pattern!r}"):
         return [name for name in names if test.search(name)]
 

@@ -1,9 +1,48 @@
-"""Files of ours that are replaced at one stroke: a crash leaves the old one or the new one."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
+
+from nsys_tui.errors import UsageError
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Says of a file that cannot be written which it is, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def whole_file(
+    path: Path, mode: str, *, taken: str = "--force-overwrite replaces it", **options: str
+) -> Iterator[Any]:
+    """A file to write; one that cannot be finished does not stay.
+
+    Raises:
+        UsageError: it is there where the mode is for a new one, for which ``taken`` is the hint,
+            or it cannot be written.
+    """
+    with refusals(path):
+        try:
+            file: IO[Any] = path.open(mode, **options)  # type: ignore[call-overload]
+        except FileExistsError as error:
+            raise UsageError(f"{path} exists already", hint=taken) from error
+        try:
+            with file:
+                yield file
+        except BaseException:
+            with suppress(OSError):
+                if path.is_file():
+                    path.unlink()
+            raise
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:

@@ -17,6 +17,10 @@ class StateChanged:
     state: State
     detail: str = ""
 
+    def line(self) -> str:
+        """In words."""
+        return f"{self.state}{': ' if self.detail else ''}{self.detail}"
+
 
 @dataclass(frozen=True)
 class LogUpdate:
@@ -59,6 +63,10 @@ class Remark:
     severity: str
     text: str
     remedy: str = ""
+
+    def line(self) -> str:
+        """In words."""
+        return f"{self.severity}: {self.text}" + (f" ({self.remedy})" if self.remedy else "")
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,10 @@ class Job:
 
     def remark(self, severity: str, text: str, remedy: str = "") -> None:
         """Keeps a remark in the record and tells it, once."""
-        line = f"{severity}: {text}" + (f" ({remedy})" if remedy else "")
-        if line not in self.record.notes:
-            self.record = self.store.save(self.record.noted(line))
-            self.emit(Remark(severity, text, remedy))
+        remark = Remark(severity, text, remedy)
+        if remark.line() not in self.record.notes:
+            self.record = self.store.save(self.record.noted(remark.line()))
+            self.emit(remark)
 
     async def ask(self, verb: str, *, timeout_s: float = 60, **values: str) -> list[Answer]:
         """Asks the supervisor about this job."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
-from nsys_tui.capture.launchers import Target, plain
+from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.options import OPTIONS, name_there, option_there, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
@@ -25,6 +25,7 @@ from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot,
 from nsys_tui.config import Config
 from nsys_tui.config_values import OptionValue, option_text
 from nsys_tui.errors import UsageError
+from nsys_tui.plain_data import plain
 from nsys_tui.redaction import looks_secret
 
 _LONG: Final = re.compile(r"(?<=^--)[\w-]+")

@@ -37,8 +37,8 @@ class Narrator:
         from nsys_tui.capture import events
 
         match event:
-            case events.StateChanged(state, detail):
-                self._state(f"{state}{': ' if detail else ''}{detail}", str(state))
+            case events.StateChanged(state):
+                self._state(event.line(), str(state))
             case events.LogChanged(updates):
                 for update in updates:
                     self._log(update.text, update.replaces)
@@ -48,9 +48,7 @@ class Narrator:
                 for check in checks:  # errors are what the capture fails with
                     if check.severity not in ("ok", "error") and check.text not in self._told:
                         self._line(f"{check.severity}: {check.name}: {check.text}")
-            case events.Remark(severity, text, remedy):
-                self._line(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))
-            case events.Reconnecting():
+            case events.Remark() | events.Reconnecting():
                 self._line(event.line())
             case events.StopStuck(waited_s):
                 self._line(

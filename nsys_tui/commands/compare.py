@@ -206,7 +206,7 @@ def _sides(
         report = options.opener(arguments)(arguments.reports[0])
         part = compare_sides.part_of(arguments, report, "b")
         side = part.cache.measured(part.plan, part.label, part.identity)
-        return (compare_sides.baseline_side(named), side), (None, part), ""
+        return (named.as_side, side), (None, part), ""
     arguments.names = arguments.names or "normalised"
     if arguments.against:
         return compare_sides.measured(arguments), [], ""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.export.baselines import Baseline
     from nsys_tui.export.measured_sides import SideCache
     from nsys_tui.model.report import Report
 
@@ -225,9 +224,3 @@ def with_findings(comparison: Comparison, parts: Sequence[Part | None]) -> Compa
     with ThreadPoolExecutor(2) as pool:
         a, b = pool.map(findings, parts)
     return with_findings(comparison, a, b)
-
-
-def baseline_side(kept: Baseline) -> Side:
-    """A named baseline as A."""
-    gone = "" if kept.there else "; its report is no longer there"
-    return replace(kept.side, label=f"baseline {kept.name}: {kept.side.label}{gone}")

@@ -337,17 +337,10 @@ def _engine(arguments: argparse.Namespace) -> AbstractContextManager[Cluster | N
 
 
 def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Options:
-    import re
-
     from nsys_tui.fleet.summary import FAMILIES, USUAL, Options
+    from nsys_tui.patterns import compiled
 
-    if arguments.iteration is not None:
-        try:
-            re.compile(arguments.iteration)
-        except re.error as error:
-            raise UsageError(
-                f"not a regular expression: {arguments.iteration!r}", str(error)
-            ) from error
+    compiled(arguments.iteration or "")
     asked = arguments.section or ()
     families = tuple(name for name in FAMILIES if name in USUAL or name in asked)
     return Options(

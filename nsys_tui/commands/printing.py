@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.names import visible_lines
+from nsys_tui.writing import refusals, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -73,22 +74,9 @@ def text_file(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
     """
     if overwrite:
         refuse_report(path)
-    try:
-        stream = path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        with stream:
-            yield stream
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            if path.is_file():
-                path.unlink()
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot write {path}: {error.strerror}") from error
-        raise
+    mode = "w" if overwrite else "x"
+    with whole_file(path, mode, encoding="utf-8", errors="backslashreplace") as stream:
+        yield stream
 
 
 @contextlib.contextmanager
@@ -131,11 +119,8 @@ def append_summary(path: Path, markdown: str) -> None:
             )
         path = Path(named)
     refuse_report(path)
-    try:
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(markdown + "\n")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    with refusals(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(markdown + "\n")
 
 
 def write(stream: IO[str], pieces: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.identity import digest
 from nsys_tui.errors import UsageError
 from nsys_tui.paths import state_folder
-from nsys_tui.writing import write_whole
+from nsys_tui.writing import refusals, write_whole
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 VERSION: Final = 1
@@ -56,6 +56,12 @@ class Baseline:
         """Whether the report's file is still in its place."""
         return self.report.is_file()
 
+    @property
+    def as_side(self) -> Side:
+        """What is compared, named after the baseline."""
+        gone = "" if self.there else "; its report is no longer there"
+        return replace(self.side, label=f"baseline {self.name}: {self.side.label}{gone}")
+
 
 def folder() -> Path:
     """``baselines`` in the user's state folder."""
@@ -76,10 +82,8 @@ def save(name: str, side: Side, report: Path, report_id: str) -> Path:
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "side": to_data(side),
     }
-    try:
+    with refusals(target):
         write_whole(target, json.dumps(data))
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from error
     return target
 
 
@@ -229,10 +233,8 @@ def add_run(path: Path, run: Run) -> RunFile:
         raise UsageError(f"{path} was saved with --names {styles.pop()}")
     runs[run.id] = run
     lines = [f"{_text(runs[key])},\n" for key in sorted(runs)]
-    try:
+    with refusals(path):
         write_whole(path, "".join((_HEAD, *lines, _END)), 0o644)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return load_runs(path)
 
 

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Table, Unit, Values
+from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Table, Unit, Values, plain
+from nsys_tui.writing import whole_file
 
 _ROW_GROUP: Final = 1 << 20
 _EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: "B/s"}
@@ -23,13 +24,8 @@ def write_parquet(table: Table, path: Path, *, overwrite: bool) -> None:
         UsageError: pyarrow is not installed, or the file exists or cannot be written.
     """
     stored = _stored(table)
-    try:
-        with path.open("wb" if overwrite else "xb") as file:
-            _write(stored, file, _unheard)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    with whole_file(path, "wb" if overwrite else "xb") as file:
+        _write(stored, file, _unheard)
 
 
 def store_parquet(table: Table, file: BinaryIO, told: Callable[[int], None]) -> None:
@@ -88,8 +84,4 @@ def _array(pyarrow: Any, column: Column, values: Values) -> Any:
         return pyarrow.array(texts, pyarrow.string()).dictionary_encode()
     if isinstance(values, np.ndarray) and values.dtype != object:
         return pyarrow.array(values, from_pandas=True)
-    return pyarrow.array([_number(value) for value in values], from_pandas=True)
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return pyarrow.array(plain(values), from_pandas=True)

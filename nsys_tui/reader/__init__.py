@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.errors import ConfigError
+from nsys_tui.errors import ConfigError, UsageError
+from nsys_tui.patterns import compiled
 
 if TYPE_CHECKING:
     from nsys_tui.config import Config, LaunchBoundConfig
@@ -132,9 +132,7 @@ def check_patterns(config: Config) -> None:
     """
     for pattern in config.analysis.communication:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            compiled(pattern)
+        except UsageError as error:
             place = f"{config.path}: analysis.communication"
-            raise ConfigError(
-                f"{place}: not a regular expression: {pattern}", str(error)
-            ) from error
+            raise ConfigError(f"{place}: {error.title}", error.message) from error

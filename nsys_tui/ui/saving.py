@@ -5,7 +5,6 @@ Another file is never written over.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from nsys_tui.model.progress import Progress
 from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.units import format_bytes
+from nsys_tui.writing import whole_file
 
 if TYPE_CHECKING:
     from nsys_tui.model.table import Table
@@ -103,19 +103,8 @@ def written(path: Path, write: Writer, progress: Progress) -> int:
     Raises:
         UsageError: the file is there by now, or cannot be written.
     """
-    try:
-        file = path.open("xb")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        with file:
-            write(file, progress)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot write {path}: {error.strerror}") from error
-        raise
+    with whole_file(path, "xb", taken="choose another name") as file:
+        write(file, progress)
     return path.stat().st_size
 
 

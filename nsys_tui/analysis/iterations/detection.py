@@ -15,7 +15,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -24,6 +24,7 @@ from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
+from nsys_tui.patterns import compiled
 
 ALIKE: Final = 0.25
 """Share of the median by which a step by pattern may differ from it."""
@@ -181,11 +182,7 @@ def find_iterations(
         UsageError: the pattern is no regular expression.
     """
     if pattern is not None:
-        try:
-            asked = re.compile(pattern)
-        except re.error as error:
-            raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
-        return _by_name(report, scope, asked, Rule.ASKED, fewest=1) or _none()
+        return _by_name(report, scope, compiled(pattern), Rule.ASKED, fewest=1) or _none()
     return (
         _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
         or _by_coverage(report, scope)

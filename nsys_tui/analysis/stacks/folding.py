@@ -26,6 +26,7 @@ from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name, is_layer_number, is_train_step, strip_op_id
+from nsys_tui.patterns import compiled
 from nsys_tui.units import format_duration, format_share
 
 _VALIDATION: Final = re.compile(r"(?i)\bvalidation\b")
@@ -50,14 +51,14 @@ class FrameRules:
     def with_strip(self, pattern: str) -> FrameRules:
         """Adds a regular expression for frames to leave out."""
         return self._with(
-            f"frames that match {pattern} are left out", strip=_compiled(pattern).search
+            f"frames that match {pattern} are left out", strip=compiled(pattern).search
         )
 
     def with_drop(self, pattern: str) -> FrameRules:
         """Adds a regular expression for frames whose whole stacks are left out."""
         return self._with(
             f"stacks with a frame that matches {pattern} are dropped",
-            drop=_compiled(pattern).search,
+            drop=compiled(pattern).search,
         )
 
     def with_rename(self, pattern: str, replacement: str) -> FrameRules:
@@ -66,7 +67,7 @@ class FrameRules:
         Raises:
             UsageError: one of them cannot be understood.
         """
-        test = _compiled(pattern)
+        test = compiled(pattern)
         try:
             test.sub(replacement, "")
         except (re.error, IndexError) as error:
@@ -127,13 +128,6 @@ def library(module: str) -> str:
     """What addresses in a library are called: ``/usr/lib64/libcuda.so.1`` → ``[libcuda.so.1]``."""
     name = module.replace("\\", "/").rpartition("/")[2].strip("[]")
     return f"[{name}]" if name else ""
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
 
 
 def rewrite(trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: Integers) -> Int64:

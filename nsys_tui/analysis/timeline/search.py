@@ -109,7 +109,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     """
     try:
         regex = re.compile(pattern, re.IGNORECASE)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         words = pattern.lower().split()
         return lambda text: all(word in text.lower() for word in words)
     return lambda text: regex.search(text) is not None

@@ -20,6 +20,7 @@ from nsys_tui import config_values as values
 from nsys_tui.config import TargetConfig, unknown_key
 from nsys_tui.errors import ConfigError
 from nsys_tui.paths import state_folder
+from nsys_tui.plain_data import plain
 
 SHELL: Final = ("sh", "-s")
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:%@\[\]-]{0,254}")
@@ -213,13 +214,6 @@ def plain_settings(settings: TargetConfig) -> dict[str, Any]:
     """A target's settings as JSON-ready data, as the file has them."""
     own = {key: plain(value) for key, value in vars(settings).items() if key != "tables"}
     return own | {name: plain(table) for name, table in settings.tables.items()}
-
-
-def plain(value: Any) -> Any:
-    """A setting as JSON has it."""
-    if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    return list(value) if isinstance(value, list | tuple) else value
 
 
 _LAUNCHERS: Final[dict[str, Launcher]] = {}

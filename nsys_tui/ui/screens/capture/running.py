@@ -67,22 +67,20 @@ class Live:
     def take(self, event: events.Event) -> None:
         """Notes one event."""
         match event:
-            case events.StateChanged(state, detail):
-                self.state = f"{state}{': ' if detail else ''}{detail}"
+            case events.StateChanged() | events.Progress():
+                self.state = event.line()
             case events.LogChanged(updates):
                 for update in updates:
                     if update.replaces and self.lines:
                         self.lines.pop()
                     self.lines.append(visible(update.text.expandtabs(4)))
                 del self.lines[:-LOG_LINES]
-            case events.Progress():
-                self.state = event.line()
             case events.Checked(checks):
                 for check in checks:
                     if check.severity != "ok":
                         self.say(f"{check.severity}: {check.name}: {check.text}")
-            case events.Remark(severity, text, remedy):
-                self.say(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))
+            case events.Remark():
+                self.say(event.line())
             case events.Reconnecting():
                 self.state = visible(event.line())
             case events.Finished(record):

@@ -239,8 +239,7 @@ def _plan(part: Part, names: str) -> Plan:
 
 def _side(names: str, end: End, made: Plan | None) -> Side:
     if isinstance(end, Baseline):
-        gone = "" if end.there else ", its report is gone"
-        return replace(end.side, label=f"baseline {end.name}: {end.side.label}{gone}")
+        return end.as_side
     made = made or _plan(end, names)
     key = ("side", end.scope, end.single, made.by_step, made.style)
     return replace(_kept(end.session, key, lambda: _measured(measure, end, made)), label=end.name)

@@ -7,9 +7,10 @@ import re
 import numpy as np
 
 from nsys_tui.analysis.stacks import views as stack_views
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.tree import ROOT
+from nsys_tui.patterns import compiled
 from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.screens.stacks.panes import Shown
@@ -50,12 +51,6 @@ class Finding(ResultScreen[Shown | NoDataError]):
     def action_find_open(self) -> None:
         """Asks for a regular expression over frames."""
 
-        def check(text: str) -> None:
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise UsageError(f"not a regular expression: {error}") from error
-
         def done(text: str | None) -> None:
             if text is not None:
                 self.pattern = text
@@ -63,7 +58,7 @@ class Finding(ResultScreen[Shown | NoDataError]):
                 self._go_to(self._hits, 0)
 
         self.app.push_screen(
-            Prompt("Find frames", "regular expression; empty clears", self.pattern, check), done
+            Prompt("Find frames", "regular expression; empty clears", self.pattern, compiled), done
         )
 
     def search_again(self) -> None:
