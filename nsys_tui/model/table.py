@@ -301,6 +301,6 @@ class Document:
 
 def plain(values: Values) -> list[Any]:
     """The values of a column as plain Python ones; None where they are masked."""
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.dtype != object:
         return list(values.tolist())
     return [value.item() if isinstance(value, np.generic) else value for value in values]

@@ -38,7 +38,7 @@ class PrintedColumn:
         cells = plain(self.values[start:stop])
         if self.is_text:
             return [None if cell is None else str(cell) for cell in cells]
-        return [None if _missing(cell) else self.number(cell) for cell in map(_plain, cells)]
+        return [None if _missing(cell) else self.number(cell) for cell in cells]
 
     def texts(self, start: int, stop: int, *, separators: bool) -> list[str | None]:
         """Rows as printed; numbers with all their decimals and, on demand, thousands separators."""
@@ -105,11 +105,6 @@ def _address(cell: Any) -> Any:
     """An address as a decimal number; what is none, such as a name, as it is."""
     hexadecimal = isinstance(cell, str) and cell.startswith("0x")
     return str(int(cell, 16)) if hexadecimal else cell
-
-
-def _plain(cell: Any) -> Any:
-    """A number of numpy's that stands in a list as one of Python's."""
-    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _missing(value: Any) -> bool:
