@@ -16,6 +16,6 @@ class NsysTuiApp(Host):
     def on_failed(self, message: Failed) -> None:
         """A file that is no report has no tab beside one that is; then the host tells the error."""
         unread = message.unread
-        others = any(session.report_id for session in self.sessions if session is not unread)
-        if others and unread in self.sessions and not unread.report_id:
+        several = len(self.sessions) > 1
+        if several and unread in self.sessions and not unread.report_id:
             self.call_later(take_out, self, unread)

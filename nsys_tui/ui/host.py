@@ -373,10 +373,13 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
     def on_failed(self, message: Failed) -> None:
         """The bar holds the error until it is seen; where the only report is none, the app ends."""
-        self.error = message.error
+        error, before = message.error, self.error
+        if message.unread is not None and before is not None:  # each of several files is named
+            error = type(error)(f"{before.title}\n{error.title}", error.message, error.hint)
+        self.error = error
         if message.unread is not None and not self._has_opened and len(self.sessions) == 1:
-            self.fatal = message.error
-            code = message.error.exit_code
+            self.fatal = error
+            code = error.exit_code
             self.exit(code, return_code=code)
             return
         if (front := self.front) is not None:

@@ -247,6 +247,22 @@ async def test_an_unreadable_second_report_leaves_the_first_alone(
         assert [session.path for session in app.sessions] == [small]
 
 
+async def test_unreadable_first_reports_are_named_and_the_next_one_is_in_front(
+    small: Path, tmp_path: Path
+) -> None:
+    bad = [tmp_path / name for name in ("bad.sqlite", "worse.sqlite")]
+    for path in bad:
+        path.touch()
+    async with running(*bad, small) as pilot:
+        app: Any = pilot.app
+        await settled(pilot)
+        title, *_ = text(pilot).split("\n! cannot read")
+        assert "bad.sqlite" not in title
+        assert "2xTest GPU" in title
+        assert app.error.title == "\n".join(f"cannot read {path}" for path in bad)
+        assert [session.path for session in app.sessions] == [small]
+
+
 async def test_reload_keeps_window_and_marks(small: Path) -> None:
     async with running(small) as pilot:
         app: Any = pilot.app
