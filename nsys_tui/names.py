@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from nsys_tui.redaction import may_hold_secret, redacted
+
 
 class NameStyle(StrEnum):
     """How kernel names are shown."""
@@ -153,8 +155,12 @@ _API_VERSION_NSYS: Final = re.compile(r"_v[0-9]{4}\Z")
 
 
 def normalise_nvtx(name: str) -> str:
-    """A range name with each run of digits as ``#``, so that ``step 1`` and ``step 2`` are one."""
-    return _DIGITS.sub("#", name)
+    """A range name with each run of digits as ``#``, so that ``step 1`` and ``step 2`` are one.
+
+    Tokens and passwords go first: without their digits nothing would tell them any more.
+    """
+    short = _DIGITS.sub("#", name)
+    return _DIGITS.sub("#", redacted(name)) if may_hold_secret(short) else short
 
 
 def numbered_alike(names: Iterable[str]) -> dict[str, str]:
@@ -231,7 +237,9 @@ _SHORTEST_ENDS: Final = 12
 
 def both_ends(text: str, cells: int) -> str:
     """Beginning and end of a text: what tells long kernel names apart often stands at their end."""
-    if cell_len(text) <= cells or cells < _SHORTEST_ENDS:
+    if cells < _SHORTEST_ENDS or cell_len(text) <= cells:
+        return text
+    if cell_len(text := redacted(text)) <= cells:
         return text
     tail = text[-(cells * 2 // 5) :]
     return f"{cut(text, cells - 1 - cell_len(tail))}~{tail}"
@@ -276,12 +284,13 @@ def fit(name: str, cells: int) -> str:
 
     The ladder: the name, without template arguments and the like, without its namespace, its first
     words, its first characters and ``~``. What is cut keeps at least three cells. Of steps, layers
-    and threads the number stays.
+    and threads the number stays. Of a token or password nothing does.
     """
     if cell_len(name) <= cells:
         return name
     if cells < _SMALLEST_CUT:
         return ""
+    name = redacted(name)
     if numbered := _NUMBERED.search(name):
         for shorter in (numbered[0], numbered[1]):
             if cell_len(shorter) <= cells:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.names import visible
+from nsys_tui.redaction import redacted
 
 ROWS: Final = 40
 """Rows of a list unless more are asked for."""
@@ -161,9 +162,10 @@ def _fitting(data: Any) -> Any:
 
 
 def bounded_text(text: str) -> str:
-    """A text from a report: harmless, and not longer than what a person would read."""
+    """A text from a report: harmless, without secrets, no longer than what a person would read."""
     left = len(text) - TEXT
-    return visible(text) if left <= 0 else f"{visible(text[:TEXT])}… ({left} more characters)"
+    shown = visible(redacted(text[: TEXT + 1000])[:TEXT])
+    return shown if left <= 0 else f"{shown}… ({left} more characters)"
 
 
 def _at(value: Any, path: list[str | int]) -> Any:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.names import visible_lines
+from nsys_tui.redaction import redacted_lines
 from nsys_tui.writing import refusals, whole_file
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _piped(command: str) -> Iterator[IO[str]]:
 
 
 def append_summary(path: Path, markdown: str) -> None:
-    """Appends to the summary of a CI job's step.
+    """Appends to the summary of a CI job's step, without tokens and passwords.
 
     Raises:
         UsageError: no file is named, or it cannot be written.
@@ -120,7 +121,7 @@ def append_summary(path: Path, markdown: str) -> None:
         path = Path(named)
     refuse_report(path)
     with refusals(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(markdown + "\n")
+        file.write(redacted_lines(markdown) + "\n")
 
 
 def write(stream: IO[str], pieces: Iterable[str]) -> None:

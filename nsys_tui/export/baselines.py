@@ -24,6 +24,7 @@ from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.identity import digest
 from nsys_tui.errors import UsageError
 from nsys_tui.paths import state_folder
+from nsys_tui.redaction import redacted
 from nsys_tui.writing import refusals, write_whole
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -252,16 +253,19 @@ def _refused(text: str) -> None:
 
 def _text(run: Run) -> str:
     side = to_data(run.side, whole=False)
-    data = {"id": run.id, "taken": run.taken, "added": run.added, "run": _rounded(side)}
+    data = {"id": run.id, "taken": run.taken, "added": run.added, "run": _as_kept(side)}
     return json.dumps(data, sort_keys=False)
 
 
-def _rounded(value: Any) -> Any:
-    """Real numbers to as many digits as matter."""
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    return (
-        {key: _rounded(each) for key, each in value.items()} if isinstance(value, dict) else value
-    )
+def _as_kept(value: Any) -> Any:
+    """Real numbers to as many digits as matter, texts without tokens and passwords."""
+    match value:
+        case float():
+            return float(f"{value:.{_DIGITS}g}")
+        case str():
+            return redacted(value)
+        case list():
+            return [*map(_as_kept, value)]
+        case dict():
+            return {redacted(key): _as_kept(each) for key, each in value.items()}
+    return value

@@ -10,12 +10,16 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from nsys_tui.analysis.compare.measure import Plan, first_look, measure
 from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
 from nsys_tui.reader.recovery import has_log
+
+_NAMED: Final = 2
+"""Counted up when rows of a side are named otherwise; files of baselines stay readable."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class SideCache:
 
     def _part(self, plan: Plan, identity: str) -> str:
         status = plan.report.path.stat()
-        told = (READER_VERSION, VERSION, identity, self.settings, plan.seed)
+        told = (READER_VERSION, VERSION, _NAMED, identity, self.settings, plan.seed)
         file = (status.st_size, status.st_mtime_ns, status.st_ino)
         digest = hashlib.blake2b(repr((told, file, plan.steps_found)).encode(), digest_size=8)
         digest.update(plan.steps.start.tobytes() + plan.steps.end.tobytes())

@@ -21,7 +21,7 @@ from nsys_tui.fleet.stored_columns import Stored
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (

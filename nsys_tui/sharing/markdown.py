@@ -10,7 +10,7 @@ from typing import Final
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.table import Column, Table, Unit, column, table_of
 from nsys_tui.names import visible
-from nsys_tui.redaction import redacted
+from nsys_tui.redaction import redacted_lines
 from nsys_tui.sharing.answer import Shared, captured
 from nsys_tui.sharing.sections import BOUND, UNSEEN
 from nsys_tui.sharing.words import command_of
@@ -39,7 +39,7 @@ def markdown(reports: Sequence[Shared], first: Sequence[str] = ()) -> str:
     parts = [*first]
     for one in reports:
         parts += _of_report(one)
-    return redacted("\n".join(parts))
+    return redacted_lines("\n".join(parts))
 
 
 def _of_report(of: Shared) -> Iterator[str]:

@@ -11,6 +11,7 @@ from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE, Side
 from nsys_tui.model.table import Column, Table, table_of
 from nsys_tui.names import visible
+from nsys_tui.redaction import redacted
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
@@ -310,13 +311,17 @@ def gates_as_junit(comparison: Comparison, outcomes: Sequence[Outcome], doubt_fa
         skipped=str(tags.count("skipped")),
     )
     for (name, verdict, reason), tag in zip(cases, tags, strict=True):
-        case = ET.SubElement(suite, "testcase", classname="compare", name=visible(name))
+        case = ET.SubElement(suite, "testcase", classname="compare", name=_told(name))
         if tag:
-            ET.SubElement(case, tag, message=visible(f"{verdict}: {reason}"))
+            ET.SubElement(case, tag, message=_told(f"{verdict}: {reason}"))
         else:
-            ET.SubElement(case, "system-out").text = visible(f"{verdict}: {reason}")
+            ET.SubElement(case, "system-out").text = _told(f"{verdict}: {reason}")
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
+def _told(text: str) -> str:
+    return visible(redacted(text))
 
 
 def _tag(verdict: str, doubt_fails: bool) -> str:

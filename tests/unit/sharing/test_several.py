@@ -62,6 +62,42 @@ def test_a_fleet_has_a_page(runs: list[str], tmp_path: Path) -> None:
     assert "b.sqlite" in text
 
 
+PIECES = {SECRET[at : at + 7] for at in range(3, len(SECRET) - 6)}
+
+
+def pieces_in(text: str) -> set[str]:
+    """Parts of the token that stand in a text, its digits as ``#`` or not."""
+    alike = {piece.translate(str.maketrans("0123456789", "#" * 10)) for piece in PIECES}
+    return {piece for piece in PIECES | alike if piece in text}
+
+
+def test_no_piece_of_a_token_travels(runs: list[str], tmp_path: Path) -> None:
+    made = Synth(tmp_path / "named.sqlite").process(7, f"rank {SECRET}").thread(7, f"t {SECRET}")
+    for step in range(10):
+        at = step * 10 * MS
+        made.nvtx(f"step {step}", at, at + 10 * MS).nvtx(f"{SECRET}: 3", at, at + 9 * MS)
+        made.api(f"cudaMalloc {SECRET}", at, at + 5 * MS, corr=step)
+        made.kernel("gemm(float*)", at + 5 * MS, at + 9 * MS, corr=step)
+    named, base, summary = str(made.write()), str(tmp_path / "base.json"), str(tmp_path / "s.md")
+    for name, words in {
+        "one": [named],
+        "compare": ["--compare", runs[0], named],
+        "fleet": ["--fleet", *runs, named],
+    }.items():
+        for ending in ("html", "md"):
+            page = str(tmp_path / f"{name}.{ending}")
+            assert cli.main(["report", *words, "-o", page, "--no-cache"]) == 0
+    cli.main(["baseline", "add", "--file", base, named])
+    gates = ["--gate", "phase:.*:1%", "--gate", "api:.*:1%", "--junit", str(tmp_path / "j.xml")]
+    cli.main(["compare", runs[0], "--baseline-file", base, "--step-summary", summary, *gates])
+    written = [path for path in tmp_path.iterdir() if path.suffix != ".sqlite"]
+    assert len(written) == 9
+    for path in written:
+        text = path.read_text("utf-8")
+        assert "[redacted]" in text, path.name
+        assert not pieces_in(text), path.name
+
+
 def test_markdown_is_escaped_redacted_and_appended_to_a_summary(
     runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
