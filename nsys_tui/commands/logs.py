@@ -37,8 +37,9 @@ _ROWS_OF_TEXT = 20
 
 DESCRIPTION = (
     "Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers, MLPerf's, throughput "
-    "of vLLM and SGLang, tables of nccl-tests and OSU, mpiP and MPI logger files, NCCL's plugins, "
-    "PyTorch's watchdog and flight recorder (JSON); plain or packed with gzip, xz or zstd."
+    "of vLLM and SGLang, tables of nccl-tests, OSU, IMB, perftest, UCC, nvbandwidth and HPL, mpiP "
+    "and MPI logger files, NCCL's plugins, PyTorch's watchdog and flight recorder (JSON); plain or "
+    "packed with gzip, xz or zstd."
 )
 
 
@@ -181,7 +182,8 @@ def _once(arguments: argparse.Namespace) -> int:
     if not result.has_content:
         raise NoDataError(
             "no line of NCCL, of a known trainer, server or benchmark, or of MPI",
-            hint="set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
+            hint="step lines of another trainer: --pattern REGEX; of NCCL: set NCCL_DEBUG=INFO and "
+            "NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
         )
     if arguments.report:
         _print_joined(arguments, result)

@@ -112,6 +112,7 @@ _AVERAGE: Final = (
     record("tflops_per_gpu", _SPREAD, lambda one, _: one.flops),
     record("tokens_per_s", _SPREAD, lambda one, _: one.tokens),
     record("samples_per_s", _SPREAD, lambda one, _: one.samples),
+    column("per_gpu", form=Form.LIST),
     column("approximate", unit=Unit.FLAG),
     data("iterations", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
     data("average_train_step_timing_s", lambda one, _: seconds(one.step_ns)),

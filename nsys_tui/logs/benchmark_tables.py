@@ -1,4 +1,4 @@
-"""Tables of benchmarks: nccl-tests (out of place and in place) and the OSU micro-benchmarks.
+"""Tables of benchmarks: nccl-tests (out of place and in place), and kinds that are data here.
 
 What a table prints is kept as printed. Of nccl-tests the bandwidths are worked out again from size
 and time, so that a figure which was computed otherwise shows.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import number
@@ -46,11 +46,64 @@ _OPERATIONS: Final = {
     "gather": "Gather",
     "scatter": "Scatter",
 }
-_OSU_TITLE: Final = re.compile(r"^#\s*OSU (.+?)\s*$")
-_OSU_COLUMNS: Final = re.compile(r"^#\s*Size\s+(.+?)\s*$")
-_OSU_ROW: Final = re.compile(rf"^(\d{{1,18}})((?:\s+{N})+)\s*$")
 _LONGEST: Final = 400
-WORDS: Final = (b"out-of-place", b"# OSU ", b"_perf", b" Pid ")
+
+
+class _Kind(NamedTuple):
+    """A kind of table, as lines of it look."""
+
+    words: tuple[bytes, ...]
+    """One stands in each title."""
+    title: re.Pattern[str]
+    """Begins a table and names the test."""
+    columns: re.Pattern[str]
+    """Names the columns, two spaces apart."""
+    row: re.Pattern[str]
+    """A row's ``values``, and its ``size`` where the columns are of different things."""
+    of: str = ""
+    """What the columns' names leave out."""
+
+
+_SIZED: Final = re.compile(
+    rf"^\s*(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+(?:\s+[A-Za-z]\w*)?)\s*$"
+)
+_KINDS: Final = {
+    "osu": _Kind(
+        (b"# OSU ",),
+        re.compile(r"^#\s*OSU (.+?)\s*$"),
+        re.compile(r"^#\s*Size\s+(.+?)\s*$"),
+        _SIZED,
+    ),
+    "imb": _Kind(
+        (b"# Benchmarking ",),
+        re.compile(r"^#\s*Benchmarking (\w+)\s*$"),
+        re.compile(r"^\s*#bytes\s+(#repetitions\b.*?)\s*$"),
+        _SIZED,
+    ),
+    "perftest": _Kind(
+        (b" BW Test", b" Latency Test"),
+        re.compile(r"^\s*((?:RDMA_|Send|Atomic)[\w ]* (?:BW|Latency) Test)\s*$"),
+        re.compile(r"^\s*#bytes\s+(#iterations\b.*?)\s*$"),
+        _SIZED,
+    ),
+    "ucc": _Kind(
+        (b"Collective:",),
+        re.compile(r"^Collective:\s+(\w+)\s*$"),
+        re.compile(r"^\s+(avg\s+min\s+max)\b"),
+        re.compile(rf"^\s*\d+\s+(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+)\s*$"),
+        "Time (us), ",
+    ),
+    "nvbandwidth": _Kind(
+        (b"_ce.", b"_sm.", b"_copy."),
+        re.compile(r"^Running (\w+_(?:ce|sm|copy))\.\s*$"),
+        re.compile(r"^[a-zA-Z].*\b(\w+ \([\w/]+\))\s*$"),
+        re.compile(r"^\s*\d+(?P<values>(?:\s+(?:\d+\.\d+|N/A))+)\s*$"),
+    ),
+}
+_COUNTS: Final = ("iterations", "repetitions")
+"""Columns that say how often a row was measured, and not what."""
+_TITLES: Final = tuple(word for kind in _KINDS.values() for word in kind.words)
+WORDS: Final = (b"out-of-place", b"_perf", b" Pid ", *_TITLES)
 """One of these stands in the first lines of a table."""
 
 
@@ -58,10 +111,10 @@ WORDS: Final = (b"out-of-place", b"# OSU ", b"_perf", b" Pid ")
 class Point:
     """One row of a series."""
 
-    size: int
-    """Bytes."""
+    size: int | None
+    """Bytes; None where a table has none."""
     value: Fraction | None
-    """µs of nccl-tests; what the column holds of OSU."""
+    """µs of nccl-tests; what the column holds of others."""
     algbw: Fraction | None = None
     """GB/s as printed."""
     busbw: Fraction | None = None
@@ -78,7 +131,7 @@ class Series:
     """One column of one table."""
 
     kind: str
-    """``nccl-tests`` or ``osu``."""
+    """``nccl-tests`` or one of ``_KINDS``."""
     test: str
     """Name as printed; empty where the file names none."""
     column: str
@@ -120,7 +173,11 @@ class BenchmarkTables:
     series: list[Series] = field(default_factory=list)
     _current: list[Series] = field(default_factory=list)
     """Series that the next row belongs to."""
+    _kind: str = ""
     _title: str = ""
+    """Test of the table that begins, until its columns are known."""
+    _columns: tuple[int, ...] = ()
+    """Places of the values that are of the current series."""
     _test: str = ""
     _ranks: list[str] = field(default_factory=list)
     """Ranks listed since the last table."""
@@ -138,7 +195,7 @@ class BenchmarkTables:
         return bool(self._current or self._title)
 
     def add(self, text: bytes, line: int) -> bool:
-        """Takes in a line that may be of a table; returns whether it is OSU's title.
+        """Takes in a line that may be of a table; returns whether it is OSU's title, "MPI" in it.
 
         Lines come out of order: what stood before a message of NCCL's is told before the rest of
         its block. ``settle`` puts them in order.
@@ -154,28 +211,27 @@ class BenchmarkTables:
                 self._add(text.decode("utf-8", "replace").rstrip("\r"), line)
         self._pending.clear()
 
-    def _add(self, text: str, line: int) -> bool:
+    def _add(self, text: str, line: int) -> None:
         if _NCCL_HEADER.search(text):
             self._begin_nccl(line)
         elif match := _NCCL_RANK.search(text):
             self._ranks.append(match[1])
-        elif match := _OSU_TITLE.match(text):
-            self._current, self._title = [], match[1]
-        elif self._title and (match := _OSU_COLUMNS.match(text)):
-            self._begin_osu(match[1], line)
+        elif (title := _title(text)) is not None:
+            self._current, (self._kind, self._title) = [], title
+        elif self._title and (match := _KINDS[self._kind].columns.match(text)):
+            self._begin_columns(match[1], line)
         elif self._current:
-            return self._row(text)
+            row = self._kind_row if self._current[0].kind in _KINDS else self._nccl_row
+            row(text)
         elif match := _NCCL_TEST.search(text):
             self._test = match[1]
-            return False
-        else:
-            return bool(self._title) and text.startswith("#")
-        return True
 
     def end(self) -> None:
         """The file is read: what a table does not name is looked for in its figures."""
         self.settle()
-        self.series = [series for series in self.series if series.points]
+        self.series = [
+            one for one in self.series if one.points and (one.kind not in _KINDS or one.numbers())
+        ]
         for series in self.series:
             if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
                 series.points = [
@@ -197,18 +253,20 @@ class BenchmarkTables:
             self.series += self._current
         self._title, self._ranks, self._size = "", [], None
 
-    def _begin_osu(self, header: str, line: int) -> None:
-        words = map(str.strip, re.split(r"\s{2,}|\t", header))
-        names = [name for name in words if name not in ("", "Iterations")]
-        self._current = [Series("osu", self._title, name, self.file, line) for name in names]
+    def _begin_columns(self, header: str, line: int) -> None:
+        names = [name for name in re.split(r"\s{2,}|\t", header) if name]
+        told = {i: name for i, name in enumerate(names) if not name.lower().endswith(_COUNTS)}
+        self._columns = tuple(told)
+        self._current = [
+            Series(self._kind, self._title, _KINDS[self._kind].of + name, self.file, line)
+            for name in told.values()
+        ]
         self.series += self._current
         self._title = ""
 
-    def _row(self, text: str) -> bool:
-        if self._current[0].kind == "osu":
-            return self._osu_row(text)
+    def _nccl_row(self, text: str) -> None:
         if not text.lstrip().startswith("#") and self._pieces(text):
-            return True
+            return
         if match := _NCCL_COLUMNS.search(text):
             self._row_start = _WITH_ROOT if match[1] else _WITHOUT_ROOT
         elif match := _NCCL_AVERAGE.search(text):
@@ -218,9 +276,6 @@ class BenchmarkTables:
         elif match := _NCCL_BOUNDS.search(text):
             for series in self._current:
                 series.out_of_bounds = int(match[1])
-        else:
-            return text.startswith("#")
-        return True
 
     def _pieces(self, text: str) -> bool:
         """Takes in a row, or a piece of one; returns whether it is that."""
@@ -235,14 +290,29 @@ class BenchmarkTables:
             text, any_piece = text[times.end() :], True
         return any_piece
 
-    def _osu_row(self, text: str) -> bool:
-        match, points = _OSU_ROW.match(text), self._current[0].points
+    def _kind_row(self, text: str) -> None:
+        match, points = _KINDS[self._kind].row.match(text), self._current[0].points
+        if match is None:
+            return
+        values = match["values"].split()
+        if "size" not in match.groupdict():
+            points += [Point(None, number(word)) for word in values]
+            return
+        size = int(match["size"])
         # Others may write between the rows; what is none of them rarely looks like the next.
-        if match is None or (points and int(match[1]) <= points[-1].size):
-            return False
-        for series, word in zip(self._current, match[2].split(), strict=False):
-            series.points.append(Point(int(match[1]), number(word)))
-        return True
+        if points and size <= (points[-1].size or 0):
+            return
+        for series, place in zip(self._current, self._columns, strict=True):
+            if place < len(values):
+                series.points.append(Point(size, number(values[place])))
+
+
+def _title(text: str) -> tuple[str, str] | None:
+    """Kind and test of a table that a line begins."""
+    for name, kind in _KINDS.items():
+        if match := kind.title.match(text):
+            return name, match[1]
+    return None
 
 
 def _nccl_point(series: Series, size: int, values: Sequence[str]) -> Point:

@@ -26,6 +26,13 @@ def seconds(ns: Fraction | int | None) -> str | None:
     return None if ns is None else decimals(Fraction(ns) / 10**9)
 
 
+def exact(value: object) -> Fraction | None:
+    """A number that JSON told, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return Fraction(str(value))
+
+
 def known(value: int) -> int | None:
     """None for -1."""
     return None if value < 0 else value

@@ -9,12 +9,15 @@ from typing import Final
 from nsys_tui.logs.benchmark_tables import Series
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.hang_tables import findings
+from nsys_tui.logs.mpi import MpipReport
+from nsys_tui.logs.plugins import measured_rows
 from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
 from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.sections import LogAnswer
 from nsys_tui.logs.servers import throughput
+from nsys_tui.logs.statistics import per_op
 from nsys_tui.logs.steps import Average, average_of
-from nsys_tui.logs.trainers import StepLine, distinct
+from nsys_tui.logs.trainers import RunTotal, StepLine, distinct
 
 _SLOW: Final = Fraction(3, 2)
 """Times the median, from which a step is told as slow."""
@@ -37,7 +40,8 @@ def headline(answer: LogAnswer) -> list[str]:
         more = f", and {others} other{'s' * (others > 1)}" if others else ""
         said.append(f"NCCL warns: {text} ({lines} line{'s' * (lines != 1)}){more}")
     said += _steps(result)
-    said += [one for series in result.benchmarks for one in _bandwidth(series)][: 2 * _MOST]
+    said += [one for total in result.run_totals for one in _total(total, result)][:_MOST]
+    said += [one for series in result.benchmarks for one in _benchmark(series)][: 2 * _MOST]
     for row in throughput(result.servers):
         if row.run == 0 and row.generation:
             mean, median = (
@@ -46,8 +50,47 @@ def headline(answer: LogAnswer) -> list[str]:
             said.append(
                 f"{row.format} {row.engine}".rstrip()
                 + f": {mean} tokens/s generated (median {median})"
-                f" over {row.lines:,} lines"
+                f" over {row.generation.count:,} line{'s' * (row.generation.count > 1)}"
             )
+    if operations := per_op(answer.calls):
+        most = max(operations, key=lambda row: row.total_bytes)
+        said.append(
+            f"{answer.calls.total():,} collective call{'s' * (answer.calls.total() > 1)} logged;"
+            f" most bytes in {most.op}: {most.calls:,} calls, {most.total_bytes:,} bytes"
+        )
+    said += [_mpi(report) for report in result.mpip if report.tasks]
+    rows = [row for row in measured_rows(result.measured) if row.busbw]
+    said += [
+        f"{row.op} of {row.bytes:,} bytes on {row.nranks} ranks: {decimals(row.busbw.mean, 2)} GB/s"
+        f" bus bandwidth, mean of {row.calls:,}"
+        for row in rows[:_MOST]
+        if row.busbw
+    ]
+    return said
+
+
+_TOLD: Final = (
+    *("Output token throughput (tok/s)", "Median TTFT (ms)", "Median TPOT (ms)"),
+    *("N", "seconds", "Gflops", "check"),
+)
+"""Of what benchmarks say at their end."""
+
+
+def _total(total: RunTotal, result: LogResult) -> Iterator[str]:
+    values = dict(total.values)
+    if total.of_benchmark:
+        figures = ", ".join(f"{name} {values[name]}" for name in _TOLD if name in values)
+        yield f"{total.format}: {figures}"
+    elif not result.step_lines and (step := total.mean_step()):
+        yield f"{total.format}: {step}"
+
+
+def _mpi(report: MpipReport) -> str:
+    whole = next((one for one in report.tasks if one.task == "*"), report.tasks[0])
+    said = f"mpiP: MPI takes {decimals(whole.mpi_percent, 2)} % of the time"
+    if report.sites:
+        most = max(report.sites, key=lambda site: site.mpi_percent or 0)
+        said += f", {decimals(most.mpi_percent, 2)} % of that in {most.call} at site {most.site}"
     return said
 
 
@@ -67,14 +110,19 @@ def _steps(result: LogResult) -> Iterator[str]:
         median, mark = average.step.median, "≈ " * average.approximate
         kept = [one for one in mine if average.first <= one.step <= average.last]
         yield from _slow(average, [one for one in kept if one.step not in average.warmup], median)
-        figures = [f"median step {mark}{seconds(median)} s, p95 {seconds(average.step.p95)} s"]
+        figures = [f"step {mark}{seconds(median)} s"]
+        if average.step.count > 1:
+            figures = [f"median {figures[0]}, p95 {seconds(average.step.p95)} s"]
     figures += [
-        f"{decimals(spread.mean, 1)} {name}"
-        for spread, name in ((average.tokens, "tokens/s"), (average.samples, "samples/s"))
+        f"{decimals(spread.mean, 1)} {name}/s{' per GPU' * (name in average.per_gpu)}"
+        for name, spread in (("tokens", average.tokens), ("samples", average.samples))
         if spread
     ]
     if figures:
-        yield f"{average.format}: {', '.join(figures)}, steps {average.first} to {average.last}"
+        steps = f"steps {average.first} to {average.last}"
+        if average.first == average.last:
+            steps = f"step {average.first}" if average.first >= 0 else "steps without number"
+        yield f"{average.format}: {', '.join(figures)}, {steps}"
 
 
 def _slow(average: Average, kept: list[StepLine], median: Fraction) -> Iterator[str]:
@@ -96,21 +144,38 @@ def _time(step: StepLine) -> Fraction:
     return Fraction(step.step_ns or 0)
 
 
+def _benchmark(series: Series) -> Iterator[str]:
+    if series.kind == "nccl-tests":
+        yield from _bandwidth(series)
+    elif most := max(series.points, key=lambda point: point.value or 0).value:
+        where = ", ".join(
+            f"{point.size:,}"
+            for point in series.points
+            if point.value == most and point.size is not None
+        )
+        least = min(series.numbers())
+        yield (
+            f"{series.kind} {series.test}, {series.column}: "
+            + f"{decimals(least, 2)} to " * (least < most)
+            + f"{decimals(most, 2)}"
+            + f", most at {where} bytes" * bool(where and least < most)
+        )
+
+
 def _bandwidth(series: Series) -> Iterator[str]:
     best = series.best
     name = f"{series.test or series.kind} {series.column}"
     if series.runs > 1 and series.column == "out-of-place":
         yield f"{name}: {series.runs} runs, each alone, print into one another (MPI=1 missing?)"
     if series.wrong_rows:
-        yield f"{name}: {series.wrong_rows} of {len(series.points)} rows have wrong results"
+        yield f"{name}: rows with wrong results: {series.wrong_rows} of {len(series.points)}"
     if best is None or not best.busbw:
         return
-    larger = [
-        point for point in series.points if point.size > best.size and point.busbw is not None
-    ]
+    size = best.size or 0
+    larger = [one for one in series.points if (one.size or 0) > size and one.busbw is not None]
     fallen = min(larger, key=lambda point: point.busbw or 0, default=None)
     yield (
-        f"{name}: at most {decimals(best.busbw, 2)} GB/s bus bandwidth, at {best.size:,} bytes"
+        f"{name}: at most {decimals(best.busbw, 2)} GB/s bus bandwidth, at {size:,} bytes"
         + (
             f"; only {decimals(fallen.busbw, 2)} at {fallen.size:,}"
             if fallen and (fallen.busbw or 0) < _FALLEN * best.busbw

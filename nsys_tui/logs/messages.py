@@ -137,7 +137,7 @@ class Messages:
             cut: whether it filled NCCL's buffer, so that its last word cannot be trusted.
         """
         if head.level == "WARN":
-            self.warnings[_POINTER.sub("0x…", text.strip())] += 1
+            self.warnings[_VARYING.sub("…", text.strip())] += 1
             return
         text = text.strip()
         first, _, _ = text.partition(" ")
@@ -150,8 +150,12 @@ class Messages:
             _environment(self, place, text)
 
 
-_POINTER: Final = re.compile(r"0x[0-9a-f]{6,16}\b")
-"""Differs on every line of one kind."""
+_VARYING: Final = re.compile(
+    r"(?<=0x)[0-9a-f]{6,16}\b|(?<=<)\d+(?=>)|(?<=opcode[= ])\d+|(?<=\blen[= ])\d+"
+    r"|(?:[0-9a-f]{0,4}:){4,}[0-9a-f]{1,4}"
+)
+"""Differs from line to line of one kind: pointers, ports, GIDs, and those fields of a completion
+that mean nothing where it failed."""
 _HANDLERS: Final[dict[str, Callable[[Messages, Place, str], None]]] = {}
 
 

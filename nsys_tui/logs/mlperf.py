@@ -8,12 +8,11 @@ line says it: samples per second are told by the samples between the ends of an 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from nsys_tui.logs.figures import spread_of
+from nsys_tui.logs.figures import exact, spread_of
 from nsys_tui.logs.trainers import RunTotal
 
 WORDS: Final = (b":::MLLOG ",)
@@ -48,11 +47,11 @@ class MlperfLines:
                 self._interval(name, begun, told)
         elif key == "tracked_stats" and isinstance(stats := told.get("value"), dict):
             for name, value in stats.items():
-                self._put(f"{name} (no unit told)", _exact(value))
+                self._put(f"{name} (no unit told)", exact(value))
         return True
 
     def _interval(self, name: str, begun: dict[str, Any], ended: dict[str, Any]) -> None:
-        start, stop = _exact(begun.get("time_ms")), _exact(ended.get("time_ms"))
+        start, stop = exact(begun.get("time_ms")), exact(ended.get("time_ms"))
         if start is None or stop is None or stop < start:
             return
         took = (stop - start) / 1000
@@ -78,10 +77,4 @@ class MlperfLines:
 
 def _samples(told: dict[str, Any]) -> Fraction | None:
     metadata = told.get("metadata")
-    return _exact(metadata.get("samples_count")) if isinstance(metadata, dict) else None
-
-
-def _exact(value: Any) -> Fraction | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return Fraction(str(value))
+    return exact(metadata.get("samples_count")) if isinstance(metadata, dict) else None

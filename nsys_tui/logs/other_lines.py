@@ -30,12 +30,12 @@ from nsys_tui.logs.progress_bars import WORDS, Bars
 from nsys_tui.logs.pytorch import Dump, WatchdogLines
 from nsys_tui.logs.servers import ServerLines
 from nsys_tui.logs.trainer_table import Trainer
-from nsys_tui.logs.trainers import MODEL_WORDS, RunTotal, StepLine, TrainerLines, number
+from nsys_tui.logs.trainers import MODEL_WORDS, RunTotal, StepLine, TrainerLines, number, with_times
 
 _WORDS: Final = tuple(
     dict.fromkeys(
         [
-            *(one.word for one in trainer_table.TRAINERS),
+            *(word for one in trainer_table.TRAINERS for word in one.words),
             *trainer_table.TOTAL_WORDS,
             *trainer_table.BELOW_WORDS,
             *MODEL_WORDS,
@@ -77,7 +77,7 @@ class OtherLines:
         self.servers = ServerLines(file)
         self._trainers = TrainerLines(file, flops_per_token, trainer)
         self._bars = Bars(file)
-        self._known = _WORDS if trainer is None else (trainer.word, *_WORDS)
+        self._known = _WORDS if trainer is None else (*trainer.words, *_WORDS)
         self._words = self._known
         self._block = b""
         self._added = 0
@@ -130,7 +130,7 @@ class OtherLines:
         shown = self._bars.done()
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals
         self.totals += self.mlperf.totals()
-        steps = self._trainers.steps + self._bars.steps(self.totals)
+        steps = with_times(self._trainers.steps) + self._bars.steps(self.totals)
         self.steps = sorted(steps, key=lambda one: one.line)
 
 

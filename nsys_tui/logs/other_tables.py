@@ -45,16 +45,16 @@ BENCHMARKS: Final = (
     column("kind", "Benchmark"),
     text("test", "Test"),
     column("column", "Column"),
-    known("nranks", "Ranks"),
-    count("rows", "Rows", lambda series, _: len(series.points)),
-    count("first_size_bytes", "From", lambda s, _: s.points[0].size if s.points else None),
-    count("last_size_bytes", "To", lambda s, _: s.points[-1].size if s.points else None),
-    _figure("first_value", "First", lambda series: _end(series, False)),
-    _figure("last_value", "Last", lambda series: _end(series, True)),
-    _figure("min_value", "Min", lambda series: min(series.numbers(), default=None)),
-    _figure("max_value", "Max", lambda series: max(series.numbers(), default=None)),
     _figure("max_busbw_gb_per_s", "Max busbw", _best),
     count("at_bytes", "At bytes", lambda series, _: series.best.size if series.best else None),
+    _figure("min_value", "Min", lambda series: min(series.numbers(), default=None)),
+    _figure("max_value", "Max", lambda series: max(series.numbers(), default=None)),
+    _figure("first_value", "First", lambda series: _end(series, False)),
+    _figure("last_value", "Last", lambda series: _end(series, True)),
+    count("first_size_bytes", "From", lambda s, _: s.points[0].size if s.points else None),
+    count("last_size_bytes", "To", lambda s, _: s.points[-1].size if s.points else None),
+    count("rows", "Rows", lambda series, _: len(series.points)),
+    known("nranks", "Ranks"),
     _figure("printed_mean_busbw_gb_per_s", "", lambda series: series.printed_mean_busbw, 6),
     count("out_of_bounds"),
     file_path(lambda series: series.file),
@@ -63,11 +63,12 @@ BENCHMARKS: Final = (
 )
 
 
-def _remarks(_: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
+def _remarks(answer: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
+    yield from (one.words() for one in answer.result.run_totals if one.of_benchmark)
     tests = [series for series in rows if series.kind == "nccl-tests"]
     for series in tests:
         if wrong := series.wrong_rows:
-            yield f"line {series.line}, {series.column}: {wrong} rows have wrong results"
+            yield f"line {series.line}, {series.column}: rows with wrong results: {wrong}"
         if series.column != "in-place":
             continue
         if series.runs > 1:
@@ -140,9 +141,11 @@ def _of_mpip(answer: LogAnswer, _: Sequence[Any]) -> Iterator[str]:
         if alone:
             most = max(alone, key=lambda task: task.mpi_percent or 0)
             least = min(alone, key=lambda task: task.mpi_percent or 0)
-            yield f"mpiP {report.version}: {len(alone)} tasks, {report.callsites} call sites"
-            yield f"most MPI: task {most.task} {_plain(most.mpi_percent)} %"
-            yield f"least MPI: task {least.task} {_plain(least.mpi_percent)} %"
+            yield (
+                f"mpiP {report.version}: {len(alone)} tasks, {report.callsites} call sites; most"
+                f" MPI: task {most.task} {_plain(most.mpi_percent)} %, least: task {least.task}"
+                f" {_plain(least.mpi_percent)} %"
+            )
 
 
 def _mean(key: str, header: str, name: str) -> Column:
@@ -213,11 +216,14 @@ SECTIONS: Final = (
         "benchmarks",
         "Benchmark tables",
         tuple(one for one in BENCHMARKS if one.name not in ("file", "line")),
-        lambda answer: answer.result.benchmarks,
+        lambda answer: list(answer.result.benchmarks),
         _remarks,
-        "no table of nccl-tests or OSU",
+        "no table of a known benchmark",
         longest="series",
-        count=lambda answer: len(answer.result.benchmarks),
+        count=lambda answer: (
+            len(answer.result.benchmarks)
+            + sum(one.of_benchmark for one in answer.result.run_totals)
+        ),
     ),
     Section(
         "benchmark-rows",
@@ -225,7 +231,7 @@ SECTIONS: Final = (
         _BENCHMARK_ROWS,
         _rows,
         longest="rows",
-        none="no table of nccl-tests or OSU",
+        none="no table of a known benchmark",
     ),
     Section(
         "mpip",

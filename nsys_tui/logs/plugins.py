@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from nsys_tui.logs.figures import Spread, spread_of
+from nsys_tui.logs.figures import Spread, exact, spread_of
 from nsys_tui.logs.grammar import DATATYPES
 from nsys_tui.model.collective_sizes import wire_factor
 
@@ -69,9 +69,9 @@ class PluginLines:
                 int(header.get("n_ranks", -1)),
                 int(perf.get("coll_sn", -1)),
                 int(perf.get("coll_msg_size_bytes", -1)),
-                _exact(perf.get("coll_exec_time_us")),
-                _exact(perf.get("coll_algobw_gbs")),
-                _exact(perf.get("coll_busbw_gbs")),
+                exact(perf.get("coll_exec_time_us")),
+                exact(perf.get("coll_algobw_gbs")),
+                exact(perf.get("coll_busbw_gbs")),
                 str(perf.get("coll_timing_source", "")),
             )
         )
@@ -89,7 +89,7 @@ class PluginLines:
         if begun is None:
             return True
         told = begun.get("args") or {}
-        begin, end = _exact(begun.get("ts")), _exact(event.get("ts"))
+        begin, end = exact(begun.get("ts")), exact(event.get("ts"))
         size = _TYPES.get(str(told.get("Datatype")).removeprefix("nccl").lower())
         self.measured.append(
             Measured(
@@ -105,10 +105,6 @@ class PluginLines:
             )
         )
         return True
-
-
-def _exact(value: Any) -> Fraction | None:
-    return None if value is None else Fraction(str(value))
 
 
 @dataclass(frozen=True)

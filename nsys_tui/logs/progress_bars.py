@@ -19,7 +19,11 @@ _STATE: Final = re.compile(
     r"(?P<done>\d{1,18})/(?P<all>\d{1,18}) \[(?P<since>[\d:]+)<(?P<left>[\d:?]+), *"
     r"(?P<rate>[\d.]+|\?) ?(?P<unit>s/it|it/s)"
 )
-_EPOCH: Final = re.compile(r"Epoch (\d{1,9}):\s+\d+%\|[^|]*\|\s*$")
+_EPOCH: Final = re.compile(
+    r"(?:Epoch (?P<lightning>\d{1,9})|^\s*(?P<yolo>\d{1,9})/\d+ +[\d.]+[GM]B? .*)"
+    r":\s+\d+%\|[^|]*\|\s*$"
+)
+"""A bar of an epoch, by whose it is."""
 _DESCRIBED: Final = re.compile(
     r"(?<![\w\[])(?!(?i:steps?|train(?:ing)?|iterations?):)[A-Za-z][\w .()/-]*:\s+\d+%\|"
 )
@@ -36,6 +40,8 @@ WORDS: Final = (b"it/s", b"s/it", b"{'loss'")
 """One of these stands in each line of theirs."""
 LONG_ENOUGH_S: Final = 50
 """A span of whole seconds is read to 2 % from this on."""
+_SHORTEST_S: Final = 5
+"""Shorter ones tell no time, not even at a bar's end."""
 _CONTRADICTION: Final = 3
 """Mean since the start and printed rate that differ by more: the bar did not start at 0."""
 
@@ -63,8 +69,8 @@ class Bars:
     """The progress bars of one file."""
 
     file: int
-    _states: dict[tuple[int, int], dict[int, _State]] = field(default_factory=dict)
-    """States by (epoch, steps in all) and steps done; each where it was first shown."""
+    _states: dict[tuple[str, int, int], dict[int, _State]] = field(default_factory=dict)
+    """States by (trainer, epoch, steps in all) and steps done; each where it was first shown."""
     _of_others: set[int] = field(default_factory=set)
     """Steps in all of bars that are not Hugging Face's."""
     _dicts: list[_Dict] = field(default_factory=list)
@@ -92,17 +98,18 @@ class Bars:
             epoch = _EPOCH.search(front)
             if epoch is None and not _is_plain(front):
                 continue
-            self._add_state(int(epoch[1]) if epoch else UNKNOWN, match, line)
+            whose = (epoch.lastgroup or "") if epoch else ""
+            self._add_state(whose, int(epoch[whose]) if epoch else UNKNOWN, match, line)
             if part.startswith(",", begin) or _OF_OTHERS.search(front):
                 self._of_others.add(int(match["all"]))
             known = True
         return known
 
-    def _add_state(self, epoch: int, match: re.Match[str], line: int) -> None:
+    def _add_state(self, whose: str, epoch: int, match: re.Match[str], line: int) -> None:
         rate = number(match["rate"])
         spacing = None if not rate else rate if match["unit"] == "s/it" else 1 / rate
         state = _State(int(match["done"]), _seconds(match["since"]), line, spacing)
-        self._states.setdefault((epoch, int(match["all"])), {}).setdefault(state.done, state)
+        self._states.setdefault((whose, epoch, int(match["all"])), {}).setdefault(state.done, state)
         if epoch == UNKNOWN:
             self._last = state.done
             if self._dicts and self._dicts[-1].after == UNKNOWN:
@@ -112,8 +119,8 @@ class Bars:
         """The longest of the bars without an epoch: others are of an evaluation, or of data."""
         plain = [
             ("tqdm" if every in self._of_others else "huggingface", states)
-            for (epoch, every), states in self._states.items()
-            if epoch == UNKNOWN
+            for (whose, _, every), states in self._states.items()
+            if not whose
         ]
         return max(
             plain, key=lambda one: max(state.since for state in one[1].values()), default=("", {})
@@ -127,9 +134,11 @@ class Bars:
         """The step lines that the bars are, by line."""
         name, plain = self._plain()
         steps = self._of_bar(name, UNKNOWN, 0, plain)
-        for (epoch, every), states in self._states.items():
-            if epoch != UNKNOWN:
-                steps += self._of_bar("lightning", epoch, epoch * every, states)
+        for (whose, epoch, every), states in self._states.items():
+            if whose:
+                # YOLO counts epochs from 0 or from 1.
+                before = epoch * every if whose == "lightning" else 0
+                steps += self._of_bar(whose, epoch, before, states)
         steps += self._of_dicts(totals)
         return sorted(steps, key=lambda one: one.line)
 
@@ -145,12 +154,14 @@ class Bars:
         for state in ordered:
             if state.done < 1:
                 continue
-            span = state.since - since
-            over = state.done - start
+            span, over = Fraction(state.since - since), state.done - start
+            exact = state.spacing if state.done == over == 1 else None  # smoothed over one step
+            if exact is not None and 0 <= exact - span < 1:
+                span = exact
             warm = state.done == 1 and 2 * span * (last - 1) > 3 * (ordered[-1].since - span)
             ends = span >= LONG_ENOUGH_S or state.done == last or warm
-            timed = over > 0 and span > 0 and ends
-            ns = round(Fraction(span * 10**9, over)) if timed and start >= 0 else None
+            timed = over > 0 and ends and span >= (0 if span == exact else _SHORTEST_S)
+            ns = round(span * 10**9 / over) if timed and start >= 0 else None
             steps.append(
                 StepLine(
                     name,

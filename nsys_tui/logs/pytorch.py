@@ -111,25 +111,24 @@ def timeout_verdicts(timeouts: Sequence[Timeout]) -> list[str]:
 
 def _verdict(group: str, mine: Sequence[Timeout]) -> str:
     name = f"group {group}" if group else "group not named"
-    ranks = [one.rank for one in mine]
-    calls = {one.seq: one for one in mine}
-    last = max(calls)
-    told = f"{name}: {named_ranks(ranks)} ran out of time"
-    unlike = {(one.op, one.sent) for one in mine if one.seq == last and one.op}
-    if len(unlike) > 1:
-        made = "; ".join(
-            f"rank {one.rank} {one.op} of {one.sent}" for one in mine if one.seq == last
-        )
+    last = max(one.seq for one in mine)
+    at_last = [one for one in mine if one.seq == last]
+    told = f"{name}: {named_ranks([one.rank for one in mine])} ran out of time"
+    if len({(one.op, one.sent) for one in at_last if one.op}) > 1:
+        made = "; ".join(f"rank {one.rank} {one.op} of {one.sent}" for one in at_last if one.op)
         return f"{told} in different collectives under one number, {last}: {made}"
     behind = [one for one in mine if -1 < one.enqueued < last or one.seq < last]
+    if behind and not group:
+        numbers = ", ".join(map(str, sorted({one.seq for one in mine})))
+        return f"{told} in {numbers}: no line names their groups, so none is known to be behind"
     if behind:
         least = min(behind, key=lambda one: (one.seq, one.enqueued))
         at = f"enqueued {least.enqueued}" if least.enqueued >= 0 else f"waits in {least.seq}"
         return f"{told}; rank {least.rank} is behind: it {at}, others wait in {last}"
-    what = f"{calls[last].op} {last}" if last >= 0 else calls[last].op
+    words = next((one.op for one in at_last if one.op), "work"), str(last) * (last >= 0)
     return (
-        f"{told} in {what}, all of them had enqueued it: none of these is behind; a rank that"
-        " printed nothing may be"
+        f"{told} in {' '.join(words).strip()}, all of them had enqueued it: none of these is"
+        " behind; a rank that printed nothing may be"
     )
 
 

@@ -60,15 +60,3 @@ SUMMARY: Final = (
     "mpip-sites",
 )
 """Those that are printed when none is named."""
-IF_ANY: Final = (
-    "throughput",
-    "benchmarks",
-    "benchmark-rows",
-    "measured",
-    "timeouts",
-    "recorder",
-    "recorder-entries",
-    "mpip",
-    "mpip-sites",
-)
-"""Those that a screen lists only where there is something in them: few logs have any."""

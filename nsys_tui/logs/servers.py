@@ -85,24 +85,27 @@ class ServerLines:
     def add(self, text: bytes, line: int) -> bool:
         """Takes a line in if it is a server's; returns whether it is."""
         for name, word, pattern in _FORMATS:
-            if word in text and (
-                match := pattern.search(decoded := text.decode("utf-8", "replace"))
-            ):
+            if word not in text:
+                continue
+            decoded = text.decode("utf-8", "replace")
+            ranks = _RANKS.search(decoded)
+            matches = list(pattern.finditer(decoded))  # several where lines are torn
+            for match in matches:
                 told = match.groupdict()
-                ranks = _RANKS.search(decoded)
                 self.lines.append(
                     ServerLine(
                         name,
                         told.get("engine") or (ranks[1].strip() if ranks else ""),
                         self.file,
                         line,
-                        parse_own_stamp(decoded),
+                        parse_own_stamp(decoded[: match.start()]),
                         number(told.get("prompt")),
                         number(told.get("generation")),
                         _whole(told.get("running")),
                         _whole(told.get("waiting")),
                     )
                 )
+            if matches:
                 return True
         return False
 
@@ -150,7 +153,7 @@ class Throughput:
     """From 1; 0 over all runs."""
     lines: int
     warmup: int
-    """First lines left out: they hold the time since the server's start."""
+    """First rates of generation left out: they hold the time since the server's start."""
     prompt: Spread | None
     generation: Spread | None
     most_running: int | None
@@ -190,26 +193,22 @@ def _runs(lines: Sequence[ServerLine]) -> list[list[ServerLine]]:
 
 
 def _figures(lines: Sequence[ServerLine], run: int) -> Throughput:
-    warm = _warmup(lines)
-    kept = lines[warm:]
+    generation = [one.generation for one in lines if one.generation is not None]
+    warm = _warmup(lines[0].format, generation)
     return Throughput(
         lines[0].format,
         lines[0].engine,
         run,
         len(lines),
         warm,
-        spread_of([one.prompt for one in kept]),
-        spread_of([one.generation for one in kept]),
+        spread_of([one.prompt for one in lines]),
+        spread_of(generation[warm:]),
         max((one.running for one in lines if one.running is not None), default=None),
         max((one.waiting for one in lines if one.waiting is not None), default=None),
     )
 
 
-def _warmup(lines: Sequence[ServerLine]) -> int:
-    """1 where a first line of SGLang holds the time since its start, and so next to nothing."""
-    rates = [one.generation for one in lines if one.generation is not None]
-    if lines[0].format != "sglang" or len(rates) < 4:
-        return 0
-    return int(
-        lines[0].generation is not None and lines[0].generation * 2 < sorted(rates)[len(rates) // 2]
-    )
+def _warmup(server: str, rates: Sequence[Fraction]) -> int:
+    """1 where a first rate of SGLang holds the time that it was idle, and so next to nothing."""
+    later = sorted(rates[1:])
+    return int(server == "sglang" and bool(later) and rates[0] * 2 < later[len(later) // 2])

@@ -17,7 +17,7 @@ import numpy as np
 from nsys_tui.logs.calls import NO_STEP
 from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
 from nsys_tui.logs.result import LogResult, Window
-from nsys_tui.logs.trainers import UNKNOWN, StepLine, distinct
+from nsys_tui.logs.trainers import PER_GPU, UNKNOWN, StepLine, distinct
 from nsys_tui.model.arrays import Int64
 
 LEGACY_STEPS: Final = (45, 50)
@@ -165,6 +165,11 @@ class Average:
     """Mean TFLOPs over all lines that have them."""
     rated: int
     """Lines that have TFLOPs."""
+
+    @property
+    def per_gpu(self) -> tuple[str, ...]:
+        """Those of ``tokens`` and ``samples`` that are of one GPU; others are of the whole job."""
+        return PER_GPU.get(self.format, ())
 
 
 def average_range(result: LogResult) -> tuple[int | None, int | None]:

@@ -18,7 +18,6 @@ from nsys_tui.logs.headline import headline
 from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.steps import Average, all_averages, average_range, epoch_averages
-from nsys_tui.logs.trainers import RunTotal
 from nsys_tui.model.table import Column, Table, Unit, column
 
 KERNELS: Final = (
@@ -83,7 +82,7 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         notes = [f"no matching iterations found in range {first}-{last}"]
     if any(row.estimated for row in rows):
         notes.append("≈ TFLOPs worked out by us, the trainer prints none")
-    if any(row.approximate for row in rows):
+    if any(row.approximate and row.step for row in rows):
         notes.append(
             "≈ times are not printed: they are those between stamps, clocks or whole seconds"
         )
@@ -96,7 +95,7 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
                 f"{row.format}: {row.lines} lines of {row.steps} step{'s' * (row.steps != 1)}:"
                 " each step counts once"
             )
-    return notes + [_total(total) for total in result.run_totals]
+    return notes + [one.words() for one in result.run_totals if not one.of_benchmark]
 
 
 def _warm(steps: Sequence[int]) -> str:
@@ -126,6 +125,17 @@ def _approximate(read: Any, flag: str) -> Any:
     return marked
 
 
+def _rate(name: str, places: int) -> Any:
+    """Reads the mean of a rate, and whose it is where that is one GPU."""
+    read = _spread(name, "mean", places)
+
+    def named(row: Average, result: Any) -> str | None:
+        value = read(row, result)
+        return None if value is None else value + " per GPU" * (name in row.per_gpu)
+
+    return named
+
+
 def _every_average(answer: LogAnswer) -> list[Average]:
     """Each trainer, then its epochs."""
     epochs = epoch_averages(answer.result)
@@ -134,22 +144,6 @@ def _every_average(answer: LogAnswer) -> list[Average]:
         for whole in all_averages(answer.result)
         for row in (whole, *(one for one in epochs if one.format == whole.format))
     ]
-
-
-def _total(total: RunTotal) -> str:
-    """What a trainer says of the whole run, in words."""
-    said = []
-    if total.step_ns is not None:
-        steps = f" ({total.steps} steps)" if total.steps else ""
-        said.append(f"average step {seconds(total.step_ns)} s{steps}")
-    if total.step_range_ns is not None:
-        low, high = map(seconds, total.step_range_ns)
-        said.append(f"average step {low} to {high} s (the printed rate is rounded)")
-    if total.tflops is not None:
-        said.append(f"average TFLOPs per GPU ≈ {decimals(total.tflops)}")
-    said += [f"{name} {value}" for name, value in total.values if name != "ms"]
-    copies = f" ({total.copies} processes)" if total.copies > 1 else ""
-    return f"{total.format} at the end{copies}: {', '.join(said)}"
 
 
 def _file(header: str, name: str) -> Any:
@@ -178,21 +172,24 @@ _ALL: Final = (
         (
             column("format", "Trainer"),
             shown("Epoch", lambda row, _: None if row.epoch < 0 else row.epoch),
-            count("steps", "Steps"),
+            shown("Median step (s)", _approximate(_spread("step", "median"), "approximate")),
+            shown("p95 (s)", _spread("step", "p95")),
+            shown("Average (s)", _spread("step", "mean")),
+            shown("Tokens/s", _rate("tokens", 1)),
+            shown("Samples/s", _rate("samples", 3)),
+            shown("Average TFLOPs per GPU", _approximate(_spread("flops", "mean", 6), "estimated")),
+            count("steps", "Step lines"),
             known("first", "From"),
             known("last", "To"),
             shown("Warm-up", lambda row, _: len(row.warmup) or None),
-            shown("Average step (s)", _approximate(_spread("step", "mean"), "approximate")),
-            shown("Median (s)", _spread("step", "median")),
-            shown("p95 (s)", _spread("step", "p95")),
-            shown("Average TFLOPs per GPU", _approximate(_spread("flops", "mean", 6), "estimated")),
-            shown("Tokens/s", _spread("tokens", "mean", 1)),
-            shown("Samples/s", _spread("samples", "mean", 3)),
         ),
         _every_average,
         _of_steps,
         "no step lines",
-        lambda answer: len(answer.result.step_lines) + len(answer.result.run_totals),
+        lambda answer: (
+            len(answer.result.step_lines)
+            + sum(not one.of_benchmark for one in answer.result.run_totals)
+        ),
     ),
     Section(
         "throughput",

@@ -6,6 +6,7 @@ The only place of this room that opens files; what is no text log is refused her
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 import lzma
 import os
@@ -63,9 +64,9 @@ def _pieces(
     """The text of a file as it comes."""
     head = raw.peek(SAMPLE)[:SAMPLE]
     if head.startswith(GZIP):
-        return gunzipped(raw, BLOCK_BYTES, cut_short)
+        return unpacked(gzip.GzipFile(fileobj=raw), BLOCK_BYTES, cut_short)
     if head.startswith(XZ):
-        return unxzed(raw, BLOCK_BYTES, cut_short)
+        return unpacked(lzma.LZMAFile(raw), BLOCK_BYTES, cut_short)
     if head.startswith(ZSTD):
         return unzstded(path, BLOCK_BYTES, cut_short)
     if head.startswith(UTF16):
@@ -145,45 +146,23 @@ ZSTD: Final = b"\x28\xb5\x2f\xfd"
 UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 """How the files begin."""
 SAMPLE: Final = 1 << 16
-"""Bytes of a packed file that are looked at together."""
-_GZIP_HEADER: Final = 31
-"""zlib's window bits for a stream with a gzip header."""
+"""Bytes in which a file shows what it is."""
 
 
-def gunzipped(raw: IO[bytes], size: int, cut_short: Callable[[], None]) -> Iterator[bytes]:
-    """A gzip file in pieces of at most ``size`` bytes; members may follow one another.
-
-    Raises:
-        OSError: what it holds is no gzip stream.
-    """
-    stream = zlib.decompressobj(_GZIP_HEADER)
-    left = b""
-    while packed := left or raw.read(SAMPLE):
-        if stream.eof:
-            stream = zlib.decompressobj(_GZIP_HEADER)
-        try:
-            yield stream.decompress(packed, size)
-        except zlib.error as error:
-            raise OSError(f"damaged gzip data: {error}") from error
-        left = stream.unconsumed_tail or stream.unused_data.lstrip(b"\0")
-    if not stream.eof:
-        cut_short()
-    yield stream.flush()
-
-
-def unxzed(raw: IO[bytes], size: int, cut_short: Callable[[], None]) -> Iterator[bytes]:
-    """An xz file in pieces of at most ``size`` bytes.
+def unpacked(
+    stream: gzip.GzipFile | lzma.LZMAFile, size: int, cut_short: Callable[[], None]
+) -> Iterator[bytes]:
+    """A gzip or xz file in pieces of at most ``size`` bytes.
 
     Raises:
-        OSError: what it holds is damaged.
+        OSError: what it holds is damaged from the start.
     """
-    stream = lzma.LZMAFile(raw)  # noqa: SIM115
     try:
         while piece := stream.read1(size):
             yield piece
-    except (EOFError, lzma.LZMAError) as error:
-        if isinstance(error, lzma.LZMAError) and not stream.tell():
-            raise OSError(f"damaged xz data: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        if not isinstance(error, EOFError) and not stream.tell():
+            raise OSError(f"damaged data: {error}") from error
         cut_short()
 
 

@@ -17,6 +17,9 @@ TRAINERS: Final = (
     "nanotron",
     "litgpt",
     "maxtext",
+    "keras",
+    "paddle",
+    "mindformers",
     "clu",
     "fairseq",
     "modded-nanogpt",
@@ -30,6 +33,7 @@ TRAINERS: Final = (
     "huggingface",
     "huggingface-dict",
     "lightning",
+    "yolo",
     "own",
 )
 """As ``--trainer`` takes them; ``own`` is that of ``--pattern``."""

@@ -25,7 +25,7 @@ _STEP: Final = r"(?P<step>\d{1,18})"
 FIGURES: Final = ("s", "ms", "tflops", "mfu", "tokens", "samples", "loss")
 """What a line may tell: seconds or ms of a step, TFLOP/s per GPU, percent of a peak, tokens or
 samples per second, loss. Fields tell also ``step``, steps per second (``rate``) and the seconds
-since the run began (``clock``)."""
+since the run began (``clock``); a line of ours also microseconds of a step (``us``)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Trainer:
     """One kind of step line."""
 
     name: str
-    word: bytes
-    """Stands in each of its lines: what has it not is not looked at."""
+    words: tuple[bytes, ...]
+    """One of them stands in each of its lines: what has none is not looked at."""
     line: re.Pattern[str]
     """Finds the line; its groups are ``step``, ``epoch`` and ``FIGURES``."""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -46,18 +46,29 @@ class Trainer:
     """It prints no time of a step: that is the time from one line's stamp or clock to the next."""
     peak_tflops: int = 0
     """What its utilisation is a percentage of; 0 where it is not known."""
+    per_gpu: tuple[str, ...] = ()
+    """Those of its rates, ``tokens`` and ``samples``, that are of one GPU and not of the job."""
     below: re.Pattern[str] | None = None
     """Finds its fields where they stand on lines of their own behind it."""
+    above: re.Pattern[str] | None = None
+    """Finds figures of its that stand on a line of their own before it."""
+    of_epoch: bool = False
+    """It closes an epoch, not a step: its ``step`` is the epoch's number of steps, its time their
+    mean; without an epoch above it is of an evaluation."""
     by_model: bool = False
     """Tokens per second become TFLOPs by the model table that it prints (llm.c)."""
 
 
-_ELAPSED: Final = ("elapsed time per iteration (ms)", "elapsed time per iteration (s)")
+_ELAPSED: Final = (
+    "elapsed time per iteration (ms)",
+    "elapsed_time_per_iteration_ms",
+    "elapsed time per iteration (s)",
+)
 
 TRAINERS: Final = (
     Trainer(
         "nemo",
-        b"Training epoch",
+        (b"Training epoch",),
         re.compile(rf"Training epoch (?P<epoch>\d{{1,9}}), iteration {_STEP}/\d+"),
         {
             "s": ("train_step_timing in s",),
@@ -65,24 +76,30 @@ TRAINERS: Final = (
             "tokens": ("tokens_per_sec_per_gpu",),
             "loss": ("reduced_train_loss",),
         },
+        per_gpu=("tokens",),
     ),
     Trainer(
         "megatron",
-        b"elapsed time per iteration",
-        re.compile(rf"iteration\s+{_STEP}/\s*\d+ \|"),
+        (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=", b"MODEL_TFLOP/s/GPU"),
+        re.compile(rf"iteration[ =]\s*{_STEP}/\s*\d+ \|"),
         {
-            "ms": _ELAPSED[:1],
-            "s": _ELAPSED[1:],
+            "ms": _ELAPSED[:2],
+            "s": _ELAPSED[2:],
             "tflops": ("throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "approx flops per GPU"),
-            "tokens": ("tokens per GPU (tokens/s/GPU)",),
-            "samples": ("samples per second", "samples/sec"),
+            "tokens": (
+                *("tokens per GPU (tokens/s/GPU)", "tokens per gpu per second(tgs)"),
+                "tokens_per_gpu_per_second_tgs",
+            ),
+            "samples": ("samples per second", "samples_per_second", "samples/sec"),
             "loss": ("lm loss", "lm_loss"),
         },
         needed=_ELAPSED,
+        per_gpu=("tokens",),
+        above=re.compile(rf"Step Time ?: .*\bGPU utilization: (?P<tflops>{N}) ?MODEL_TFLOP/s/GPU"),
     ),
     Trainer(
         "llm.c",
-        b" tok/s",
+        (b" tok/s",),
         re.compile(
             rf"step\s+{_STEP}/\d+ \| loss\s+(?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
             rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s"
@@ -91,7 +108,7 @@ TRAINERS: Final = (
     ),
     Trainer(
         "llm.c",
-        b" tok/s)",
+        (b" tok/s)",),
         re.compile(
             rf"step\s+{_STEP}/\d+ ?[|:] train loss (?P<loss>{N}) .*?"
             rf"\((?P<ms>[\d.]+) ms ?[|,] (?P<tokens>\d+) tok/s\)"
@@ -100,12 +117,12 @@ TRAINERS: Final = (
     ),
     Trainer(
         "llm.c",
-        b"(took ",
+        (b"(took ",),
         re.compile(rf"step {_STEP}: train loss (?P<loss>{N}) \(took (?P<ms>[\d.]+) ms\)"),
     ),
     Trainer(
         "nanogpt",
-        b"iter ",
+        (b"iter ",),
         re.compile(
             rf"iter {_STEP}: loss (?P<loss>{N}), time (?P<ms>[\d.]+)ms(?:, mfu (?P<mfu>{N})%)?"
         ),
@@ -113,31 +130,33 @@ TRAINERS: Final = (
     ),
     Trainer(
         "fsdp",
-        b" samples/sec",
+        (b" samples/sec",),
         re.compile(rf"Batch {_STEP} Loss: (?P<loss>{N}), Speed: (?P<samples>{N}) samples/sec"),
         by_stamps=True,
     ),
     Trainer(
         "torchtitan",
-        b"tps: ",
+        (b"tps: ",),
         re.compile(
             rf"step:\s*{_STEP}\s+loss:\s*(?P<loss>{N})\s.*?\btps:\s*(?P<tokens>[\d,]+)"
             rf"(?:\s+tflops:\s*(?P<tflops>[\d,.]+))?(?:\s+mfu:\s*(?P<mfu>{N})%)?"
         ),
         by_stamps=True,
+        per_gpu=("tokens",),
     ),
     Trainer(
         "deepspeed",
-        b"CurrSamplesPerSec=",
+        (b"SamplesPerSec=", b", skipped="),
         re.compile(
-            rf"epoch=(?P<epoch>\d{{1,9}})/micro_step=\d+/global_step={_STEP}, "
-            rf"RunningAvgSamplesPerSec={N}, CurrSamplesPerSec=(?P<samples>{N})"
+            r"(?:epoch=(?P<epoch>\d{1,9})/micro_step=\d+/global_step=|\bstep=|\] \d+/)"
+            rf"{_STEP}, (?:skipped=\d|(?:RunningAvg)?SamplesPerSec={N}"
+            rf"(?:, CurrSamplesPerSec=(?P<samples>{N}))?)"
         ),
         by_stamps=True,
     ),
     Trainer(
         "deepspeed-pipeline",
-        b"iter time (s): ",
+        (b"iter time (s): ",),
         re.compile(
             rf"steps: {_STEP} loss: (?P<loss>{N}) iter time \(s\): (?P<s>{N}) "
             rf"samples/sec: (?P<samples>{N})"
@@ -145,14 +164,15 @@ TRAINERS: Final = (
     ),
     Trainer(
         "torchtune",
-        b"tokens_per_second_per_gpu:",
+        (b"tokens_per_second_per_gpu:",),
         re.compile(
             rf"Step {_STEP} \| loss:(?P<loss>{N}) .*?tokens_per_second_per_gpu:(?P<tokens>{N})"
         ),
+        per_gpu=("tokens",),
     ),
     Trainer(
         "composer",
-        b"[batch=",
+        (b"[batch=",),
         re.compile(rf"\[(?:epoch=(?P<epoch>\d{{1,9}})\]\[)?batch={_STEP}/\d+\]:"),
         {
             "tokens": ("Train throughput/device/tokens_per_sec",),
@@ -160,10 +180,11 @@ TRAINERS: Final = (
             "loss": ("Train loss/train/total",),
         },
         below=re.compile(rf"(?:^|\s)(Train [\w/]+: {N})\s*$"),
+        per_gpu=("tokens",),
     ),
     Trainer(
         "olmo",
-        b"[step=",
+        (b"[step=",),
         re.compile(rf"\[step={_STEP}/\d+"),
         {
             "tokens": ("throughput/device/tokens_per_second", "throughput/device/TPS"),
@@ -171,10 +192,11 @@ TRAINERS: Final = (
         },
         by_stamps=True,
         below=re.compile(r"(?:^|\s)((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$"),
+        per_gpu=("tokens",),
     ),
     Trainer(
         "nanotron",
-        b"time_per_iteration_ms",
+        (b"time_per_iteration_ms",),
         re.compile(rf"iteration: {_STEP} / \d+ \|"),
         {
             "ms": ("elapsed_time_per_iteration_ms", "time_per_iteration_ms"),
@@ -183,10 +205,11 @@ TRAINERS: Final = (
             "loss": ("lm_loss",),
         },
         needed=("elapsed_time_per_iteration_ms", "time_per_iteration_ms"),
+        per_gpu=("tokens",),
     ),
     Trainer(
         "litgpt",
-        b"iter time: ",
+        (b"iter time: ",),
         re.compile(
             rf"Epoch (?P<epoch>\d{{1,9}}) \| iter {_STEP} step \d+ \| loss train: (?P<loss>{N}),"
             rf".*?iter time: (?P<ms>[\d.]+) ms"
@@ -194,27 +217,65 @@ TRAINERS: Final = (
     ),
     Trainer(
         "litgpt",
-        b"iter time: ",
+        (b"iter time: ",),
         re.compile(rf"iter {_STEP} step \d+: loss (?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms"),
     ),
     Trainer(
         "maxtext",
-        b"completed step: ",
+        (b"completed step: ",),
         re.compile(
             rf"completed step: {_STEP}, seconds: +(?P<s>{N})"
             rf"(?:, TFLOP/s(?:/device)?: +(?P<tflops>{N}))?"
             rf"(?:, Tokens/s/device: +(?P<tokens>{N}))?(?:.*?\bloss: (?P<loss>{N}))?"
         ),
+        per_gpu=("tokens",),
+    ),
+    Trainer(
+        "keras",
+        (b"/step", b"Epoch "),
+        re.compile(
+            rf"^\s*{_STEP}/(?P=step) (?:\[=+\] - |━+ |- )\d+s(?: -)? "
+            r"(?:(?P<s>\d+)s|(?P<ms>\d+)ms|(?P<us>\d+)us)/step\b(?:.*?\bloss: (?P<loss>[\d.e+-]+))?"
+        ),
+        above=re.compile(r"^\s*Epoch (?P<epoch>\d{1,9})/\d+\s*$"),
+        of_epoch=True,
+    ),
+    Trainer(
+        "paddle",
+        (b"batch_cost: ", b"interval_runtime: "),
+        re.compile(
+            r"(?:[Ee]poch:? \[?(?P<epoch>\d{1,9})(?:/\d+)?\]?,? )?"
+            rf"(?:\bglobal[_ ]step:? |\biter:? |\bbatch: |(?<=\d\] )\[ *){_STEP}[],/ ]"
+        ),
+        {
+            "s": ("avg_batch_cost", "batch_cost"),
+            "rate": ("interval_steps_per_second",),
+            "tflops": ("interval_hardware_tflops_per_device",),
+            "tokens": ("interval_tokens_per_second_per_device",),
+            "loss": ("loss",),
+        },
+        needed=("avg_batch_cost", "batch_cost", "interval_steps_per_second"),
+        per_gpu=("tokens",),
+    ),
+    Trainer(
+        "mindformers",
+        (b"per_step_time: ",),
+        re.compile(
+            rf"(?:[Ee]poch ?:?\[ *(?P<epoch>\d{{1,9}}).*?)?\b(?:step|iter):?\[? ?\s*{_STEP}\b"
+            rf"(?:.*?throughput(?:_per_npu)?: +(?P<tflops>{N})T)?"
+        ),
+        {"s": ("per_step_time",), "loss": ("loss",)},
+        needed=("per_step_time",),
     ),
     Trainer(
         "clu",
-        b"steps_per_sec",
+        (b"steps_per_sec",),
         re.compile(rf"\] \[{_STEP}\] "),
         {"rate": ("steps_per_sec", "steps_per_second"), "loss": ("train_loss", "loss")},
     ),
     Trainer(
         "fairseq",
-        b"gnorm",
+        (b"gnorm",),
         re.compile(r"\bepoch\"?:? (?P<epoch>\d{1,9})(?::?\s+(?P<step>\d{1,18}) / \d+)?"),
         {
             "step": ("num_updates",),
@@ -227,21 +288,21 @@ TRAINERS: Final = (
     ),
     Trainer(
         "modded-nanogpt",
-        b"train_time:",
+        (b"train_time:",),
         re.compile(rf"\bstep:{_STEP}/\d+ "),
         {"clock": ("train_time",), "loss": ("train_loss",)},
         by_stamps=True,
     ),
     Trainer(
         "detectron2",
-        b"d2.utils.events",
+        (b"d2.utils.events",),
         re.compile(rf"\biter: {_STEP}\b"),
         {"loss": ("total_loss",)},
         by_stamps=True,
     ),
     Trainer(
         "dllogger",
-        b"DLL 20",
+        (b"DLL 20",),
         re.compile(
             r"DLL 20.*?(?:[Ee]poch:?\s+(?P<epoch>\d{1,9})\b.*?)?"
             rf"\b[Ii]ter(?:ation)?:?\s+{_STEP}\b"
@@ -251,7 +312,7 @@ TRAINERS: Final = (
     ),
     Trainer(
         "verl",
-        b"timing_s/step",
+        (b"timing_s/step",),
         re.compile(rf"\bstep:{_STEP} - "),
         {
             "s": ("timing_s/step",),
@@ -259,40 +320,36 @@ TRAINERS: Final = (
             "loss": ("actor/pg_loss", "train/loss"),
         },
         needed=("timing_s/step",),
+        per_gpu=("tokens",),
     ),
     Trainer(
         "horovod",
-        b"img/sec per GPU",
+        (b"img/sec per GPU",),
         re.compile(rf"Iter #{_STEP}: (?P<samples>{N}) img/sec"),
+        per_gpu=("samples",),
     ),
-    *(
-        Trainer(
-            "vision",
-            word,
-            re.compile(
-                rf"(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{{1,9}})\]? *\[ *{_STEP}/\d+"
+    Trainer(
+        "vision",
+        (b"Epoch", b"Train: "),
+        re.compile(
+            rf"(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{{1,9}})\]? *\[ *{_STEP}/\d+"
+        ),
+        {"s": ("time", "Time"), "samples": ("img/s",), "loss": ("loss", "Loss")},
+        needed=("time", "Time"),
+    ),
+    Trainer(
+        "step",
+        (b"tok/sec", b"tokens_per_sec", b"Tokens/s"),
+        re.compile(rf"(?i:\b(?:global_)?step|\biter(?:ation)?)[:= #]+\[? *{_STEP}(?![\w.])"),
+        {
+            "s": ("dt", "step_time", "time_per_step", "iter_time"),
+            "tokens": (
+                *("tok/sec", "tok/s", "tokens_per_second", "tokens_per_sec"),
+                *("Tokens/s", "tokens/s", "tokens/sec"),
             ),
-            {"s": ("time", "Time"), "samples": ("img/s",), "loss": ("loss", "Loss")},
-            needed=("time", "Time"),
-        )
-        for word in (b"Epoch", b"Train: ")
-    ),
-    *(
-        Trainer(
-            "step",
-            word,
-            re.compile(rf"(?i:\b(?:global_)?step|\biter(?:ation)?)[:= #]+\[? *{_STEP}(?![\w.])"),
-            {
-                "s": ("dt", "step_time", "time_per_step", "iter_time"),
-                "tokens": (
-                    *("tok/sec", "tok/s", "tokens_per_second", "tokens_per_sec"),
-                    *("Tokens/s", "tokens/s", "tokens/sec"),
-                ),
-                "loss": ("loss", "Loss", "train_loss", "train loss"),
-            },
-            needed=("tok/sec", "tokens_per_second", "tokens_per_sec", "Tokens/s"),
-        )
-        for word in (b"tok/sec", b"tokens_per_sec", b"Tokens/s")
+            "loss": ("loss", "Loss", "train_loss", "train loss"),
+        },
+        needed=("tok/sec", "tokens_per_second", "tokens_per_sec", "Tokens/s"),
     ),
 )
 """All of them, those that name no trainer last. Progress bars are read by ``progress_bars``."""
@@ -304,6 +361,14 @@ TOTALS: Final = (
     ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
     ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%")),
     ("litgpt", re.compile(rf"(?:^|[\s:])Training time: (?P<training_time_s>{N})s$")),
+    (
+        "hpl",
+        re.compile(
+            r"^\s*W[RC]\d\w*\s+(?P<N>\d+)\s+(?P<NB>\d+)\s+(?P<P>\d+)\s+(?P<Q>\d+)"
+            r"\s+(?P<seconds>[\d.]+)\s+(?P<Gflops>[\d.e+]+)(?:\s+\(.*\))?\s*$"
+        ),
+    ),
+    ("hpl", re.compile(rf"^\s*\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)")),
     ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
     (
         "huggingface",
@@ -314,7 +379,10 @@ TOTALS: Final = (
     ),
 )
 """Lines about a whole run."""
-TOTAL_WORDS: Final = (b"iteration time:", b"per iteration:", b"Training time:", b"train_")
+TOTAL_WORDS: Final = (
+    *(b"iteration time:", b"per iteration:", b"Training time:", b"train_"),
+    *(b"WR0", b"WR1", b"WC0", b"WC1", b"||Ax-b||"),
+)
 """One of these stands in each of them."""
 
 
@@ -384,4 +452,4 @@ def own_trainer(pattern: str) -> Trainer:
             hint=f"(?P<step>\\d+) and any of {', '.join(_GROUPS[1:])}",
         )
     bounded: Any = _Bounded(compiled)
-    return Trainer("own", b"", bounded)
+    return Trainer("own", (b"",), bounded)

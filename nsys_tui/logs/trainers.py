@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
-from nsys_tui.logs.line_prefixes import NO_TIME, parse_own_stamp, parse_stamp
+from nsys_tui.logs.figures import decimals, seconds
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_own_stamp
 from nsys_tui.logs.trainer_table import (
     A100_PEAK_TFLOPS,
     TOTAL_WORDS,
@@ -46,6 +47,7 @@ class StepLine:
     samples_per_s: Fraction | None = None
     loss: float | None = None
     time_ns: int = NO_TIME
+    """Its stamp or clock, where its trainer prints no time of a step."""
     glued: bool = False
     """Whether a COLL line follows in the same line, which then belongs to the next step."""
     epoch: int = UNKNOWN
@@ -77,6 +79,30 @@ class RunTotal:
     copies: int = 1
     """Processes that printed it."""
 
+    @property
+    def of_benchmark(self) -> bool:
+        """Whether the run was no training."""
+        return self.format in ("serving benchmark", "hpl")
+
+    def mean_step(self) -> str:
+        """The mean step in words, empty where it is not known."""
+        if self.step_ns is not None:
+            steps = f" ({self.steps} step{'s' * (self.steps > 1)})" if self.steps else ""
+            return f"average step {seconds(self.step_ns)} s{steps}"
+        if self.step_range_ns is not None:
+            low, high = map(seconds, self.step_range_ns)
+            return f"average step {low} to {high} s (the printed rate is rounded)"
+        return ""
+
+    def words(self) -> str:
+        """All that it says."""
+        said = [step] if (step := self.mean_step()) else []
+        if self.tflops is not None:
+            said.append(f"average TFLOPs per GPU ≈ {decimals(self.tflops)}")
+        said += [f"{name} {value}" for name, value in self.values if name != "ms"]
+        copies = f" ({self.copies} processes)" if self.copies > 1 else ""
+        return f"{self.format} at the end{copies}: {', '.join(said)}"
+
 
 @dataclass
 class TrainerLines:
@@ -91,8 +117,8 @@ class TrainerLines:
     _model: dict[str, int] = field(default_factory=dict)
     _open: tuple[Trainer, str, int] | None = None
     """The last step's trainer, text and line, if more lines may tell of it."""
-    _stamped: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Step and time of a trainer's last line that has a stamp."""
+    _above: dict[str, str] = field(default_factory=dict)
+    """What a line told of the step line below it."""
 
     def add(self, text: bytes, line: int, *, glued: bool = False) -> bool:
         r"""Takes a line in if it is a trainer's; returns whether it is.
@@ -112,9 +138,12 @@ class TrainerLines:
         if self._open and self._below(self._open, part.decode("utf-8", "replace")):
             return True
         for trainer in (self.own, *TRAINERS) if self.own else TRAINERS:
-            if trainer.word not in part:
+            if not any(word in part for word in trainer.words):
                 continue
             text = text or part.decode("utf-8", "replace")
+            if trainer.above and (told := trainer.above.search(text)):
+                self._above = told.groupdict()
+                return True
             if match := trainer.line.search(text):
                 made = self._step(trainer, match, text, line)
                 if made is not None:
@@ -138,45 +167,49 @@ class TrainerLines:
         if (match := trainer.line.search(text)) and (
             made := self._step(trainer, match, text, line)
         ):
-            last = self.steps[-1]
-            self.steps[-1] = replace(
-                made, step_ns=last.step_ns, over=last.over, approximate=last.approximate
-            )
+            self.steps[-1] = made
         return True
 
     def _step(
         self, trainer: Trainer, match: re.Match[str], text: str, line: int
     ) -> StepLine | None:
         """The step that a line closes; None for a line that only looks like one."""
-        figures = {k: number(v) for k, v in match.groupdict().items() if v is not None}
+        told = match.groupdict()
+        if trainer.above:
+            told, self._above = {**told, **self._above}, {}
+        figures = {k: number(v) for k, v in told.items() if v is not None}
         if trainer.fields:
-            told = named_values(trainer, text)
-            if trainer.needed and not any(name in told for name in trainer.needed):
+            values = named_values(trainer, text)
+            if trainer.needed and not any(name in values for name in trainer.needed):
                 return None
             for figure, names in trainer.fields.items():
-                if (name := next(filter(told.__contains__, names), None)) is not None:
-                    value, unit = number(told[name][0]), told[name][1]
+                if (name := next(filter(values.__contains__, names), None)) is not None:
+                    value, unit = number(values[name][0]), values[name][1]
                     figures[figure] = value / 1000 if value is not None and unit else value
-        step, epoch = figures.get("step"), figures.get("epoch")
+        step, epoch = _whole(figures.get("step")), _whole(figures.get("epoch"))
+        over = 1
+        if trainer.of_epoch:
+            if epoch == UNKNOWN:
+                return None
+            over, step = step, epoch * step
         loss = figures.get("loss")
         made = StepLine(
             trainer.name,
             self.file,
             line,
-            UNKNOWN if step is None else int(step),
+            step,
             step_ns=_step_ns(figures),
             tokens_per_s=figures.get("tokens"),
             samples_per_s=figures.get("samples"),
             loss=None if loss is None else float(loss),
-            time_ns=parse_stamp(text.encode()),
-            epoch=UNKNOWN if epoch is None else int(epoch),
+            epoch=epoch,
+            over=over,
         )
-        made = self._with_tflops(trainer, made, figures)
-        if not trainer.by_stamps:
-            return made
-        clock = figures.get("clock")
-        now = parse_own_stamp(text[: match.end()]) if clock is None else round(clock * 10**9)
-        return self._with_stamped_time(made, now)
+        if trainer.by_stamps:
+            clock = figures.get("clock")
+            now = parse_own_stamp(text[: match.end()]) if clock is None else round(clock * 10**9)
+            made = replace(made, time_ns=now)
+        return self._with_tflops(trainer, made, figures)
 
     def _with_tflops(
         self, trainer: Trainer, made: StepLine, figures: dict[str, Fraction | None]
@@ -190,20 +223,6 @@ class TrainerLines:
         if tflops is None and estimated is not None:
             return replace(made, tflops=estimated, estimated=True)
         return replace(made, tflops=tflops)
-
-    def _with_stamped_time(self, made: StepLine, now: int) -> StepLine:
-        """The step with the time since an earlier stamp; steps of one stamp share the next time."""
-        last = self._stamped.get(made.format)
-        late = last and last[0] > made.step and last[1] >= now  # of another process
-        if now == NO_TIME or late or (last and (last[0] == made.step or last[1] == now)):
-            return made
-        self._stamped[made.format] = made.step, now
-        if last is None or last[0] > made.step or last[1] > now:
-            return made
-        over = made.step - last[0]
-        return replace(
-            made, step_ns=round(Fraction(now - last[1], over)), over=over, approximate=True
-        )
 
     def _total(self, text: str, line: int) -> bool:
         for name, pattern in TOTALS:
@@ -247,13 +266,47 @@ def number(text: str | None) -> Fraction | None:
     return Fraction(value) * scale if fits else None
 
 
+def _whole(value: Fraction | None) -> int:
+    return UNKNOWN if value is None else int(value)
+
+
 def _step_ns(figures: dict[str, Fraction | None]) -> int | None:
-    for name, scale in (("s", 10**9), ("ms", 10**6)):
+    for name, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         value = figures.get(name)
         if value is not None:
             return round(value * scale)
     rate = figures.get("rate")
     return round(10**9 / rate) if rate else None
+
+
+def with_times(steps: Iterable[StepLine]) -> list[StepLine]:
+    """Step lines of a file, in order; one with a stamp has the time since the stamp before it.
+
+    A line that tells no more than its number counts only where no other names the epoch too.
+    """
+    steps = list(steps)
+    named = {one.format for one in steps if one.epoch != UNKNOWN}
+    last: dict[str, tuple[int, int]] = {}
+    timed = []
+    for one in steps:
+        bare = all(getattr(one, names[0]) is None for names in _TOGETHER)
+        if bare and one.epoch == UNKNOWN and one.format in named:
+            continue
+        timed.append(one if one.time_ns == NO_TIME else _since(one, last))
+    return timed
+
+
+def _since(one: StepLine, stamped: dict[str, tuple[int, int]]) -> StepLine:
+    """The step with the time since an earlier stamp; steps of one stamp share the next time."""
+    last, now = stamped.get(one.format), one.time_ns
+    late = last and last[0] > one.step and last[1] >= now  # of another process
+    if late or (last and (last[0] == one.step or last[1] == now)):
+        return one
+    stamped[one.format] = one.step, now
+    if last is None or last[0] > one.step or last[1] > now:
+        return one
+    over = one.step - last[0]
+    return replace(one, step_ns=round(Fraction(now - last[1], over)), over=over, approximate=True)
 
 
 _MODEL: Final = re.compile(
@@ -279,13 +332,20 @@ def _run_total(name: str, match: re.Match[str], file: int, line: int) -> RunTota
     return RunTotal(name, file, line, tuple(values.items()), step_ns, tflops)
 
 
+PER_GPU: Final = {one.name: one.per_gpu for one in TRAINERS}
+"""Rates of each trainer that are of one GPU."""
+_PRINTED, _MADE = 1000, 50
+"""Weight of a line's time, as printed or as made of stamps, against a line without one."""
+
+
 def main_format(steps: Iterable[StepLine], wanted: str | None = None) -> str:
-    """The format whose lines own the steps: the wanted one, else the one with most timed lines."""
+    """The format whose lines own the steps: the wanted one, else that with most printed times."""
     if wanted:
         return wanted
     timed: Counter[str] = Counter()
     for step in steps:
-        timed[step.format] += 1 if step.step_ns is None else 1000
+        weight = _MADE if step.approximate else _PRINTED
+        timed[step.format] += 1 if step.step_ns is None else weight
     return max(timed, key=lambda name: timed[name], default="")
 
 
@@ -297,6 +357,26 @@ def distinct(steps: Sequence[StepLine]) -> list[StepLine]:
         if one.step == UNKNOWN:
             key = (one.format, -2 - one.file, one.line)
         known = first.get(key)
-        if known is None or (known.step_ns is None and one.step_ns is not None):
-            first[key] = one
+        first[key] = one if known is None else _joined(known, one)
     return sorted(first.values(), key=lambda one: (one.epoch, one.step, one.file, one.line))
+
+
+_TOGETHER: Final = (
+    ("step_ns", "over", "approximate"),
+    ("tflops", "estimated"),
+    ("tokens_per_s",),
+    ("samples_per_s",),
+    ("loss",),
+)
+"""Figures of a step line, each with what is said of it."""
+
+
+def _joined(known: StepLine, more: StepLine) -> StepLine:
+    """A step line with those figures of another that it lacks."""
+    missing: dict[str, Any] = {
+        name: getattr(more, name)
+        for names in _TOGETHER
+        if getattr(known, names[0]) is None and getattr(more, names[0]) is not None
+        for name in names
+    }
+    return replace(known, **missing) if missing else known

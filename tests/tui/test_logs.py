@@ -89,6 +89,26 @@ async def test_logs_of_a_folder_are_read_and_joined(demo: Demo, size: tuple[int,
         assert "joined by order" in notes
 
 
+async def test_the_first_section_leads_with_what_the_logs_say(small: Path, tmp_path: Path) -> None:
+    form = "completed step: {}, seconds: {}, TFLOP/s/device: 40.25, loss: 2.0"
+    log = tmp_path / "train.log"
+    log.write_text("\n".join(form.format(n, 9.0 if n == 1 else 2.5) for n in range(1, 12)))
+    async with running(small) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open([log])
+        await settled(pilot)
+        assert screen(pilot).section == "steps"
+        lines = rows(pilot)
+        assert "Median step (s)" in lines[3]
+        assert "2.500000" in lines[4]
+        note = next(i for i, line in enumerate(lines) if "Notes" in line)
+        assert "maxtext: median step 2.500000 s" in lines[note + 1]
+        listed = [line[2:16].strip(" >") for line in lines[3:8]]
+        assert listed == ["files", "steps", "", "", ""]
+        await press(pilot, "k")
+        assert "maxtext" not in "".join(rows(pilot)[note:])
+
+
 async def test_enter_on_a_collective_shows_its_kernel_on_the_timeline(demo: Demo) -> None:
     async with running(demo.path) as pilot:
         await press(pilot, "f8", "j", "j", "enter", "enter")

@@ -225,8 +225,8 @@ def test_the_first_lines_say_what_matters(tmp_path: Path, capsys: Capture) -> No
         "  maxtext: step 10 took 4.000000 s, 4.0 times the median; 1 of 10 timed lines after "
         "warm-up are above 1.5 times"
     )
-    assert (
-        third == "  maxtext: median step 1.000000 s, p95 2.650000 s, 80.0 tokens/s, steps 0 to 10"
+    assert third == (
+        "  maxtext: median step 1.000000 s, p95 2.650000 s, 80.0 tokens/s per GPU, steps 0 to 10"
     )
     log.write_text("\n".join(form.format(*at) for at in enumerate(times[:-1])))
     (said,) = logs_json(read_logs([log]))["in_short"]

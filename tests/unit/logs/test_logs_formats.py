@@ -22,6 +22,7 @@ from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
 from nsys_tui.logs.tables import SECTIONS
 from nsys_tui.logs.trainer_table import own_trainer
+from nsys_tui.logs.trainers import distinct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,6 +199,17 @@ TRAINERS: dict[str, tuple[str, str]] = {
         "Epoch: [0][ {n:3}/1424]  Time  {k}.000 (99.99)  Data 0.001 (0.7)  Loss 6.9e+00 (6.9)",
         "printed",
     ),
+    "paddle": (
+        "[2025-03-04 00:00:00,797] [    INFO] - loss: 3.2, learning_rate: 2e-05, global_step: {n}, "
+        "interval_runtime: 9.9, interval_tokens_per_second_per_device: {tokens}.0, "
+        "interval_steps_per_second: {rate:.12g}, epoch: 0.0265",
+        "printed",
+    ),
+    "mindformers": (
+        "2025-03-04 00:00:00,173 - [core/callback.py:529] - INFO - {{ Epoch:[  1/  2], step:[ {n:4}"
+        "/   19], loss: 10.633, per_step_time: {ms}ms, lr: 1e-05, train_throughput_per_npu: 40.25T",
+        "printed",
+    ),
     "step": (
         "step {n:05d}/00090 (0.05%) | loss: 9.31 | dt: {ms}.00ms | tok/sec: {tokens:,} |"
         " mfu: 45.60 | total time: 0.00m",
@@ -337,6 +349,40 @@ def test_bars_that_are_no_trainers(tmp_path: Path, front: str) -> None:
             "llm.c",
             3,
             30_500_000,
+        ),
+        (
+            "[2025-03-04 02:45:08][INFO][training:1251] -  iteration=       1/  317892 | consumed_"
+            "samples=256 | elapsed_time_per_iteration_ms=17711.5 | lm loss=11.2 | TFLOPs=144.87 |",
+            "megatron",
+            1,
+            17_711_500_000,
+        ),
+        (
+            "[2022-09-21 05:43:59,508] [    INFO] - [train] epoch: 0, batch: 1, loss: 11.0, "
+            "avg_batch_cost: 0.71029 sec, speed: 1.41 step/s, ips: 11533 tokens/s",
+            "paddle",
+            1,
+            710_290_000,
+        ),
+        (
+            "[2021/12/04 05:16:13] root INFO: [epoch 0, iter 20][TRAIN]avg_samples: 32.0 , "
+            "avg_reader_cost: 0.001 sec, avg_batch_cost: 0.0125 sec, avg_ips: 2560.0 images/sec",
+            "paddle",
+            20,
+            12_500_000,
+        ),
+        (
+            "[2025/03/04 05:16:13] ppocr INFO: epoch: [3/40], global_step: 900, lr: 0.0005, "
+            "avg_reader_cost: 0.001 s, avg_batch_cost: 0.25 s, avg_samples: 32, ips: 128 samples/s",
+            "paddle",
+            900,
+            250 * MS,
+        ),
+        (
+            "{ step:[    2/   10], loss:  11.7, per_step_time:    710ms }",
+            "mindformers",
+            2,
+            710 * MS,
         ),
         (
             " samples/sec: 51.2 | iteration 10/ 50 | elapsed time per iteration (ms): 900.5 | "
@@ -647,3 +693,134 @@ def test_mlperf_tells_intervals_and_rates_whose_unit_it_tells(tmp_path: Path) ->
         "run s": "60",
     }
     assert result.step_lines == ()
+
+
+def test_epochs_of_keras(tmp_path: Path) -> None:
+    lines = [
+        "Epoch 1/3",
+        " 99/400 [=====>........................] - ETA: 9s - loss: 1.9000",
+        "400/400 [==============================] - 26s 68ms/step - loss: 1.3148 - val_loss: 1.0",
+        "Epoch 2/3",
+        "400/400 ━━━━━━━━━━━━━━━━━━━━ 23s 796us/step - accuracy: 0.9 - loss: 0.9076",
+        "50/50 ━━━━━━━━━━━━━━━━━━━━ 9s 99ms/step - accuracy: 0.9 - loss: 0.1",  # an evaluation
+        "Epoch 3/3",
+        "400/400 - 6s - 2s/step - accuracy: 0.8616 - loss: 0.25",
+        "400/400 [==============================] - 3s 9ms/step",  # predictions
+    ]
+    steps = read(tmp_path, lines).step_lines
+    assert [(one.epoch, one.step, one.over, one.step_ns, one.loss) for one in steps] == [
+        (1, 400, 400, 68 * MS, 1.3148),
+        (2, 800, 400, 796_000, 0.9076),
+        (3, 1200, 400, 2_000 * MS, 0.25),
+    ]
+
+
+def test_bars_of_yolo_are_epochs(tmp_path: Path) -> None:
+    row = "    {}/200      10.4G     0.46     0.23      0.8       1578        640: 100%|###| "
+    lines = [
+        row.format(151) + "99/99 [01:52<00:00,  1.14s/it]",
+        "     Class     Images  Instances      mAP50-95): 100%|###| 32/32 [09:16<00:00,  1.9it/s]",
+        row.format(152) + "99/99 [01:54<00:00,  1.16s/it]",
+    ]
+    steps = read(tmp_path, lines).step_lines
+    assert [(one.format, one.epoch, one.step) for one in steps] == [
+        ("yolo", 151, 99),
+        ("yolo", 152, 99),
+    ]
+    assert [one.step_ns for one in steps] == [round(Fraction(s * 10**9, 99)) for s in (112, 114)]
+
+
+def test_deepspeed_that_prints_no_samples(tmp_path: Path) -> None:
+    form = (
+        "[2025-03-04 00:00:{:02},500] [INFO] [logging.py:96:log_dist] [Rank 0] step={}, skipped=0, "
+    )
+    lines = [form.format(3 * n, 10 * n) + "lr=[1e-05], mom=[(0.9, 0.999)]" for n in range(1, 5)]
+    found = main_average(read(tmp_path, lines))
+    assert (found.format, found.step_ns, found.first, found.last) == ("deepspeed", 300 * MS, 10, 40)
+    told = "[2025-03-04 00:00:{:02},900] [INFO] [timer.py:1:stop] epoch=0/micro_step={n}/"
+    told += "global_step={n}, RunningAvgSamplesPerSec=1.5, CurrSamplesPerSec=2.5"
+    more = [line for n, one in enumerate(lines, 1) for line in (one, told.format(3 * n, n=10 * n))]
+    steps = read(tmp_path, more).step_lines
+    assert [(one.step, one.epoch, one.samples_per_s) for one in steps] == [
+        (n, 0, Fraction(5, 2)) for n in (10, 20, 30, 40)
+    ]
+
+
+def test_printed_times_go_before_those_of_stamps(tmp_path: Path) -> None:
+    stamped = (
+        "[2025-03-04 00:00:{0:02},500] [INFO] [logging.py:96:log_dist] [Rank 0] step={0}, skipped=0"
+    )
+    printed = " iteration {:8}/ 99 | elapsed time per iteration (ms): 900.5 | lm loss: 1.9E+00 |"
+    lines = [stamped.format(n) for n in range(1, 9)] + [printed.format(4), printed.format(8)]
+    assert read(tmp_path, lines).trainer == "megatron"
+
+
+def test_tflops_on_the_line_above(tmp_path: Path) -> None:
+    lines = []
+    for n in (49, 50):
+        lines += [
+            f"Step Time : 9.11s GPU utilization: {600 + n}.5MODEL_TFLOP/s/GPU",
+            f" iteration {n:8}/ 50 | elapsed time per iteration (ms): 9110.0 |",
+        ]
+    assert [one.tflops for one in read(tmp_path, lines).step_lines] == [
+        Fraction("649.5"),
+        Fraction("650.5"),
+    ]
+
+
+def test_what_one_process_leaves_out_another_tells(tmp_path: Path) -> None:
+    lines = ["step:3/9 train_time:6000ms", "step:3/9 train_loss:2.5 train_time:6000ms"]
+    (step,) = distinct(read(tmp_path, lines).step_lines)
+    assert step.loss == 2.5
+
+
+def test_rates_say_whether_they_are_of_one_gpu(tmp_path: Path) -> None:
+    titan = "2025-03-04 00:00:01,000 - root - INFO - step: 1  loss:  9.5  tps: 80"
+    (said,) = logs_json(read(tmp_path, [titan]))["in_short"]
+    assert said == "torchtitan: 80.0 tokens/s per GPU, step 1"
+    llmc = "step 3/9: train loss 1.5 (acc 2.0) (30.5 ms, 90 tok/s)"
+    (said,) = logs_json(read(tmp_path, [llmc]))["in_short"]
+    assert said == "llm.c: step 0.030500 s, 90.0 tokens/s, step 3"
+
+
+def test_bars_of_a_few_seconds_tell_no_time(tmp_path: Path) -> None:
+    assert [one.step_ns for one in read(tmp_path, bar(9, 9, 3)).step_lines] == [None]
+    assert [one.step_ns for one in read(tmp_path, bar(9, 9, 9)).step_lines] == [1_000 * MS]
+    first = bar(1, 9, 3, rate="3.61s/it")
+    assert [one.step_ns for one in read(tmp_path, first).step_lines] == [3_610 * MS]
+
+
+def test_a_server_that_was_idle_is_no_slow_one(tmp_path: Path) -> None:
+    lines = [
+        "[2026-08-23 09:06:20 TP0] Prefill batch, #new-seq: 1, input throughput (token/s): 49.5",
+        "[2026-08-23 09:06:21 TP0] Decode batch, #running-req: 1, gen throughput (token/s): 3.25",
+        "[2026-08-23 09:06:22 TP0] Decode batch, #running-req: 1, gen throughput (token/s): 140.75",
+    ]
+    (row,) = throughput(read(tmp_path, lines).servers)
+    assert (row.lines, row.warmup) == (3, 1)
+    assert figures(row.generation) == (140.75,) * 4
+    assert figures(row.prompt) == (49.5,) * 4
+
+
+def test_two_lines_of_a_server_in_one(tmp_path: Path) -> None:
+    line = "Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: {} tokens/s, Running: 3"
+    torn = f"INFO 07-03 23:23:53 {line.format(597.0)}INFO 07-03 23:23:58 {line.format(589.0)} reqs"
+    (row,) = throughput(read(tmp_path, [torn]).servers)
+    assert figures(row.generation) == (593, 593, 589, 597)
+
+
+def test_totals_lead_where_no_step_is_told(tmp_path: Path) -> None:
+    line = (
+        "{'train_runtime': 273.0, 'train_samples_per_second': 3.6, 'train_steps_per_second': 0.007}"
+    )
+    result = read(tmp_path, [line])
+    assert logs_json(result)["in_short"] == ["huggingface: average step 136.500000 s (2 steps)"]
+    block = "============ Serving Benchmark Result ============\n"
+    block += "Output token throughput (tok/s):         4215.38\nMedian TTFT (ms):      10041.30"
+    result = read(tmp_path, block)
+    assert logs_json(result)["in_short"] == [
+        "serving benchmark: Output token throughput (tok/s) 4215.38, Median TTFT (ms) 10041.30"
+    ]
+    answer = LogAnswer(result, find_hangs(result))
+    assert SECTIONS["benchmarks"].has_rows(answer)
+    assert not SECTIONS["steps"].has_rows(answer)

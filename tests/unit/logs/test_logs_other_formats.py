@@ -18,8 +18,11 @@ from paths import LOGS
 from nsys_tui.cli import main
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs import read_logs
+from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.plugins import measured_rows
 from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
+from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.tables import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,7 +163,7 @@ def test_a_real_sample_of_the_flight_recorder() -> None:
 @needs_formats
 def test_one_warning_with_several_pointers_is_one_kind() -> None:
     assert dict(real("nccl-warn-1").warnings) == {
-        "socketProgress: Connection closed by remote peer gpu004.ds-a4-r02.abc.com<55693>": 1,
+        "socketProgress: Connection closed by remote peer gpu004.ds-a4-r02.abc.com<…>": 1,
         "Socket recv failed while polling for opId=0x…": 2,
     }
 
@@ -279,6 +282,108 @@ def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
     assert one.group == "0(default_pg)"
 
 
+def test_time_outs_of_groups_that_no_line_names(tmp_path: Path) -> None:
+    old = "[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, "
+    old += "OpType=ALLREDUCE, Timeout(ms)=1000) ran for 1001 milliseconds before timing out."
+    lines = [old.format(0, 120), old.format(0, 117), old.format(7, 64)]  # of sub-groups of a job
+    (said,) = timeout_verdicts(read(tmp_path, lines).timeouts)
+    assert said == (
+        "group not named: ranks 0, 7 ran out of time in 64, 117, 120: no line names their groups,"
+        " so none is known to be behind"
+    )
+
+
+def test_a_rank_whose_first_line_is_lost_names_no_operation(tmp_path: Path) -> None:
+    lines = timeout(0, 9) + timeout(3, 9)[1:]
+    (said,) = timeout_verdicts(read(tmp_path, lines).timeouts)
+    assert "ranks 0, 3 ran out of time in ALLREDUCE 9, all of them had enqueued it" in said
+
+
+SIZED = {
+    "osu": (
+        "# OSU MPI-CUDA Bandwidth Test v7.2",
+        "# Size      Bandwidth (MB/s)        Validation",
+        "{:<10} {:20.2f}              Pass",
+        "Bandwidth (MB/s)",
+    ),
+    "imb": (
+        "# Benchmarking PingPong ",
+        "       #bytes #repetitions      t[usec]",
+        "{:13}         1000 {:12.2f}",
+        "t[usec]",
+    ),
+    "perftest": (
+        "                    RDMA_Write BW Test",
+        " #bytes     #iterations    BW average[Gb/sec]",
+        " {:<10} 5000             {:.2f}",
+        "BW average[Gb/sec]",
+    ),
+    "ucc": (
+        "Collective:             Alltoall",
+        "                             avg         min         max         avg",
+        "       65536 {0:12} {1:12.2f}        1.00        2.00       24.00",
+        "Time (us), avg",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SIZED)
+def test_tables_of_sizes(tmp_path: Path, kind: str) -> None:
+    title, header, row, column = SIZED[kind]
+    figures = {1: Fraction("1.5"), 64: Fraction("99.25"), 4096: Fraction("7.75")}
+    rows = [row.format(*at) for at in ((n, float(v)) for n, v in figures.items())]
+    lines = [title, "# a remark", header, rows[0], "a warning", *rows[1:], row.format(8, 5.0)]
+    result = read(tmp_path, lines)
+    series = result.benchmarks[0]
+    assert (series.kind, series.column) == (kind, column)
+    assert {point.size: point.value for point in series.points} == figures
+    assert all(
+        one.column in (column, "Time (us), min", "Time (us), max") for one in result.benchmarks
+    )
+    assert logs_json(result)["in_short"][0].endswith(f"{column}: 1.50 to 99.25, most at 64 bytes")
+
+
+def test_a_matrix_of_nvbandwidth(tmp_path: Path) -> None:
+    lines = [
+        "Running device_to_device_memcpy_read_ce.",
+        "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
+        "           0         1",
+        " 0       N/A    276.07",
+        " 1    275.98       N/A",
+        "",
+        "SUM device_to_device_memcpy_read_ce 552.05",
+    ]
+    result = read(tmp_path, lines)
+    (series,) = result.benchmarks
+    assert series.numbers() == [Fraction("276.07"), Fraction("275.98")]
+    assert logs_json(result)["in_short"] == [
+        "nvbandwidth device_to_device_memcpy_read_ce, bandwidth (GB/s): 275.98 to 276.07"
+    ]
+
+
+def test_linpack_and_its_check(tmp_path: Path) -> None:
+    lines = [
+        "T/V                N    NB     P     Q               Time                 Gflops",
+        "WR03R2R4      264192  1024     4     2              41.15      2.988e+05 ( 3.735e+04)",
+        "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0018 ...... FAILED",
+    ]
+    result = read(tmp_path, lines)
+    assert logs_json(result)["in_short"] == [
+        "hpl: N 264192, seconds 41.15, Gflops 2.988e+05",
+        "hpl: check FAILED",
+    ]
+    assert not SECTIONS["steps"].has_rows(LogAnswer(result, find_hangs(result)))
+
+
+def test_completions_that_failed_are_one_kind_of_warning(tmp_path: Path) -> None:
+    form = (
+        "h:1:2 [4] ib.c:16 NCCL WARN NET/IB : Got completion from peer 10.0.0.1<{}> with status=12 "
+        "opcode={} len=0 vendor err {} localGid fd00:1148::3:ff{}"
+    )
+    lines = [form.format(*at) for at in ((54, 0, 129, 1), (492, 32616, 129, 2), (54, 0, 249, 1))]
+    assert sorted(dict(read(tmp_path, lines).warnings).values()) == [1, 2]
+
+
 def test_a_timeout_fails_where_asked(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("\n".join(timeout(0, 9)))
@@ -353,6 +458,13 @@ def test_packed_logs(tmp_path: Path, name: str) -> None:
         path.write_bytes((gzip if name == "gz" else lzma).compress(LINES))
     assert len(read_logs([path]).calls) == 3000
     whole = path.read_bytes()
+    if name == "gz":  # damage behind text that was read is told as a cut
+        path.write_bytes(whole[:-9] + bytes(9))
+        assert read_logs([path]).files[0].cut_short
+    if name != "zst":
+        path.write_bytes(whole[:6] + bytes(40))
+        with pytest.raises(UnreadableReportError, match="cannot read"):
+            read_logs([path])
     path.write_bytes(whole[: len(whole) - 10])
     cut = read_logs([path])
     assert cut.files[0].cut_short

@@ -20,7 +20,6 @@ from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.headline import headline
 from nsys_tui.logs.report_join import join_calls
 from nsys_tui.logs.result import LogResult
-from nsys_tui.logs.section_names import IF_ANY
 from nsys_tui.logs.sections import LogAnswer
 from nsys_tui.logs.tables import SECTIONS
 from nsys_tui.model.progress import Progress
@@ -149,7 +148,21 @@ def sections(opened: Opened | None, joined: Joined | None) -> list[str]:
 
 
 def _listed(name: str, opened: Opened) -> bool:
-    return name not in IF_ANY or not is_empty(name, opened)
+    """Whether a section has something to show; that all ranks agree is something too."""
+    agree = name == "hangs" and len(opened.result.calls) > 0
+    return agree or SECTIONS[name].has_rows(LogAnswer(opened.result, opened.hangs))
+
+
+_TELLING: Final = (
+    *("hangs", "timeouts", "steps", "throughput", "benchmarks", "per-op", "mpip", "measured"),
+    *("recorder", "warnings"),
+)
+
+
+def telling(opened: Opened) -> str:
+    """The section that is shown at first, with what the logs say in short."""
+    answer = LogAnswer(opened.result, opened.hangs)
+    return next((name for name in _TELLING if SECTIONS[name].has_rows(answer)), "files")
 
 
 def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Table | None:
@@ -160,15 +173,10 @@ def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Ta
         return None
     answer = LogAnswer(opened.result, opened.hangs)
     table = SECTIONS[name].table(answer)
-    if name != "files":
-        return table
-    unjoined = joined.calls.notes if joined is not None and not len(joined.calls) else ()
-    said = [*(one.text for one in advise(opened.result)), *unjoined]
-    return replace(table, notes=(*headline(answer), *table.notes, *said))
-
-
-def is_empty(name: str, opened: Opened | None) -> bool:
-    """Whether a section has nothing to show."""
-    if opened is None or name in JOINED:
-        return False
-    return not SECTIONS[name].has_rows(LogAnswer(opened.result, opened.hangs))
+    notes = [*table.notes]
+    if name == telling(opened):
+        notes = [*headline(answer), *notes]
+    if name == "files":
+        notes += [one.text for one in advise(opened.result)]
+        notes += joined.calls.notes if joined is not None and not len(joined.calls) else ()
+    return replace(table, notes=tuple(dict.fromkeys(notes)))

@@ -30,11 +30,11 @@ from nsys_tui.ui.screens.logs.data import (
     Opened,
     Place,
     find_collectives,
-    is_empty,
     open_logs,
     reopen_grown,
     section_table,
     sections,
+    telling,
 )
 from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
 from nsys_tui.ui.session import Session
@@ -84,8 +84,6 @@ FOLLOW_S = 2.0
 """Seconds between two looks at logs that are followed."""
 MOST_OTHERS: Final = 63
 """Open reports that are joined with the one in front."""
-TELLING: Final = ("hangs", "timeouts", "steps", "throughput", "benchmarks", "per-op")
-"""Sections of which the first that has rows is shown at first."""
 NOTHING: Final = (
     "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
     "NCCL_DEBUG=INFO  NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
@@ -217,9 +215,7 @@ class LogsScreen(ResultScreen[Joined]):
         pane = self.query_one("#sections", LinePane)
         if self.section in names:
             pane.cursor = names.index(self.section)
-        inks = [MUTED if is_empty(name, self.opened) else 0 for name in names]
-        lines = [[(f" {name}", ink)] for name, ink in zip(names, inks, strict=True)]
-        pane.show(lines, names)
+        pane.show([[(f" {name}", 0)] for name in names], names)
         if not names:
             self.section = ""
             self.table.title, self.table.empty = "Logs", NOTHING[0].partition(";")[0]
@@ -315,8 +311,7 @@ class LogsScreen(ResultScreen[Joined]):
             self._take_logs(opened, self.section)
 
     def _take_logs(self, opened: Opened, section: str = "") -> None:
-        telling = (name for name in TELLING if not is_empty(name, opened))
-        self.opened, self.section = opened, section or next(telling, "files")
+        self.opened, self.section = opened, section or telling(opened)
         self.result = None
         self._refill()
         self.make()
