@@ -65,6 +65,8 @@ class Drift:
     """Ranks of it without any call in the log."""
     next_calls: tuple[str, ...]
     """What the ranks behind did not call, by those ahead."""
+    point_to_point: bool = False
+    """Whether it is the other end of a send or receive, which may also be left out."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ def findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
         left = ", ".join(call + f" ({times} times)" * (times > 1) for call, times in calls)
         did = f"{behind}; ahead: {ahead}; not called: {left}"
         at = "by order" if drift.by_order else "-"
-        yield "behind", result.group_label(drift.group), at, did
+        what = "behind, or left out" if drift.point_to_point else "behind"
+        yield what, result.group_label(drift.group), at, did
 
 
 _NAMED: Final = 4

@@ -131,4 +131,4 @@ class _Found:
         behind = self._progress(int(self._rows[int(self._calls.root[row])][-1]))
         who = f"rank {int(self._calls.rank[row])}"
         other = f"the other end of call {ahead.calls} of {who}, {describe(self._calls, row)}"
-        return Drift(self._index, self._by_order, (behind,), (ahead,), 0, (other,))
+        return Drift(self._index, self._by_order, (behind,), (ahead,), 0, (other,), True)

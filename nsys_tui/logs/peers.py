@@ -17,11 +17,14 @@ import numpy as np
 
 from nsys_tui.logs.calls import Calls, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
-from nsys_tui.model.arrays import Bool, Indices, Int32
+from nsys_tui.model.arrays import Bool, Indices, Int32, Integers
+from nsys_tui.model.groups import factorise_rows
 
 Ends: TypeAlias = "dict[tuple[int, int], Int32]"
 """Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
+_LONGEST: Final = 4096
+"""Calls of a rank that may come over and over."""
 _ALIKE: Final = 3
 """Calls of which both ends count alike, from which their counters tell which one is missing."""
 MOST_CALLS: Final = 3_000_000
@@ -76,8 +79,9 @@ class Peers:
     def _left_out(self, longer: Int32, shorter: Int32) -> int:
         """Which of some calls has no other end.
 
-        It is the last one, if not those before and behind another are alike on both ends: in the
-        counter, where that is no chance, or in count and type.
+        It is the last one, if not those before and behind another are alike on both ends, in the
+        counter, where that is no chance, or in count and type; or if the other rank does the same
+        over and over, and once not this.
         """
         for columns, least in ((("op_count",), _ALIKE), (("count", "datatype"), 0)):
             mine, others = (
@@ -85,9 +89,14 @@ class Peers:
                 for rows in (longer, shorter)
             )
             at = int(np.argmax(np.append((mine[:-1] != others).any(axis=1), True)))
-            if at >= least and (mine[at + 1 :] == others[at:]).all():
+            if least <= at < len(shorter) and (mine[at + 1 :] == others[at:]).all():
                 return at
-        return len(shorter)
+        rank, peer = int(self.calls.root[longer[0]]), int(self.calls.rank[longer[0]])
+        rows, op = self.rows_of[rank], "Recv" if self._is(longer[:1], ("Send",))[0] else "Send"
+        codes, kinds = factorise_rows([self.calls.op[rows], self.calls.root[rows]])
+        lacking = (kinds == (self.calls.ops.index(op), peer)).all(axis=1)
+        place = _broken(codes, int(np.argmax(lacking))) if lacking.any() else None
+        return len(shorter) if place is None else int(np.searchsorted(shorter, rows[place]))
 
     @property
     def played(self) -> bool:
@@ -298,6 +307,26 @@ class _Play:
         return reached
 
 
+def _broken(codes: Integers, lacking: int) -> int | None:
+    """Where one call lacks in some that come over and over, or another stands in its place.
+
+    None where that is not what they do.
+    """
+    for period in range(1, min(len(codes) // 2, _LONGEST) + 1):
+        first, last = codes[:period], codes[len(codes) - period :]
+        if (first != codes[period : 2 * period]).any() and (
+            last != codes[len(codes) - 2 * period : len(codes) - period]
+        ).any():
+            continue
+        odd = np.flatnonzero(codes[period:] != codes[:-period])
+        for place in (int(odd[0]) + period, int(odd[-1]), int(odd[-1]) + 1) if len(odd) else ():
+            for rest in (place, place + 1):
+                whole = np.concatenate([codes[:place], [lacking], codes[rest:]])
+                if (whole[period:] == whole[:-period]).all():
+                    return place
+    return None
+
+
 def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) -> list[Odd]:
     """Lone calls as findings: a send and a receive that miss each other are one.
 
@@ -311,13 +340,12 @@ def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) ->
     while left:
         row = next(iter(left))
         passed = left.pop(row)
-        partner = next((one for one in (*left, *waiting) if _miss(calls, row, one)), None)
+        partner = next((one for one in left if _miss(calls, row, one)), None)
         if partner is None:
             groups.append(Odd("one-sided", (row,), waiting, passed))
         else:
-            left.pop(partner, None)
-            rest = tuple(one for one in waiting if one != partner)
-            groups.append(Odd("peer", (row, partner), rest))
+            del left[partner]
+            groups.append(Odd("peer", (row, partner), waiting))
     return groups
 
 

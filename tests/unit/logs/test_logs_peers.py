@@ -11,6 +11,7 @@ from nsys_tui.logs import peers
 from nsys_tui.logs.hangs import find_hangs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
@@ -313,3 +314,41 @@ def test_a_cycle_of_a_run_that_ended_well_is_no_hang(tmp_path: Path) -> None:
     run = {0: [send(1), recv(1), REDUCE], 1: [send(0), recv(0), REDUCE]}
     assert told(find_hangs(run_of(tmp_path, run))) == {"order"}
     assert told(find_hangs(run_of(tmp_path, run, ended=True))) == set()
+
+
+@pytest.mark.parametrize("shape", [pipeline, ring])
+@pytest.mark.parametrize("step", [1, 3, 5])
+@pytest.mark.parametrize(("op", "other"), [("Send", "Recv"), ("Recv", "Send")])
+def test_what_a_rank_does_once_not_is_named_although_all_sizes_are_equal(
+    tmp_path: Path, shape: Callable[..., Run], step: int, op: str, other: str
+) -> None:
+    run = shape(steps=8)
+    mine = [at for at, call in enumerate(run[1]) if call.op == op]
+    at = mine[step * len(mine) // 8]
+    peer = run[1][at].peer
+    theirs = [at for at, call in enumerate(run[peer]) if (call.op, call.peer) == (other, 1)]
+    del run[1][at]
+    result = run_of(tmp_path, run)
+    (found,) = find_hangs(result).mismatches
+    lone, lacking = found.members
+    assert (found.what, lone.number) == ("one-sided", theirs[step] + 1)
+    ranks = [result.communicators[one.communicator].rank for one in (lone, lacking)]
+    assert ranks == [peer, 1]
+    assert not {one.communicator for one in found.waiting} & {lone.communicator}
+
+
+def test_a_peer_that_is_once_another_is_found_although_all_sizes_are_equal(tmp_path: Path) -> None:
+    run = pipeline(steps=8)
+    at = nth(run, 1, "Send", 6)
+    run[1][at] = run[1][at]._replace(peer=3)
+    (found,) = find_hangs(run_of(tmp_path, run)).mismatches
+    assert (found.what, found.members[0].number) == ("peer", at + 1)
+
+
+def test_a_lone_last_receive_says_that_the_other_end_may_be_left_out(tmp_path: Path) -> None:
+    run = pair()
+    del run[0][-3:]
+    del run[1][-2:]
+    (drift,) = find_hangs(run_of(tmp_path, run)).drifts
+    assert drift.point_to_point
+    assert drift.next_calls == ("the other end of call 10 of rank 1, Recv fp32 × 103 from rank 0",)
