@@ -12,6 +12,7 @@ from nsys_tui.commands import options
 from nsys_tui.commands.printing import say, write
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.model.table import Column, Table, Unit, column, number, table_of
+from nsys_tui.names import NameStyle
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for measuring in (save, added):
         options.add_scope(measuring)
         measuring.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
-        options.add_names(measuring, "of kernels", "normalised")
+        options.add_names(measuring, "of kernels (default: short, or as in FILE)", None)
     added.add_argument("--file", type=Path, required=True, help="made if it is not there")
     added.add_argument("--label", metavar="TEXT", help="what the run is called (default: its file)")
     runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
@@ -68,6 +69,8 @@ def _add(arguments: argparse.Namespace) -> int:
 
     if arguments.label and len(arguments.reports) > 1:
         raise UsageError("--label names one run", hint="add the reports one after the other")
+    if arguments.names is None and arguments.file.exists():
+        arguments.names = baselines.load_runs(arguments.file).runs[0].side.style
     runs = []
     for path in arguments.reports:
         arguments.report = path
@@ -76,21 +79,35 @@ def _add(arguments: argparse.Namespace) -> int:
         label = arguments.label or report.path.stem
         data = report.metadata
         runs.append(baselines.run_of(side, label, data.host, data.session_start_utc_ns))
+    told = []
     for run in runs:
         added = baselines.add_run(arguments.file, run)
+        others = [each.side for each in added.runs if each.id != run.id]
+        why = _unlike(others[-1], run.side) if others else ""
+        told += [f"{others[-1].label} and {run.side.label} are not alike: {why}"] if why else []
     print(arguments.file)
     there = plural(len(runs_of([run.side for run in added.runs])), "run")
-    say(f"nsys-tui: {plural(len(added.runs), 'report')} of {there} in {arguments.file}")
+    for sentence in (*told, f"{plural(len(added.runs), 'report')} of {there} in {arguments.file}"):
+        say(f"nsys-tui: {sentence}")
     return OK
+
+
+def _unlike(before: Side, side: Side) -> str:
+    """Of another kind is what compare would not compare, or only under protest; else empty."""
+    from nsys_tui.analysis.compare.comparability import differences, different_work
+
+    unfair = [f"{d.what} {d.a} | {d.b}" for d in differences(before, side) if d.unfair]
+    return different_work(before, side) or "; ".join(unfair)
 
 
 def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Side:
     from nsys_tui.analysis.compare.measure import identity_of, measure, plan
     from nsys_tui.reader.filecheck import report_id
 
-    made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
+    style = arguments.names or NameStyle.SHORT
+    made = plan(report, scope, pattern=arguments.iteration, style=style)
     known = report_id(report.path)
-    return measure(made, identity=identity_of(known, scope, arguments.iteration, arguments.names))
+    return measure(made, identity=identity_of(known, scope, arguments.iteration, style))
 
 
 def _save(arguments: argparse.Namespace) -> int:

@@ -105,7 +105,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     )
     options.add_names(
         group,
-        "how kernels are named, and so which are one (default: normalised, or as in the baseline)",
+        "how kernels are named, and so which are one (default: short, or as in the baseline)",
         None,
     )
     group.add_argument(
@@ -207,7 +207,7 @@ def _sides(
         part = compare_sides.part_of(arguments, report, "b")
         side = part.cache.measured(part.plan, part.label, part.identity)
         return (named.as_side, side), (None, part), ""
-    arguments.names = arguments.names or "normalised"
+    arguments.names = arguments.names or "short"
     if arguments.against:
         return compare_sides.measured(arguments), [], ""
     parts = compare_sides.two_parts(arguments)

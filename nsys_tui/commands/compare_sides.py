@@ -120,7 +120,7 @@ def kernel_names(asked: str | None, kept: str | None, what: str) -> str:
             f"{what} was saved with --names {kept}",
             hint="leave --names out, or save the baseline again",
         )
-    return kept or asked or "normalised"
+    return kept or asked or "short"
 
 
 def measured(arguments: argparse.Namespace) -> tuple[Side, Side]:

@@ -101,7 +101,7 @@ def _compared(arguments: argparse.Namespace) -> list[Part]:
     from nsys_tui.text import compare as text
 
     given = _parsed(verb, arguments)
-    given.names = "normalised"
+    given.names = "short"
     comparison = compare(*measured_pair(*two_parts(given)))
     told = [name for name in verb.SECTIONS if name != "findings"]
     tables = text.all_tables(comparison, told, 0)

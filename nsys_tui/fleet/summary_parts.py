@@ -26,7 +26,7 @@ from nsys_tui.model.events import EventSet, ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
-from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+from nsys_tui.names import ACROSS, NameStyle, kernel_name, normalise_nvtx
 
 _POINT_TO_POINT: Final = re.compile(r"(?i)send|recv")
 _NCCL_CALL: Final = re.compile(r"^(p?nccl)[A-Z]")
@@ -195,8 +195,7 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
         is_kernel = ops.kind[rows] == OpKind.KERNEL
         is_copy = (ops.kind[rows] == OpKind.MEMCPY) | (ops.kind[rows] == OpKind.MEMSET)
         rows = rows[is_kernel if family == "kernels" else is_copy]
-        names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
-        return _stats(ops, rows, ops.name[rows], names, scope.window)
+        return _stats(ops, rows, ops.name[rows], ops.texts(ACROSS), scope.window)
     if family == "mpi" and not report.can(Capability.MPI):
         return NameStats()
     events, kept = _host_events(report, family)

@@ -302,8 +302,8 @@ def _apart(side: Side, other: Side) -> str:
 def _one_run(ranks: Sequence[Side]) -> Side:
     run = _together(ranks, f"{ranks[0].label} and {len(ranks) - 1} more")
     note = (
-        f"{ranks[0].label} and {ranks[1].label} were recorded at the same time: {len(ranks)}"
-        " reports count as the ranks of one run"
+        f"{ranks[0].label} and {ranks[1].label} were recorded at the same time, and nothing says"
+        f" that they are runs of their own: {len(ranks)} reports count as the ranks of one"
     )
     return replace(
         run,

@@ -99,7 +99,7 @@ def test_ranks_are_told_from_jobs_side_by_side(
     found = pooled_side(read)
     assert (found.run_count, len(found.metrics["wall"].runs)) == (runs, runs)
     assert found.label == "0.sqlite and 2 more"
-    said = "reports count as the ranks of one run" if runs == 1 else "but runs of their own"
+    said = "reports count as the ranks of one" if runs == 1 else "but runs of their own"
     assert said in found.notes[-1]
     assert compare(sides[0], sides[1]).noise == (0.0 if runs == 1 else RUN_NOISE)
 

@@ -171,6 +171,20 @@ def test_a_report_is_in_every_row_the_same_as_in_the_file_that_holds_it(
     assert out.count(" same") > 5
 
 
+def test_a_run_of_another_kind_is_named_when_it_is_added(
+    folder: Path, tmp_path: Path, capsys: Out
+) -> None:
+    add = "baseline", "add", "--file", str(tmp_path / "base.json")
+    assert "not alike" not in run(folder, capsys, *add, *A, "slow")[2]
+    for other, why in (("other", "kernel names differ"), ("faster", "GPUs Test GPU | Faster GPU")):
+        status, _, err = run(folder, capsys, *add, other)
+        assert status == 0
+        assert f"and {other} are not alike: " in err
+        assert why in err
+        (tmp_path / "base.json").unlink()
+        run(folder, capsys, *add, "a0")
+
+
 @pytest.mark.parametrize(
     "damage",
     [

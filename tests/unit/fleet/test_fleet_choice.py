@@ -85,7 +85,7 @@ def test_a_stream_counts_alone_in_every_figure(tmp_path: Path) -> None:
     assert (split["busy"], split["comm"], split["exposed_comm"]) == (wanted, wanted, wanted)
     assert split["kernels"] == len(member.process.collectives.start) == 6
     assert member.process.pace.kind == ""
-    assert member.process.stats[0].names == ("ncclDevKernel_AllReduce_Sum",)
+    assert member.process.stats[0].names == ("AllReduce sum",)
     (other,) = run_fleet(
         [path], chosen(Choice(streams=(7,)), pace="gemm"), opening=UNCACHED
     ).members
