@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
@@ -12,6 +13,8 @@ from nsys_tui.errors import OK
 
 DESCRIPTION = 'Prints completion code: eval "$(nsys-tui completion bash)".'
 SUFFIXES = ("sqlite", "nsys-rep", "qdrep")
+_BEFORE: Final = re.compile(r"(?:.*[\s;|&(])?(?=(?:\S*/)?nsys-tui\s)", re.DOTALL)
+"""What stands before the program's name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def with_open(line: str, point: int, verbs: Iterable[str]) -> tuple[str, int]:
-    """A command line that begins with a report or an option, with the verb that is meant.
+    """The last command of a line; one that begins with a report or an option with the verb meant.
 
     Args:
-        line: as typed.
+        line: as typed: zsh gives all of it, fish the blank after ``|`` and ``;``.
         point: where in it the cursor stands.
         verbs: words that need no other before them.
     """
+    before = _BEFORE.match(line, 0, point)
+    start = before.end() if before else 0
+    line, point = line[start:], point - start
     program, blank, rest = line.partition(" ")
     first, more, _ = rest.lstrip().partition(" ")
     if not more or first in (*verbs, "-h", "--help", "--version"):

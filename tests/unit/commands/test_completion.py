@@ -88,6 +88,12 @@ def test_a_report_in_front_means_open() -> None:
         assert with_open(line, len(line), ["open"]) == (line, len(line))
 
 
+@pytest.mark.parametrize("before", [" ", "true; ", "cat x | ", "A=1 ", "sudo "])
+def test_what_stands_before_the_program_is_no_report(before: str) -> None:
+    for line in ("nsys-tui sql --", "dir/nsys-tui sql --"):
+        assert with_open(before + line, len(before + line), ["sql"]) == (line, len(line))
+
+
 def need(shell: str) -> str:
     if (path := shutil.which(shell)) is None:
         pytest.skip(f"needs {shell}, which is not here: apt-get install {shell}")
@@ -104,6 +110,16 @@ def test_fish_takes_the_answer(place: Path, words: str, expected: str) -> None:
         command, cwd=place, env=environment(place), capture_output=True, text=True, check=True
     )
     assert expected in [line.partition("\t")[0].strip() for line in done.stdout.splitlines()]
+
+
+def test_fish_offers_a_verb_its_own_options_alone(place: Path) -> None:
+    script = 'nsys-tui completion fish | source; complete -C "true; nsys-tui completion --"'
+    command = [need("fish"), "--no-config", "-c", script]
+    done = subprocess.run(
+        command, cwd=place, env=environment(place), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[:1] == ["--help"]
+    assert done.stdout.count("--") == 1
 
 
 @pytest.mark.parametrize(
@@ -147,6 +163,8 @@ def test_zsh_takes_the_answer_at_its_prompt(place: Path) -> None:
         until("small.sqlite")
         os.write(near, b"\x15nsys-tui keys --keys vi\t")
         until("vim")
+        os.write(near, b"\x15true; nsys-tui sql small.sqlite --tabl\t")
+        until("--tables")
     finally:
         shell.kill()
         shell.wait()
