@@ -496,6 +496,12 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     copies_hidden: "",
     copy_bound: "copies not hidden",
     hpc.both_ways: "copies not hidden",
+    hpc.allocated_once: "set-up (once)",
+    hpc.parsed_once: "set-up (once)",
+    hpc.uploaded_once: "copies of set-up (once)",
+    hpc.spinning: "idle, host waits for its threads: do_spin (100% of samples)",
+    hpc.sharing_a_loop: "idle, host compute: forces (100% of samples)",
+    hpc.flushed_rank: "",
     hpc.exchanging: "idle, MPI: most in MPI_Waitall",
     hpc.in_thirds: "idle, MPI",
     hpc.waiting_once: "idle, MPI: MPI_Waitall",
@@ -510,6 +516,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     hpc.whole_warps: "",
     programs.asleep: "idle, off the CPU",
     programs.autotuning: "set-up (once)",
+    programs.asking: "idle, cudaStreamQuery waits for GPU 1",
     programs.calling_back: "idle, its stream waits for a host function",
     programs.choosing: "idle, host compute",
     programs.crowded: "idle, waits for a CPU",
@@ -584,7 +591,9 @@ PLANTED: Final = {
     "serial_streams": Planted(
         (alternating,), (alternating_full, alternating_late, alternating_by_events)
     ),
-    "shared_gpus": Planted((programs.by_turns,), (programs.beside,)),
+    "shared_gpus": Planted(
+        (programs.by_turns, programs.crammed, programs.small_by_turns), (programs.beside,)
+    ),
     "slow_copies": Planted(
         (pageable_slow, programs.far_memory, programs.other_link), (all_alike, programs.other_model)
     ),

@@ -180,3 +180,73 @@ def stat_storm(path: Path) -> Synth:
             run.off("stat", 400 * US)
             run.off("close", 80 * US)
     return run.report
+
+
+def set_up_once(path: Path, *, allocates: int = 0, parses: int = 0, uploads: int = 0) -> Synth:
+    """A first kernel, set-up of so many ms or uploads of so many MB, and iterations of one name."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    run.launch("init", 100 * US)
+    run.wait()
+    for _ in range(allocates):
+        run.call("cudaMalloc_v3020", MS)
+        run.copy(8192, 10, "HtoD", "pageable")
+    run.now += parses * MS
+    for number in range(uploads):
+        run.copy(1_000_000 + 4096 * number, 5, "HtoD", "pageable")
+    for _ in range(100):
+        run.launch("sweep", MS)
+    run.wait()
+    return run.report
+
+
+def allocated_once(path: Path) -> Synth:
+    return set_up_once(path, allocates=30)
+
+
+def parsed_once(path: Path) -> Synth:
+    return set_up_once(path, parses=30)
+
+
+def uploaded_once(path: Path) -> Synth:
+    return set_up_once(path, uploads=100)
+
+
+def spinning(path: Path, frames: Sequence[str] = ("do_spin", "gomp_team_barrier_wait")) -> Synth:
+    """After each step a parallel loop: the launching thread waits in it for the others."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for _ in range(STEPS):
+        run.launch("sweep", 4 * MS)
+        run.wait()
+        for number in range(12):
+            when, module = run.now + number * 250 * US + 9 * US, "/usr/lib/libgomp.so.1.0.0"
+            run.report.sample(when, (*frames, "GOMP_parallel", "main"), module=module)
+        run.now += 3 * MS
+    return run.report
+
+
+def sharing_a_loop(path: Path) -> Synth:
+    """The same, but it computes like the others."""
+    synth = spinning(path, ("forces",))
+    for chain in synth.rows["SAMPLING_CALLCHAINS"]:
+        chain["module"] = synth.string("app" if chain["stackDepth"] == 0 else "libgomp.so.1")
+    return synth
+
+
+def flushed_rank(path: Path) -> Synth:
+    """The profiler holds one of two ranks up; the other one waits for it in the collective."""
+    synth, now = Synth(path).gpu(0).gpu(1), 0
+    for step in range(STEPS):
+        for rank, late in ((0, 0), (1, 3 * MS)):
+            synth.process(10 + rank, "train" if not step else None)
+            begun = now + late
+            if late:
+                synth.overhead("CUDA profiling data flush overhead", now, begun)
+            gpu = (begun + 8 * US, begun + 5 * MS)
+            synth.launch("gemm", (begun, begun + 5 * US), gpu, device=rank, grid=FULL)
+            call, until = (begun + 6 * US, begun + 9 * US), now + 9 * MS
+            name = "ncclDevKernel_AllReduce_Sum_f32"
+            synth.launch(name, call, (gpu[1], until), device=rank, grid=FULL)
+        now += 9 * MS + 10 * US
+    return synth

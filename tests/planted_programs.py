@@ -102,7 +102,7 @@ def growing_softmax(path: Path) -> Synth:
     return throttled(path, "softmax")
 
 
-def by_turns(path: Path, together: bool = False) -> Synth:
+def by_turns(path: Path, together: bool = False, blocks: int = 1080) -> Synth:
     """Two processes on one GPU: their kernels alternate, or run together."""
     synth = Machine(path).report
     for number in range(100):
@@ -111,12 +111,21 @@ def by_turns(path: Path, together: bool = False) -> Synth:
             begun = start + place * MS * (not together)
             call = (start - MS, start - MS + 5 * US)
             synth.process(pid, f"rank {place}" if number == 0 else None)
-            synth.launch("gemm", call, (begun, begun + MS - 9 * US), context=place + 1, grid=FULL)
+            gpu, grid = (begun, begun + MS - 9 * US), (blocks, 1, 1)
+            synth.launch("gemm", call, gpu, context=place + 1, grid=grid)
     return synth
 
 
 def beside(path: Path) -> Synth:
+    return by_turns(path, together=True, blocks=40)
+
+
+def crammed(path: Path) -> Synth:
     return by_turns(path, together=True)
+
+
+def small_by_turns(path: Path) -> Synth:
+    return by_turns(path, blocks=40)
 
 
 def far_memory(path: Path) -> Synth:
@@ -660,4 +669,16 @@ def slowing(path: Path, *, grows: bool = False) -> Synth:
             end = start + 100 * US + step * 2 * US
             run.report.kernel(name, start, end, corr=corr, grid=grid)
             run.free[0, 7] = end
+    return run.report
+
+
+def asking(path: Path) -> Synth:
+    """One thread asks again and again whether the other GPU is done, before it goes on with one."""
+    run = Machine(path, 2)
+    for _ in range(25):
+        run.launch("first", 3 * MS)
+        run.wait()
+        run.launch("second", 4 * MS, device=1)
+        while run.now < run.free[1, 7]:
+            run.call("cudaStreamQuery_v3020", 20 * US)
     return run.report

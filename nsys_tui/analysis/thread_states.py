@@ -233,6 +233,7 @@ class Doing(StrEnum):
 
     WORKS = "computes"
     POLLS = "waits for another rank"
+    TEAM = "waits for its threads"
     COMPILES = "compiles GPU code"
     DRIVER = "in the CUDA driver"
 
@@ -251,6 +252,8 @@ class Sampled:
 
 
 _POLLING: Final = re.compile(r"^P?MPI_|^(MPID|MPIR|MPIDI|ompi_|opal_|ucp_|uct_|cxip_|psm2_|fi_cq)")
+_TEAM: Final = re.compile(r"lib(g|i)?omp\d?\.")
+"""OpenMP's runtime, in which a thread waits for the others of its team."""
 _COMPILING: Final = re.compile(r"ptxjitcompiler|nvrtc|nvJitLink|nvvm")
 _DRIVER: Final = re.compile(r"libcuda(rt)?\.so|libcudart|nvcuda\.dll|ToolsInjection|cupti")
 _SYSTEM: Final = re.compile(r"\[vdso\]|\[kernel|libc[.-]|ld-|libpthread|libm[.-]|libstdc\+\+")
@@ -293,8 +296,8 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """What each chain does, and the innermost function of the program or library that does it."""
     polls = np.array([_POLLING.search(name) is not None for name in chains.symbols], bool)
-    modules = (_COMPILING, _DRIVER, _SYSTEM)
-    compiles, driver, system = (
+    modules = (_COMPILING, _DRIVER, _SYSTEM, _TEAM)
+    compiles, driver, system, team = (
         np.array([pattern.search(name) is not None for name in chains.modules], bool)
         for pattern in modules
     )
@@ -302,6 +305,7 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
     first, last = (np.searchsorted(chains.id, ids, side=side) for side in ("left", "right"))
     doing = np.full(len(ids), Doing.WORKS, "U32")
     symbol = np.full(len(ids), -1, np.int64)
+    inner = np.zeros(len(ids), bool)
     leaf = chains.module[first[first < last]]
     doing[np.flatnonzero(first < last)[driver[leaf]]] = Doing.DRIVER
     for level in range(_FRAMES):
@@ -310,6 +314,8 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
             break
         row = first[going] + level
         code, module = chains.symbol[row], chains.module[row]
+        doing[going[team[module] & ~inner[going]]] = Doing.TEAM
+        inner[going[~system[module]]] = True
         doing[going[compiles[module]]] = Doing.COMPILES
         polling = polls[code]
         doing[going[polling]] = Doing.POLLS

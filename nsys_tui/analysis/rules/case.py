@@ -27,7 +27,7 @@ from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
@@ -40,6 +40,9 @@ WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 
 _MOST_WARM_UP: Final = 5
+_SET_UP: Final = 0.05
+_FEWEST: Final = 20
+"""Operations that make a run of which the first twentieth is set-up."""
 
 
 class Case:
@@ -132,6 +135,25 @@ class Case:
     def warm_up_steps(self) -> int:
         """First steps in which what never comes again is set-up: a tenth, one to five."""
         return max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
+
+    @cached_property
+    def set_up_until(self) -> Int64:
+        """By device, until when what never comes again is set-up; far back for few operations.
+
+        That is the warm-up of named steps, or until a twentieth of the work but copies is done.
+        """
+        until = np.full(len(self.report.devices), -FARTHEST)
+        if self.has_named_steps:
+            until[:] = self.loop[0]
+            return until
+        ops = self.report.operations
+        for device, rows in self.by_device:
+            rows = rows[ops.category[rows] != Category.MEMORY]
+            done = np.cumsum(ops.durations(rows))
+            first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
+            if len(rows) - first >= _FEWEST:
+                until[device] = ops.start[rows[first]]
+        return until
 
     @cached_property
     def by_device(self) -> list[tuple[int, Indices]]:

@@ -22,6 +22,7 @@ from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 
@@ -43,6 +44,11 @@ _OTHER_GPUS: Final = (
     "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
 )
 """What to do about a GPU all of whose copies are slower than those of GPUs of its model."""
+_ONCE: Final = (
+    "leave them out of what you measure, or move fewer bytes",
+    "pin the host memory: these copies come once, and nothing can hide them",
+)
+"""What to do about copies of set-up, from pinned memory or pageable."""
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -106,21 +112,32 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
-    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index) - work)
+    once = _sets_up(case, split)
+    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index) - work * (not once))
     hides = 2 * saved >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
         f" {what.removeprefix('memcpy ')}:"
-        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
-        _copy_advice(case, rows, hides),
-        subject="copies not hidden",
+        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s"
+        + (", only before most of the work" if once else ""),
+        _ONCE[_from_pageable(ops, rows)] if once else _copy_advice(case, rows, hides),
+        subject="copies of set-up (once)" if once else "copies not hidden",
         saved_ns=saved,
         stake_ns=split.exposed_memory_ns,
         window=longest_of(ops, rows),
         device=split.index,
     )
+
+
+def _sets_up(case: Case, split: DeviceSplit) -> bool:
+    """Whether nearly all that nothing hides comes once: before most of the work, which needs it."""
+    ops, until = case.report.operations, int(case.set_up_until[split.index])
+    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
+    rows = rows[(ops.device[rows] == split.index) & (ops.end[rows] <= until)]
+    early = intervals.total(*intervals.union(*clipped(ops, rows, case.scope.window)))
+    return not case.has_named_steps and early >= _FAST * split.exposed_memory_ns
 
 
 def _others(case: Case, worst: DeviceSplit) -> str:
@@ -169,7 +186,7 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "let kernels write their results where they are needed"
     if _around_mpi(case, rows):
         return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
-    pageable = PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
+    pageable = _from_pageable(ops, rows)
     if not hides:
         pin = "pin the host memory, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
@@ -180,6 +197,11 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
     if not np.isin(ops.stream[rows], computing).any():
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+
+
+def _from_pageable(ops: Operations, rows: Indices) -> bool:
+    """Whether the first of some copies is from or to pageable memory."""
+    return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
 
 
 def _around_mpi(case: Case, rows: Indices) -> bool:

@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -127,7 +128,8 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     api = case.report.api
     rows = _inside(case, case.calls)
     rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
-    if len(rows) < arguments.count("count"):
+    steady = api.start[rows] >= case.set_up_until.max(initial=-FARTHEST)
+    if steady.sum() < arguments.count("count"):
         rows = rows[:0]
     time = sums(api.name[rows], api.durations(rows), len(api.names))
     count = np.bincount(api.name[rows], minlength=len(api.names))

@@ -199,7 +199,8 @@ def _told(
     if cause is Cause.OFF_CPU and len(case.report.osrt):
         advice = words.NO_CALL
     queued = cause in words.QUEUED
-    if (queued or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
+    polls = cause is Cause.API and words.POLLS.match(what) is not None
+    if (queued or polls or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
         turns = case.by_turns(int(gaps.device[0]), others)
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else fit(what, _NAME_CELLS)
@@ -230,6 +231,8 @@ def _told(
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
+    if polls:
+        advice = words.SYNC.advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not _are_long(case, gaps):
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"

@@ -149,6 +149,8 @@ SYNC: Final = Words(
 )
 WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 """Calls that read nothing until somebody else sends."""
+POLLS: Final = re.compile(r"cu(da)?(Event|Stream)Query")
+"""Calls by which a host that asks again and again waits for the GPU."""
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
 ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
@@ -193,10 +195,12 @@ QUEUED: Final = {
 """What the GPU itself waits for, where no other GPU of the report works meanwhile."""
 BY_DOING: Final = {
     Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
+    Doing.TEAM: "spread its parallel loop evenly over the threads, or launch from outside of it",
     Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
-WHOLE: Final = (AWAITED, LATE_THREAD, BY_DOING[Doing.POLLS], BY_DOING[Doing.COMPILES], *MEANT)
+_OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
+WHOLE: Final = (AWAITED, LATE_THREAD, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or code is compiled before, and no fault."""
 
 

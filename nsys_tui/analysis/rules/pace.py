@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -10,14 +11,17 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
 
@@ -144,18 +148,24 @@ def _paces(case: Case, rows: Indices) -> tuple[Int64, Int64]:
 
 
 @rule(
-    "GPUs that work for several processes by turns",
+    "GPUs that work for several processes",
     advice="Without MPS a GPU switches between processes, and their kernels never run together:"
-    " use MPS, or a GPU for each process.",
-    nothing="Each GPU works for one process, or its processes run together.",
+    " use MPS where they leave room for each other, else a GPU for each process.",
+    nothing="Each GPU works for one process, or for several whose kernels fit beside each other.",
     parameters=(Parameter("share", 10.0, "share of a GPU's time that counts, in percent"),),
 )
 def shared_gpus(case: Case, arguments: Arguments) -> Result:
-    """GPUs that switch often between processes whose work does not overlap."""
+    """GPUs that switch often between processes, or whose processes' kernels have no room together.
+
+    What could be saved is at most what all but the longest process take, as far as the blocks of
+    kernels leave SMs empty and a process waits, with its kernel launched, while another one runs.
+    """
     ops = case.report.operations
     listed: list[tuple[str, str, int, float]] = []
     findings: list[Finding] = []
+    known = case.report.can(Capability.LAUNCH_SHAPES)
     for device, rows in case.by_device:
+        rows = rows[ops.category[rows] != Category.MEMORY]
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
         turns = np.flatnonzero(np.diff(code))
@@ -166,9 +176,13 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         spans = [rows[code == c] for c in order[:2]]
         runs = [intervals.union(ops.start[of_process], ops.end[of_process]) for of_process in spans]
         together = intervals.overlap_length(*runs)
-        if 100 * second < arguments.number("share") * whole or 10 * together > second:
+        by_turns, work = 10 * together <= second, ops.durations(rows) * filled(case, rows)
+        room = whole - int(work.sum())
+        fits = not known or sum(work[code == c].sum() / time[c] for c in order[:2]) <= 1
+        if 100 * second < arguments.number("share") * whole or (fits and not by_turns):
             continue
-        label = case.device_labels([device])
+        label, how = case.device_labels([device]), "by turns" if by_turns else "at once"
+        saved = min(whole - int(time[order[0]]), room, _held(case, spans, runs)) * by_turns
         names = [case.report.process_name(int(ops.processes[c])) for c in order]
         listed += [
             (label, name, int(time[c]), 100 * time[c] / whole)
@@ -176,17 +190,19 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         ]
         findings += case.finding(
             "shared_gpus",
-            f"{label} works by turns for {len(order)} processes:"
+            f"{label} works {how} for {len(order)} processes:"
             f" {units.format_share(int(time[order[0]]), whole, 0)} of its time for"
             f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole, 0)} for"
             f" {fit(names[1], _NAME_CELLS)}",
-            "use MPS (nvidia-cuda-mps-control) so that they overlap, or a GPU for each",
+            "use MPS (nvidia-cuda-mps-control) so that they overlap, or a GPU for each"
+            if fits
+            else "give each a GPU of its own: their kernels have no room beside each other",
             subject=f"{label} shared by processes",
-            saved_ns=0,
+            saved_ns=saved,
             stake_ns=whole - int(time[order[0]]),
             window=(int(ops.start[rows[turns[0]]]), int(ops.end[rows[turns[0] + 1]])),
             device=device,
-            at_most=Severity.MEDIUM,
+            at_most=None if saved else Severity.MEDIUM,
         )
     shown, hidden = cut(listed, arguments)
     columns = (
@@ -198,6 +214,17 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     return Result(
         columns, tuple(sorted(findings, key=lambda one: -one.stake_ns)[:1]), hidden=hidden
     )
+
+
+def _held(case: Case, rows: Sequence[Indices], runs: Sequence[Intervals]) -> int:
+    """How long either of two processes has a kernel launched and waiting while the other works."""
+    held, ops = 0, case.report.operations
+    for mine, busy in zip(rows, reversed(runs), strict=True):
+        calls = case.report.calls[mine]
+        begun = ops.start[mine].copy()
+        begun[calls >= 0] = np.minimum(begun, case.report.api.end[calls])[calls >= 0]
+        held += intervals.overlap_length(intervals.union(begun, ops.start[mine]), busy)
+    return held
 
 
 _CALL_CELLS: Final = 22
@@ -240,7 +267,7 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
     gaps = gaps.take(gaps.device == device)
-    early = _middle(gaps) < _steady_from(case)
+    early = _middle(gaps) < case.set_up_until[gaps.device]
     each = np.where(early, _charged(gaps), _used_first(gaps))
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
@@ -250,14 +277,15 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest
     )
     before = 2 * int(each[early].sum()) > cost
-    first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
+    first = "before most of its work"
+    if case.has_named_steps:
+        first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
     where = first if before else "at first use of code"
     return case.finding(
         "warm_up",
         f"{case.device_labels([device])} idle {units.format_duration(cost)} {where}{longest}:"
         " only once",
-        "leave the warm-up out of what you measure"
-        + (", or load code before (eagerly)" if loads else ""),
+        "leave it out of what you measure" + (", or load code before (eagerly)" if loads else ""),
         subject="set-up (once)" if before else "first use of code (once)",
         saved_ns=cost + tried,
         at_most=Severity.MEDIUM if case.has_named_steps else None,
@@ -274,7 +302,8 @@ def _tried(case: Case, device: int) -> int:
     ops, rows = case.report.operations, dict(case.by_device)[device]
     last = np.zeros(len(ops.names), np.int64)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
-    once = rows[last[ops.name[rows]] < _steady_from(case)]
+    warm = case.loop[0] if case.has_named_steps else -FARTHEST
+    once = rows[last[ops.name[rows]] < warm]
     return intervals.total(*intervals.union(ops.start[once], ops.end[once]))
 
 
@@ -296,11 +325,6 @@ def _used_first(gaps: Gaps) -> Int64:
 def _middle(gaps: Gaps) -> Int64:
     """Where most of each gap lies: one that begins with a step is of it, not of the step before."""
     return (gaps.start + gaps.end) // 2
-
-
-def _steady_from(case: Case) -> int:
-    """When warm-up ends; what comes only before that is set-up. Far back without named steps."""
-    return case.loop[0] if case.has_named_steps else -FARTHEST
 
 
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
@@ -325,7 +349,7 @@ def _usual(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
     _, kind = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
     kind = kind.ravel()
-    steady = _middle(gaps) >= _steady_from(case)
+    steady = _middle(gaps) >= case.set_up_until[gaps.device]
     longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
     np.maximum.at(longest, kind[steady], gaps.idle[steady])
     return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
@@ -340,7 +364,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     first: Bool = (gaps.cause == Cause.MODULE) & before
-    first |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
+    first |= (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     first |= _sets_up(case, gaps) & before

@@ -27,6 +27,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
@@ -88,6 +89,7 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     for one in findings:
         leader = _leader(one, findings)
         if leader and (one.rule == "exposed_communication" or one.late >= 0):
+            one = one if leader.saved_ns else _unpriced(one)
             beside.append((leader, replace(one, same_as=leader.subject)))
         elif other := leader.subject if leader else _covering(one, kept) or _copies(one, kept):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
@@ -99,6 +101,7 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     return [*kept[:low], *later, *kept[low:]]
 
 
+_OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
@@ -158,7 +161,8 @@ def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
     """Whether communication that nothing hides is mostly the wait for a slower GPU."""
-    return exposed.device != slow.device and 2 * slow.saved_ns >= exposed.stake_ns
+    cost = slow.stake_ns if slow.subject.startswith(_OF_PROFILER) else slow.saved_ns
+    return exposed.device != slow.device and 2 * cost >= exposed.stake_ns
 
 
 def _covering(finding: Finding, above: Sequence[Finding]) -> str:
@@ -223,9 +227,13 @@ def _unsure(case: Case, finding: Finding) -> Finding:
     )
     if finding.device is None or not _lacks_work(case, finding.device, lost):
         return finding
-    stake = max(finding.saved_ns, finding.stake_ns)
+    return _unpriced(finding)
+
+
+def _unpriced(finding: Finding) -> Finding:
+    """The same, of which nobody can tell what it could give back."""
     rated = min(finding.severity, Severity.MEDIUM, key=lambda severity: severity.rank)
-    return replace(finding, saved_ns=0, stake_ns=stake, severity=rated)
+    return replace(finding, saved_ns=0, stake_ns=finding.weight_ns, severity=rated)
 
 
 def _lacks_work(case: Case, device: int, lost: Intervals) -> bool:

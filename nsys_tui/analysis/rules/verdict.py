@@ -242,7 +242,7 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
     known = (
         one
         for one in findings
-        if one.confidence is not Confidence.GUESS and one.rule != "slow_steps"
+        if one.confidence is not Confidence.GUESS and one.rule not in ("slow_steps", "shared_gpus")
     )
     return next((one for one in known if 2 * one.stake_ns > case.base_ns), None)
 
