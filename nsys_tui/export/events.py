@@ -100,8 +100,7 @@ def event_table(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Table
         if field.name == "end":
             columns.append((Column("duration", Unit.NS), events.end[rows] - events.start[rows]))
     columns.append((Column("rowid", Unit.NONE), events.rowid[rows]))
-    names, data = zip(*columns, strict=True)
-    return Table(name, TABLES[name], names, data)
+    return Table.of(name, TABLES[name], columns)
 
 
 def _rows(events: EventSet, scope: Scope, kinds: tuple[OpKind, ...]) -> Rows:

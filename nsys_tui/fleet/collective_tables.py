@@ -14,7 +14,6 @@ from nsys_tui.fleet.table_parts import (
     Columns,
     count_column,
     cut,
-    made,
     percent,
     share_column,
     time_column,
@@ -78,7 +77,7 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Members"), [_members(ranks, g) for g in groups]),
         (Column("Purpose"), [purpose(g, fleet.members) or None for g in groups]),
     ]  # fmt: skip
-    return cut(made("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
+    return cut(Table.of("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
 
 
 def _members(ranks: Sequence[int], group: Group) -> str:
@@ -189,7 +188,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     if order:
         notes = ["Held up: time that all others waited for this rank alone"]
         notes += [told.text for told in (*short_of_calls(fleet), late_rank(fleet)) if told.text]
-    return cut(made("stragglers", "Stragglers", columns, notes), ask.top)
+    return cut(Table.of("stragglers", "Stragglers", columns, notes), ask.top)
 
 
 def late_rank(fleet: Fleet) -> Told:
@@ -277,4 +276,4 @@ def calls_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Last rank", Unit.NONE), joined(lambda g: ranks[np.array(g.members)][g.last])),
         (time_column("Longest wait"), joined(lambda g: g.wait.max(axis=0))),
     ]
-    return cut(made("calls", "Calls of collectives", columns, _match_notes(fleet)), ask.top)
+    return cut(Table.of("calls", "Calls of collectives", columns, _match_notes(fleet)), ask.top)

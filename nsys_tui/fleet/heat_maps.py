@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.fleet import Fleet
-from nsys_tui.fleet.table_parts import Columns, made
+from nsys_tui.fleet.table_parts import Columns
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.categories import Category
@@ -139,7 +139,7 @@ def heat_text(
     """
     known = map_names(fleet)
     if not known:
-        return made("heat", "Heat map", [], fleet.unknown or ["no GPU work in any report"])
+        return Table.of("heat", "Heat map", [], fleet.unknown or ["no GPU work in any report"])
     if name not in known:
         raise UsageError(f"no map {name!r}", hint=f"there are: {', '.join(known)}")
     shown = heat_map(fleet, name, bins)
@@ -162,7 +162,7 @@ def heat_text(
             f"a row of several ranks shows their mean, or the one further than {NOTABLE:.0%} of"
             " a full cell from it"
         )
-    return made("heat", f"Heat map: {shown.title}", columns, notes)
+    return Table.of("heat", f"Heat map: {shown.title}", columns, notes)
 
 
 def group_labels(shown: HeatMap, height: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.name_stats import NameStats, merge
 from nsys_tui.fleet.summary import OF_GPU
-from nsys_tui.fleet.table_parts import Columns, count_column, made, share_column, time_column
+from nsys_tui.fleet.table_parts import Columns, count_column, share_column, time_column
 from nsys_tui.model.table import Column, Table, Unit, Values
 
 
@@ -23,7 +23,7 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
             with the ranks where it takes longest and shortest on average.
     """
     if family not in fleet.options.families:
-        return made(family, family.capitalize(), [], [f"not computed: --section {family}"])
+        return Table.of(family, family.capitalize(), [], [f"not computed: --section {family}"])
     fleet = fleet if by_rank else fleet.run
     parts = _parts(fleet, family)
     columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
@@ -33,7 +33,7 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
     of = "and rank" if by_rank else "over all ranks"
     title = f"{_TITLES.get(family, family.capitalize())} by name {of}"
     unknown = fleet.unknown if family in OF_GPU or fleet.without else []
-    return made(family, title, columns, [*notes, *unknown])
+    return Table.of(family, title, columns, [*notes, *unknown])
 
 
 def _parts(fleet: Fleet, family: str) -> list[NameStats]:

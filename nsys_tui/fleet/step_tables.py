@@ -8,15 +8,7 @@ import numpy as np
 
 from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.steps import FleetSteps, fleet_steps
-from nsys_tui.fleet.table_parts import (
-    Ask,
-    Columns,
-    count_column,
-    cut,
-    made,
-    share_column,
-    time_column,
-)
+from nsys_tui.fleet.table_parts import Ask, Columns, count_column, cut, share_column, time_column
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.table import Column, Table, Unit
 
@@ -82,7 +74,9 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     fleet = fleet.run
     steps = fleet_steps(fleet)
     if steps is None:
-        return made("steps", "Steps", [], ["no steps found: name their ranges with --iteration"])
+        return Table.of(
+            "steps", "Steps", [], ["no steps found: name their ranges with --iteration"]
+        )
     slow, busiest = steps.slowest, steps.most("compute")
     median = np.nanmedian(steps.time, axis=0)
     longest = np.nanmax(steps.time, axis=0)
@@ -105,7 +99,7 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
         notes.append(f"never closed, so in no statistics: {', '.join(steps.never_closed)}")
     if not steps.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
-    return cut(made("steps", "Steps", columns, notes), ask.top)
+    return cut(Table.of("steps", "Steps", columns, notes), ask.top)
 
 
 def _ranks(steps: FleetSteps, rows: Indices) -> list[int | None]:
@@ -118,7 +112,7 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     fleet = fleet.run
     steps = fleet_steps(fleet)
     if steps is None:
-        return made("step-ranks", "Steps by rank", [], ["no steps found"])
+        return Table.of("step-ranks", "Steps by rank", [], ["no steps found"])
     wins = steps.times_slowest
     times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
     columns: Columns = [
@@ -136,7 +130,7 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("Median comm"), steps.median("comm")),
         (time_column("Median exposed"), steps.median("exposed_comm")),
     ]
-    return cut(made("step-ranks", "Steps by rank", columns, fleet.unknown), ask.top)
+    return cut(Table.of("step-ranks", "Steps by rank", columns, fleet.unknown), ask.top)
 
 
 def pace_table(fleet: Fleet, ask: Ask) -> Table:
@@ -145,7 +139,7 @@ def pace_table(fleet: Fleet, ask: Ask) -> Table:
     if pace is None:
         asked = fleet.options.pace
         why = f"no rank has {asked!r}" if asked else "name a kernel or range with --pace"
-        return made("pace", "Pace", [], [why])
+        return Table.of("pace", "Pace", [], [why])
     ranks = pace.ranks
     columns: Columns = [
         (Column("Rank", Unit.NONE), np.concatenate([np.full(len(r.start), r.rank) for r in ranks])),
@@ -157,14 +151,16 @@ def pace_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     notes = ["Behind: after the first rank's start of the same instance, matched by order"]
     title = f"Pace of {pace.kind} {pace.name}"
-    return cut(made("pace", title, columns, notes), ask.top)
+    return cut(Table.of("pace", title, columns, notes), ask.top)
 
 
 def pace_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """The pace of each rank in one row, and how it drifts."""
     pace = fleet_pace(fleet)
     if pace is None:
-        return made("pace-ranks", "Pace by rank", [], ["nothing to compare: see the section pace"])
+        return Table.of(
+            "pace-ranks", "Pace by rank", [], ["nothing to compare: see the section pace"]
+        )
     ranks = pace.ranks
     columns: Columns = [
         (Column("Rank", Unit.NONE), [r.rank for r in ranks]),
@@ -176,4 +172,4 @@ def pace_ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("Behind max"), [int(r.behind.max()) for r in ranks]),
         (time_column("Drift per instance"), [r.drift for r in ranks]),
     ]
-    return cut(made("pace-ranks", f"Pace of {pace.name} by rank", columns), ask.top)
+    return cut(Table.of("pace-ranks", f"Pace of {pace.name} by rank", columns), ask.top)

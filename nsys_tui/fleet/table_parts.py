@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from nsys_tui.fleet.fleet import DEFAULT_BINS, Fleet
@@ -45,20 +45,12 @@ def share_column(header: str) -> Column:
 ALL_ROWS: Final = "more rows: --top 0 prints all"
 
 
-def made(name: str, title: str, columns: Columns, notes: list[str] | None = None) -> Table:
-    """A table from pairs of column and values."""
-    return Table(
-        name, title, tuple(c for c, _ in columns), tuple(v for _, v in columns), tuple(notes or ())
-    )
-
-
 def cut(table: Table, top: int | None) -> Table:
     """The first rows, and a note that says how many more there are."""
     if top is None or len(table) <= top:
         return table
     more = f"and {len(table) - top:,} {ALL_ROWS}"
-    data = tuple(values[:top] for values in table.data)
-    return Table(table.name, table.title, table.columns, data, (*table.notes, more))
+    return replace(table.first(top), notes=(*table.notes, more))
 
 
 def percent(part: float, whole: float) -> float | None:

@@ -23,7 +23,6 @@ from nsys_tui.fleet.table_parts import (
     Section,
     count_column,
     cut,
-    made,
     percent,
     share_column,
     time_column,
@@ -57,7 +56,7 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
     if ask.human:
         empty = ("Host", "Node", "Job")
         columns = [(c, values) for c, values in columns if c.header not in empty or _any(values)]
-    return cut(made("reports", "Reports", columns, list(fleet.notes)), ask.top)
+    return cut(Table.of("reports", "Reports", columns, list(fleet.notes)), ask.top)
 
 
 def _any(values: Values) -> bool:
@@ -84,7 +83,7 @@ def skipped_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Report"), [failure.path for failure in every]),
         (Column("Reason"), [failure.reason for failure in every]),
     ]
-    return cut(made("skipped", "Skipped", columns), ask.top)
+    return cut(Table.of("skipped", "Skipped", columns), ask.top)
 
 
 _SHARES: Final = (
@@ -124,7 +123,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
     notes = fleet.unknown
     if not rows and not notes:
         notes = ["no GPU work in any report: record with nsys profile --trace=cuda"]
-    return cut(made("ranks", "Ranks", columns, notes), ask.top)
+    return cut(Table.of("ranks", "Ranks", columns, notes), ask.top)
 
 
 def _bubbles(fleet: Fleet, rows: Sequence[tuple[int, int]], base: Sequence[int]) -> Columns:
@@ -169,7 +168,7 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
     ranks = len({member for member, _ in rows})
     title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}" if rows else "No GPU work"
     columns: Columns = [(c, [row[n] for row in rows_of]) for n, c in enumerate(headers)]
-    return made("total", title, columns, fleet.unknown)
+    return Table.of("total", title, columns, fleet.unknown)
 
 
 def heat_table(fleet: Fleet, ask: Ask) -> Table:
@@ -192,7 +191,7 @@ def heat_table(fleet: Fleet, ask: Ask) -> Table:
         ),
     ]  # fmt: skip
     title = f"Heat map: {grid.count} bins of {grid.width:,} ns"
-    return cut(made("heat", title, columns, fleet.unknown), ask.top)
+    return cut(Table.of("heat", title, columns, fleet.unknown), ask.top)
 
 
 def memory_table(fleet: Fleet, ask: Ask) -> Table:
@@ -211,7 +210,7 @@ def memory_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     option = "--cuda-memory-usage=true"
     notes = [] if rows else [f"GPU memory was not recorded: nsys profile {option}"]
-    return cut(made("memory", "GPU memory", columns, notes), ask.top)
+    return cut(Table.of("memory", "GPU memory", columns, notes), ask.top)
 
 
 def metrics_table(fleet: Fleet, ask: Ask) -> Table:
@@ -234,7 +233,7 @@ def metrics_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Mean", Unit.NONE, 2), [row[4] for row in rows]),
     ]
     notes = [] if rows else ["no GPU metrics: record with nsys profile --gpu-metrics-devices=all"]
-    return cut(made("metrics", "GPU metrics", columns, notes), ask.top)
+    return cut(Table.of("metrics", "GPU metrics", columns, notes), ask.top)
 
 
 def _names_section(family: str) -> Section:

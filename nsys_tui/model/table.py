@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum, auto
 from functools import cached_property
 from operator import attrgetter
@@ -244,6 +244,19 @@ class Table:
     notes: tuple[str, ...] = ()
     """Sentences that belong under the table: what is left out, what is an estimate."""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        pairs: Iterable[tuple[Column, Values]],
+        notes: Iterable[str] = (),
+    ) -> Table:
+        """A table of columns with their values."""
+        listed = [*pairs]
+        columns, data = tuple(c for c, _ in listed), tuple(values for _, values in listed)
+        return cls(name, title, columns, data, tuple(notes))
+
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.data):
             raise ValueError(f"{self.name}: {len(self.columns)} columns, {len(self.data)} arrays")
@@ -255,6 +268,10 @@ class Table:
 
     def __getitem__(self, header: str) -> Values:
         return self.data[[column.header for column in self.columns].index(header)]
+
+    def first(self, count: int) -> Table:
+        """The table with its first rows alone."""
+        return replace(self, data=tuple(values[:count] for values in self.data))
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Rows of plain Python values."""

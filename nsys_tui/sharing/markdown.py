@@ -60,7 +60,7 @@ def _of_report(of: Shared) -> Iterator[str]:
 def _table(table: Table, folded: bool = True) -> Iterator[str]:
     if not len(table):
         return
-    shown = replace(table, data=tuple(values[:ROWS] for values in table.data))
+    shown = table.first(ROWS)
     rest = len(table) - len(shown)
     more = [f"{rest} more rows"] if rest > 0 else []
     body = [

@@ -367,7 +367,7 @@ def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> tuple[list[tuple[Any,
 def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     """The answer; columns of the same name get numbers, so that no program loses one."""
     seen: dict[str, int] = {}
-    columns, data = [], []
+    pairs = []
     lists = zip(*rows, strict=True) if rows else ((),) * len(headers)
     for header, values in zip(headers, lists, strict=True):
         name = visible(header) or "?"
@@ -377,10 +377,8 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
         seen[name] = number
         name = name if number == 1 else f"{name}:{number}"
         seen.setdefault(name, 1)
-        column, kept = _typed(name, values)
-        columns.append(column)
-        data.append(kept)
-    return Table("sql", "Answer", tuple(columns), tuple(data))
+        pairs.append(_typed(name, values))
+    return Table.of("sql", "Answer", pairs)
 
 
 def _typed(name: str, values: Sequence[Any]) -> tuple[Column, list[Any]]:

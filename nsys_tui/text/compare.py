@@ -192,7 +192,7 @@ def _rows_table(
     name: str, title: str, headers: Sequence[str], rows: Sequence[Row], *notes: str
 ) -> Table:
     """Rows of figures written out and aligned right, among texts."""
-    columns, data = [], []
+    pairs = []
     for header in headers:
         if make := _FIGURES.get(header):
             texts = [make(row) for row in rows]
@@ -200,9 +200,8 @@ def _rows_table(
             header, texts = header.rjust(width), [text.rjust(width) for text in texts]
         else:
             texts = [row.words if header == "Verdict" else row.name for row in rows]
-        columns.append(Column(header))
-        data.append(texts)
-    return Table(name, title, tuple(columns), tuple(data), tuple(filter(None, notes)))
+        pairs.append((Column(header), texts))
+    return Table.of(name, title, pairs, filter(None, notes))
 
 
 def _summary_table(comparison: Comparison) -> Table:

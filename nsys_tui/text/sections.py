@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from nsys_tui import units
@@ -61,9 +60,7 @@ def readable(table: Table, *, bars: bool = False) -> Table:
         barred = bars and column.header in BARS and column.unit in READABLE and len(table) > 1
         pairs.append(_readable(column, values, bars=barred))
         bars = bars and not barred
-    return replace(
-        table, columns=tuple(column for column, _ in pairs), data=tuple(data for _, data in pairs)
-    )
+    return Table.of(table.name, table.title, pairs, table.notes)
 
 
 def _readable(column: Column, values: Values, *, bars: bool) -> tuple[Column, Values]:

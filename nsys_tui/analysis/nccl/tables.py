@@ -19,6 +19,7 @@ from nsys_tui.model.table import (
     Document,
     Table,
     Unit,
+    Values,
     column,
     data,
     number,
@@ -108,7 +109,7 @@ def operations_table(calls: Collectives) -> Table:
         float(np.median(calls.skew[rows])) if (calls.seen[rows] > 1).any() else None
         for rows in parts
     ]
-    columns, values = zip(
+    columns: list[tuple[Column, Values]] = [
         (Column("Operation"), [label for label, _, _ in chosen]),
         (Column("Bytes", Unit.BYTES), [None if size < 0 else size for _, size, _ in chosen]),
         (Column("Time", Unit.NS), [float(np.median(calls.time[rows])) for rows in parts]),
@@ -120,9 +121,8 @@ def operations_table(calls: Collectives) -> Table:
         (Column("Skew", Unit.NS), skew),
         (Column("Total time", Unit.NS), [int(calls.time[rows].sum()) for rows in parts]),
         (Column("Communicator"), [text or "-" for _, _, text in chosen]),
-        strict=True,
-    )
-    return Table("operations", "By operation and size (medians)", columns, values)
+    ]
+    return Table.of("operations", "By operation and size (medians)", columns)
 
 
 def members_table(calls: Collectives) -> Table:
@@ -136,7 +136,7 @@ def members_table(calls: Collectives) -> Table:
     joined = np.bincount(member, minlength=count)
     last = np.bincount(calls.last[calls.seen > 1], minlength=count)
     totals = zip(sums(member, late, count), joined, strict=True)
-    columns, values = zip(
+    columns: list[tuple[Column, Values]] = [
         (Column("Rank"), [str(one.rank) if one.rank >= 0 else "-" for one in calls.members]),
         (Column("PID"), [str(one.pid) for one in calls.members]),
         (Column("GPU"), [one.gpu for one in calls.members]),
@@ -146,10 +146,9 @@ def members_table(calls: Collectives) -> Table:
         (Column("Waited for others", Unit.NS), sums(member, waited, count)),
         (Column("Transferred", Unit.NS), sums(member, spent - waited, count)),
         (Column("Kernel time", Unit.NS), sums(parts.member, parts.end - parts.start, count)),
-        strict=True,
-    )
+    ]
     notes = () if shared.any() else ("one rank alone: nothing to wait for is seen",)
-    return Table("ranks", "Ranks: who comes late, who waits", columns, values, notes)
+    return Table.of("ranks", "Ranks: who comes late, who waits", columns, notes)
 
 
 def _of(what: Callable[[Any], Any], values: Float64) -> float | None:

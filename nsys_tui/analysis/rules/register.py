@@ -142,8 +142,8 @@ class Rule:
         given = dict(arguments or {})
         result = self.look(narrowed(case, defaults | given), Arguments(defaults, given))
         more = f"{result.hidden} more rows: {self.name}:rows=-1 shows all"
-        columns, values = zip(*result.columns, strict=True)
-        table = Table(self.name, self.title, columns, values, (more,) if result.hidden else ())
+        notes = (more,) if result.hidden else ()
+        table = Table.of(self.name, self.title, result.columns, notes)
         return Outcome(self, table, result.findings)
 
 

@@ -121,8 +121,7 @@ def compute(wanted: Wanted, query: Query) -> Table:
         columns = wanted.report.build(asked)
     except NoDataError as missing:
         raise _no_data(wanted.report, query) from missing
-    titles, values = zip(*columns, strict=True)
-    return Table(wanted.name, wanted.report.title, titles, values, wanted.report.needs.notes(asked))
+    return Table.of(wanted.name, wanted.report.title, columns, wanted.report.needs.notes(asked))
 
 
 def run_report(report: Report, text: str, query: Query | None = None) -> Table:

@@ -274,8 +274,7 @@ class Drawn(TableColumn):
 def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Integers) -> Table:
     """Some rows as the table that a file is written from."""
     every = [each for column in columns for each in (column, *column.also)]
-    stored = [column.stored(rows) for column in every]
-    return Table(name, title, tuple(c for c, _ in stored), tuple(values for _, values in stored))
+    return Table.of(name, title, (column.stored(rows) for column in every))
 
 
 def numbers(
