@@ -166,7 +166,7 @@ def parse_stamp(text: bytes) -> int:
     return seconds * 1_000_000_000 + int((match[2] or b"0").ljust(9, b"0"))
 
 
-_SHORT_STAMP: Final = re.compile(r"\b(\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)")
+_SHORT_STAMP: Final = re.compile(rb"\b(\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)")
 
 
 def parse_own_stamp(text: str) -> int:
@@ -175,10 +175,13 @@ def parse_own_stamp(text: str) -> int:
     One without a year counts within a leap year, for distances alone.
     """
     data = text.encode()
-    starts = [match.start() for match in STAMP.finditer(data)]
-    if not starts and (match := _SHORT_STAMP.search(text)):
-        return parse_stamp(f"2000-{match[1]}-{match[2]} {match[3]}".encode())
-    return parse_stamp(data[starts[-1] :]) if starts else NO_TIME
+    begin = end = 0
+    for match in STAMP.finditer(data):
+        begin, end = match.span()
+    if match := _SHORT_STAMP.search(data, end):
+        month, day, clock = match.groups()
+        return parse_stamp(b"2000-%b-%b %b" % (month, day, clock))
+    return parse_stamp(data[begin:])
 
 
 @lru_cache(maxsize=1024)

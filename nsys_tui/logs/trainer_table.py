@@ -21,6 +21,8 @@ A100_PEAK_TFLOPS: Final = 312
 N: Final = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 """A number."""
 _STEP: Final = r"(?P<step>\d{1,18})"
+_FIRST: Final = r"(?:^|[\s:])"
+"""What a line begins with may stand behind what launchers and collectors put there."""
 
 FIGURES: Final = ("s", "ms", "tflops", "mfu", "tokens", "samples", "loss")
 """What a line may tell: seconds or ms of a step, TFLOP/s per GPU, percent of a peak, tokens or
@@ -234,10 +236,10 @@ TRAINERS: Final = (
         "keras",
         (b"/step", b"Epoch "),
         re.compile(
-            rf"^\s*{_STEP}/(?P=step) (?:\[=+\] - |━+ |- )\d+s(?: -)? "
+            rf"{_FIRST}{_STEP}/(?P=step) (?:\[=+\] - |━+ |- )\d+s(?: -)? "
             r"(?:(?P<s>\d+)s|(?P<ms>\d+)ms|(?P<us>\d+)us)/step\b(?:.*?\bloss: (?P<loss>[\d.e+-]+))?"
         ),
-        above=re.compile(r"^\s*Epoch (?P<epoch>\d{1,9})/\d+\s*$"),
+        above=re.compile(rf"{_FIRST}Epoch (?P<epoch>\d{{1,9}})/\d+\s*$"),
         of_epoch=True,
     ),
     Trainer(
@@ -364,11 +366,14 @@ TOTALS: Final = (
     (
         "hpl",
         re.compile(
-            r"^\s*W[RC]\d\w*\s+(?P<N>\d+)\s+(?P<NB>\d+)\s+(?P<P>\d+)\s+(?P<Q>\d+)"
+            rf"{_FIRST}W[RC]\d\w*\s+(?P<N>\d+)\s+(?P<NB>\d+)\s+(?P<P>\d+)\s+(?P<Q>\d+)"
             r"\s+(?P<seconds>[\d.]+)\s+(?P<Gflops>[\d.e+]+)(?:\s+\(.*\))?\s*$"
         ),
     ),
-    ("hpl", re.compile(rf"^\s*\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)")),
+    (
+        "hpl",
+        re.compile(rf"{_FIRST}\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)"),
+    ),
     ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
     (
         "huggingface",

@@ -695,7 +695,8 @@ def test_mlperf_tells_intervals_and_rates_whose_unit_it_tells(tmp_path: Path) ->
     assert result.step_lines == ()
 
 
-def test_epochs_of_keras(tmp_path: Path) -> None:
+@pytest.mark.parametrize("front", ["", "0: ", "[1,0]<stdout>:", "2025-03-04T00:09:00.5Z stdout F "])
+def test_epochs_of_keras(tmp_path: Path, front: str) -> None:
     lines = [
         "Epoch 1/3",
         " 99/400 [=====>........................] - ETA: 9s - loss: 1.9000",
@@ -707,7 +708,7 @@ def test_epochs_of_keras(tmp_path: Path) -> None:
         "400/400 - 6s - 2s/step - accuracy: 0.8616 - loss: 0.25",
         "400/400 [==============================] - 3s 9ms/step",  # predictions
     ]
-    steps = read(tmp_path, lines).step_lines
+    steps = read(tmp_path, [front + line for line in lines]).step_lines
     assert [(one.epoch, one.step, one.over, one.step_ns, one.loss) for one in steps] == [
         (1, 400, 400, 68 * MS, 1.3148),
         (2, 800, 400, 796_000, 0.9076),
@@ -800,6 +801,16 @@ def test_a_server_that_was_idle_is_no_slow_one(tmp_path: Path) -> None:
     assert (row.lines, row.warmup) == (3, 1)
     assert figures(row.generation) == (140.75,) * 4
     assert figures(row.prompt) == (49.5,) * 4
+
+
+def test_a_collectors_stamp_is_not_the_servers(tmp_path: Path) -> None:
+    form = (
+        "2025-03-04T00:09:00.5Z stdout F INFO 07-03 23:{}:00 [loggers.py:87] Engine 000: Avg prompt"
+    )
+    form += " throughput: 0.0 tokens/s, Avg generation throughput: 9.0 tokens/s, Running: 1 reqs"
+    lines = [form.format(minute) for minute in (10, 11, 12, 50, 51)]
+    rows = throughput(read(tmp_path, lines).servers)
+    assert [(row.run, row.lines) for row in rows] == [(0, 5), (1, 3), (2, 2)]
 
 
 def test_two_lines_of_a_server_in_one(tmp_path: Path) -> None:
