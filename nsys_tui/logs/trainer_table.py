@@ -213,14 +213,9 @@ TRAINERS: Final = (
         "litgpt",
         (b"iter time: ",),
         re.compile(
-            rf"Epoch (?P<epoch>\d{{1,9}}) \| iter {_STEP} step \d+ \| loss train: (?P<loss>{N}),"
-            rf".*?iter time: (?P<ms>[\d.]+) ms"
+            rf"(?:Epoch (?P<epoch>\d{{1,9}}) \| )?iter {_STEP} step \d+(?: \| loss train:|: loss) "
+            rf"(?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms"
         ),
-    ),
-    Trainer(
-        "litgpt",
-        (b"iter time: ",),
-        re.compile(rf"iter {_STEP} step \d+: loss (?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms"),
     ),
     Trainer(
         "maxtext",
