@@ -178,8 +178,8 @@ def parse_own_stamp(text: str) -> int:
     begin = end = 0
     for match in STAMP.finditer(data):
         begin, end = match.span()
-    if match := _SHORT_STAMP.search(data, end):
-        month, day, clock = match.groups()
+    if short := _SHORT_STAMP.search(data, end):
+        month, day, clock = short.groups()
         return parse_stamp(b"2000-%b-%b %b" % (month, day, clock))
     return parse_stamp(data[begin:])
 
