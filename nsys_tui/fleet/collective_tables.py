@@ -223,16 +223,27 @@ def late_together(fleet: Fleet, least: float) -> Told:
     """
     if fleet.collectives.ranks < 4:
         return NOTHING
-    rows, causes = blame_together(fleet.collectives)
+    rows, causes, within = blame_together(fleet.collectives)
     others = sum(m.lasted for place, m in enumerate(fleet.members) if place not in rows)
     cost = int(causes.sum())
-    if cost < least * others or cost < 2 * int(blame(fleet.collectives).cost.max(initial=0)):
+    if (
+        not cost
+        or cost < least * others
+        or cost < 2 * int(blame(fleet.collectives).cost.max(initial=0))
+    ):
         return NOTHING
-    if CAUSES[int(np.argmax(causes))] == "late before":
-        return NOTHING  # they only pass on that others were late
     ranks = [fleet.members[row].rank for row in rows.tolist()]
     took = f"{named_ranks(ranks)} cost the others {format_duration(cost)} of waiting together"
-    return Told(f"{took}: {_cause(causes / cost)}", ranks[0])
+    if CAUSES[int(np.argmax(causes))] != "late before":
+        return Told(f"{took}: {_cause(causes / cost)}", ranks[0])
+    first = int(np.argmax(within.cost))
+    own = int(within.cost[first])
+    if own / (len(rows) - 1) < cost / (len(fleet.members) - len(rows)) / 2:
+        return Told(f"{took}: they leave collectives of their own late", ranks[0])
+    rank, why = fleet.members[first].rank, _cause(within.causes[first] / own)
+    took = f"rank {rank} cost the others {format_duration(cost + own)} of waiting"
+    held = named_ranks(other for other in ranks if other != rank)
+    return Told(f"{took}, also through {held} that it holds up: {why}", rank)
 
 
 def _cause(shares: Float64) -> str | None:

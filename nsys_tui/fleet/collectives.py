@@ -7,7 +7,7 @@ in their kernels until then: how long because of whom, and why that one was late
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -236,27 +236,29 @@ def blame(matched: Matched) -> Blame:
     return Blame(cost, causes, tuple(mostly.tolist()))
 
 
-def blame_together(matched: Matched) -> tuple[Indices, Float64]:
-    """The ranks whose mean lateness stands apart, and what they cost the others together.
+def blame_together(matched: Matched) -> tuple[Indices, Float64, Blame]:
+    """The ranks, two at least, whose mean lateness stands apart, and what they cost the others.
 
     Of two that come equally late neither costs much alone: the others wait for both.
 
     Returns:
-        Ranks, none where it is one or most of them, and ns over all others by cause.
+        Ranks, none where it is most of them, ns over all others by cause, and what each of them
+        costs the rest of them.
     """
     late = matched.by_rank()
     means = late.late / np.maximum(late.calls, 1)
     order = np.argsort(-means, kind="stable")
-    rows = order[: 1 + int(np.argmax(means[order[:-1]] - means[order[1:]]))]
+    rows = order[: 2 + int(np.argmax(means[order[1:-1]] - means[order[2:]]))]
     causes = np.zeros(len(CAUSES))
-    if not 1 < len(rows) <= matched.ranks // 2:
-        return rows[:0], causes
+    within = tuple(group for group in matched.groups if {*group.members} <= {*rows.tolist()})
+    if len(rows) > matched.ranks // 2:
+        return rows[:0], causes, blame(replace(matched, groups=()))
     for group in matched.groups:
         own = np.isin(group.members, rows)
         if group.calls and own.any() and not own.all():
             behind = group.start[own].max(axis=0) - group.start[~own].max(axis=0)
             causes += (np.maximum(behind, 0) * (~own).sum()) @ _shares(group)
-    return np.sort(rows), causes
+    return np.sort(rows), causes, blame(replace(matched, groups=within))
 
 
 def _shares(group: Group) -> Float64:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from synth import Synth
-from unit.fleet.fleet_reports import STEP, US, Run
+from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, Run
 
 from nsys_tui import cli
 from nsys_tui.fleet.answer import verdict
@@ -160,3 +160,55 @@ def test_ranks_that_cannot_be_aligned_are_not_cleared(tmp_path: Path) -> None:
     assert told.rank == 3
     assert said.startswith("rank 3 computes 280.0 us a step longer than the usual one; who holds")
     assert said.endswith("ranks 2, 3 cannot be aligned")
+
+
+@dataclass
+class Pairs(Run):
+    """Neighbours reduce twice a step, then all do: who is slow in a pair holds it up, and all."""
+
+    ranks: int = 8
+
+    def events(self, synth: Synth, rank: int, begun: int = 0, device: int = 0) -> None:
+        now = [10 * US] * self.ranks
+        for step in range(self.steps):
+            synth.nvtx(f"train step {step}", step * 2 * STEP - begun, (step + 1) * 2 * STEP - begun)
+            now = [step * 2 * STEP + 20 * US] * self.ranks
+            for part in range(3):
+                slow = [self.slow.get((r, step), 0) for r in range(self.ranks)]
+                came = [at + (200 * US + slow[r] if part < 2 else US) for r, at in enumerate(now)]
+                size = 2 if part < 2 else self.ranks
+                ends = [max(came[r // size * size :][:size]) + 40 * US for r in range(self.ranks)]
+                kernels = (
+                    ("gemm", 7, now[rank], came[rank] - US),
+                    (ALL_REDUCE, 13 + part // 2, came[rank], ends[rank]),
+                )
+                for name, stream, start, end in kernels:
+                    call = start - 9 * US - begun
+                    synth.launch(
+                        name, (call, call + US), (start - begun, end - begun), stream=stream
+                    )
+                now = [end + 2 * US for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        (
+            (5,),
+            "rank 5 cost the others 16.80 ms of waiting, also through rank 4 that it holds up",
+        ),
+        (
+            (4, 5),
+            "ranks 4, 5 cost the others 14.40 ms of waiting together: they leave collectives of",
+        ),
+    ],
+)
+def test_ranks_that_are_late_out_of_their_own_collectives_are_not_cleared(
+    tmp_path: Path, slow: tuple[int, ...], said: str
+) -> None:
+    """Its pair hides who is slow from all others, each of whom waits for two equally late ranks.
+
+    A mean step has 120 us of it, for which six ranks wait, and the other of the pair.
+    """
+    run = Pairs(steps=20, slow={(r, s): (s % 5 + 1) * 20 * US for r in slow for s in range(20)})
+    assert verdict(run_fleet(run.write(tmp_path))).text.startswith(said)
