@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +19,12 @@ def state_folder() -> Path:
 
 
 def given_path(text: str) -> Path:
-    """The file that a typed or dropped text stands for: quotes and ``file://`` are taken off."""
+    """The file that a typed or dropped text stands for: what a shell needs and ``file://`` go."""
     text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        text = text[1:-1]
+    with contextlib.suppress(ValueError):  # an apostrophe without its other
+        words = shlex.split(text)
+        if len(words) == 1 and not is_there(Path(text)):
+            text = words[0]
     if text.startswith("file://"):
         text = unquote(urlsplit(text).path)
     return Path(text).expanduser()

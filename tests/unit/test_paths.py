@@ -25,6 +25,9 @@ from nsys_tui.paths import existing_path, given_path, told_apart
         ("file://localhost/tmp/a.sqlite", "/tmp/a.sqlite"),
         ("'", "'"),
         ("it's.sqlite", "it's.sqlite"),
+        ("'/tmp/it'\\''s $1.sqlite'", "/tmp/it's $1.sqlite"),
+        ("/tmp/run\\ 1\\(2\\).sqlite", "/tmp/run 1(2).sqlite"),
+        ("'file:///tmp/run%201.sqlite'", "/tmp/run 1.sqlite"),
         ("~/a.sqlite", str(Path.home() / "a.sqlite")),
     ],
 )
