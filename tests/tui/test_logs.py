@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from demo_making import make
 from loglines import body, info, init
+from paths import LOGS, needs_logs
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
@@ -107,6 +108,16 @@ async def test_the_first_section_leads_with_what_the_logs_say(small: Path, tmp_p
         assert listed == ["files", "steps", "", "", ""]
         await press(pilot, "k")
         assert "maxtext" not in "".join(rows(pilot)[note:])
+
+
+@needs_logs
+async def test_the_chosen_section_is_in_view(demo: Demo) -> None:
+    async with running(demo.path) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open([LOGS / "nccl-tests-2.27.7-allreduce-1proc-2gpu.log"])
+        await settled(pilot)
+        assert screen(pilot).section == "benchmarks"
+        assert ">benchmarks" in text(pilot)
 
 
 async def test_enter_on_a_collective_shows_its_kernel_on_the_timeline(demo: Demo) -> None:

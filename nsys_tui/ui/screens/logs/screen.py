@@ -216,6 +216,7 @@ class LogsScreen(ResultScreen[Joined]):
         if self.section in names:
             pane.cursor = names.index(self.section)
         pane.show([[(f" {name}", 0)] for name in names], names)
+        self.call_after_refresh(pane.scroll_to_cursor)
         if not names:
             self.section = ""
             self.table.title, self.table.empty = "Logs", NOTHING[0].partition(";")[0]
