@@ -586,13 +586,16 @@ PLANTED: Final = {
     "outside_work": Planted((hpc.writing_at_the_end,), (hpc.waiting_at_the_end, hpc.checkpointing)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
-    "migrations_in_kernels": Planted((migrating, prefetching), (migrated_ahead,)),
+    "migrations_in_kernels": Planted(
+        (migrating, prefetching, hpc.on_demand), (migrated_ahead, hpc.prefetched)
+    ),
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(
         (alternating,), (alternating_full, alternating_late, alternating_by_events)
     ),
     "shared_gpus": Planted(
-        (programs.by_turns, programs.crammed, programs.small_by_turns), (programs.beside,)
+        (programs.by_turns, programs.crammed, programs.small_by_turns, hpc.queueing),
+        (programs.beside, hpc.taking_turns),
     ),
     "slow_copies": Planted(
         (pageable_slow, programs.far_memory, programs.other_link), (all_alike, programs.other_model)

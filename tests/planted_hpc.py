@@ -250,3 +250,36 @@ def flushed_rank(path: Path) -> Synth:
             synth.launch(name, call, (gpu[1], until), device=rank, grid=FULL)
         now += 9 * MS + 10 * US
     return synth
+
+
+def prefetched(path: Path, cause: int = 1) -> Synth:
+    """While each kernel runs, pages move for a quarter of it, as the program asked or on demand."""
+    run = Machine(path)
+    for _ in range(STEPS):
+        run.call("cudaMemPrefetchAsync_v8000", 8 * US)
+        run.launch("scale", 4 * MS)
+        begun = run.free[0, 7] - 3 * MS
+        run.report.memcpy(
+            begun, begun + MS, bytes=20_000_000, kind="UVM HtoD", migrationCause=cause
+        )
+    return run.report
+
+
+def on_demand(path: Path) -> Synth:
+    return prefetched(path, 2)
+
+
+def taking_turns(path: Path, ahead: bool = False) -> Synth:
+    """Two ranks on one GPU by turns: each launches when the other one is done, or long before."""
+    synth = Synth(path).gpu(0)
+    for number in range(60):
+        synth.process(10 + number % 2, f"rank {number}" if number < 2 else None)
+        start = MS + number * MS
+        call = number * 9 * US if ahead else start
+        gpu, grid = (start + 9 * US, start + MS - 9 * US), (20, 1, 1)
+        synth.launch("step", (call, call + 5 * US), gpu, context=1 + number % 2, grid=grid)
+    return synth
+
+
+def queueing(path: Path) -> Synth:
+    return taking_turns(path, ahead=True)

@@ -130,6 +130,8 @@ class Operations(EventSet):
     """Bytes moved or set; 0 for kernels and graphs."""
     copy_kind: UInt8
     """CUPTI copyKind of copies, 0 elsewhere."""
+    migration: UInt8
+    """CUPTI's cause of a migration of unified memory, 1 for one that the program asked for."""
     src_kind: UInt8
     """Memory kind of a copy's source, or of a memset's target; 255 where unknown."""
     dst_kind: UInt8

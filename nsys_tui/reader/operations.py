@@ -138,6 +138,7 @@ def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> Convert:
             unified = np.isin(copy_kind, UVM_KINDS)
             correlation = np.where(unified, -1, correlation)
             kept["copy_kind"] = _small(copy_kind, 0)
+            kept["migration"] = _small(column(raw, "migrationCause", 0), 0)
             kept["src_kind"] = _small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
             kept["dst_kind"] = _small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
         if kind is OpKind.MEMSET:
@@ -177,7 +178,7 @@ def _rendering(kind: OpKind, places: Tuples, namer: _Namer, raw: RawColumns) -> 
 def _fill_missing(arrays: Arrays) -> None:
     """Columns that no table of the report has; unknown memory kinds of kernels and graphs."""
     rows = len(arrays["start"])
-    kept = {"bytes": np.int64, "copy_kind": np.uint8, "graph_node": np.int64}
+    kept = {"bytes": "i8", "copy_kind": "u1", "migration": "u1", "graph_node": "i8"}
     for name, dtype in kept.items():
         arrays.setdefault(name, np.zeros(rows, dtype))
     copies = arrays["kind"] == OpKind.MEMCPY

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.window import Scope
@@ -181,3 +183,25 @@ def test_each_planted_cause_is_told_with_its_time(tmp_path: Path, seed: int) -> 
     assert found == {start: tuple(planted) for start, planted in plan.planted.items()}
     unknown = sum(ns for cause, ns, _ in plan.planted.values() if cause is Cause.NOTHING)
     assert sum(ns for cause, ns, _ in found.values() if cause is Cause.NOTHING) == unknown > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_call_that_is_named_has_most_of_the_time_in_all_gaps(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    synth, now, time = Synth(tmp_path / "r.sqlite").gpu(0).process(MAIN), 0, dict[str, int]()
+    names = rng.choices(("MPI_Isend", "MPI_Recv", "MPI_Wait", "MPI_Barrier"), k=3)
+    for number in range(40):
+        synth.launch("gemm(int)", (now, now + 2 * US), (now + 3 * US, now + 100 * US))
+        now += 101 * US
+        for name in rng.sample(names, rng.randint(1, 3)) if number < 39 else ():
+            lasts = rng.randint(20, 400) * US * (1 + 2 * (name == names[0]))
+            synth.mpi(name, now, now + lasts)
+            time[name] = time.get(name, 0) + lasts
+            now += lasts
+    case = Case(open_report(synth.write(), use_cache=False))
+    (found,) = idle_findings(case, "gpu_idle", (Cause.MPI,))
+    most, whole = max(time, key=lambda name: time[name]), sum(time.values())
+    alone = time[most] >= 0.95 * whole
+    named = f": {'' if alone else 'most in '}{most}" if 2 * time[most] > whole else ""
+    assert found.subject == f"idle, MPI{named}"
+    assert found.saved_ns == whole

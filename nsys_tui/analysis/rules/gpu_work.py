@@ -27,6 +27,8 @@ _FAULT_NS: Final = 100_000
 """A fault takes up to this, however short the migration before."""
 _FEWEST_QUIET: Final = 3
 """Launches without migrations from which is known how long they take."""
+_PREFETCHED: Final = 1
+"""Cause of a migration that cudaMemPrefetchAsync asked for."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 
@@ -240,9 +242,13 @@ def _without(case: Case, rows: Indices) -> int | None:
     nothing="No pages migrate while kernels run.",
 )
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
-    """Kernels by name with the time and bytes of migrations that run at the same time."""
+    """Kernels by name with the time and bytes of migrations that run at the same time.
+
+    For pages that the program prefetches no kernel waits.
+    """
     ops = case.report.operations
     moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
+    moved = moved[ops.migration[moved] != _PREFETCHED]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     for device in np.unique(ops.device[moved]).tolist():

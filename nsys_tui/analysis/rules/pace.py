@@ -151,7 +151,7 @@ def _paces(case: Case, rows: Indices) -> tuple[Int64, Int64]:
     "GPUs that work for several processes",
     advice="Without MPS a GPU switches between processes, and their kernels never run together:"
     " use MPS where they leave room for each other, else a GPU for each process.",
-    nothing="Each GPU works for one process, or for several whose kernels fit beside each other.",
+    nothing="Each GPU works for one process, or for several that do not wait for each other on it.",
     parameters=(Parameter("share", 10.0, "share of a GPU's time that counts, in percent"),),
 )
 def shared_gpus(case: Case, arguments: Arguments) -> Result:
@@ -164,7 +164,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     listed: list[tuple[str, str, int, float]] = []
     findings: list[Finding] = []
     known = case.report.can(Capability.LAUNCH_SHAPES)
-    for device, rows in case.by_device:
+    for device, rows in case.by_device if len(ops.processes) > 1 else ():
         rows = rows[ops.category[rows] != Category.MEMORY]
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
@@ -181,8 +181,11 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         fits = not known or sum(work[code == c].sum() / time[c] for c in order[:2]) <= 1
         if 100 * second < arguments.number("share") * whole or (fits and not by_turns):
             continue
+        held = _held(case, spans, runs) if len(case.report.api) else second
+        if by_turns and 100 * held < second:
+            continue
         label, how = case.device_labels([device]), "by turns" if by_turns else "at once"
-        saved = min(whole - int(time[order[0]]), room, _held(case, spans, runs)) * by_turns
+        saved = min(whole - int(time[order[0]]), room, held) * by_turns
         names = [case.report.process_name(int(ops.processes[c])) for c in order]
         listed += [
             (label, name, int(time[c]), 100 * time[c] / whole)

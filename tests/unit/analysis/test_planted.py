@@ -518,6 +518,14 @@ def test_a_gpu_that_works_by_turns_is_told_in_the_verdict(tmp_path: Path) -> Non
     assert "GPU 0 shared by processes" in verdict(case, find_in(case))
 
 
+def test_processes_that_leave_room_could_save_what_the_shorter_one_takes(tmp_path: Path) -> None:
+    for run, saved in ((hpc.queueing, 30 * 982 * US), (programs.by_turns, 0)):
+        found = find_in(case_of(run, tmp_path))
+        (one,) = [one for one in found if one.rule == "shared_gpus"]
+        assert one.saved_ns == saved
+        assert one.advice.startswith("use MPS") is bool(saved)
+
+
 def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> None:
     idle = [o for o in find_in(case_of(programs.gathering, tmp_path)) if o.device == 1]
     assert "idle, cudaDeviceSynchronize waits for GPU 0" in [one.subject for one in idle]
