@@ -318,7 +318,7 @@ class _Printer:
         if chosen.limit is not None and not chosen.widths:
             chosen = replace(chosen, room=room(stream))
         if chosen.is_human:
-            yield f"\n ** {table.title} ({table.name}):\n\n"
+            yield f"\n ** {table.title} ({job.wanted.report.name}):\n\n"
         yield from chunks(table, chosen, ascii_only=not speaks_unicode(stream))
 
     def _table(self, job: Job) -> Table:
@@ -339,7 +339,10 @@ class _Printer:
         return table
 
     def _processing(self, job: Job) -> str:
-        return f"Processing [{self.report.name}] with [{job.wanted.name}]"
+        name, _, arguments = job.wanted.name.partition(":")
+        return f"Processing [{self.report.name}] with [{name}]" + (
+            f"({arguments})" if arguments else ""
+        )
 
     def _say(self, text: str) -> None:
         if not self.arguments.quiet:

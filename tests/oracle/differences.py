@@ -37,6 +37,11 @@ def _named(why: str, signs: str, tables: str, files: str = "") -> Named:
 _TWICE: Final = "mpi-nvtx-callchains-2022.2"
 """Every CUDA call stands twice, with and without its backtrace, under one correlation id."""
 
+_NESTING: Final = (
+    "column DurChild (ns); column DurNonChild (ns); column Lvl; column NumChild;"
+    " column ParentId; column RangeStack; column NameTree"
+)
+
 STATS: Final = {
     "exact throughput": _named(
         "bytes / ns is divided once, in floating point; theirs divides whole numbers first, so that"
@@ -53,7 +58,6 @@ STATS: Final = {
         "a device that TARGET_INFO_GPU does not name is called by its number",
         "column Device",
         "cuda_gpu_trace",
-        "pytorch-nccl-2gpu-2026.2",
     ),
     "call with a backtrace": _named(
         "a kernel is launched by one call: the row that carries the backtrace is no second launch",
@@ -68,13 +72,12 @@ STATS: Final = {
         "where no kernel queued there is no deviation either, as there is no mean",
         "column QStdDev (ns)",
         "cuda_kern_exec_sum",
-        "many-kernels-2025.5 uvm-migration-2025.1 demo",
     ),
     "rows of equal time": _named(
         "rows with the same total and count stand by their labels; theirs in the order of groups",
         "ties",
-        "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum cuda_api_gpu_sum cuda_gpu_kern_sum"
-        " cuda_gpu_sum nvtx_kern_sum",
+        "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum cuda_api_gpu_sum cuda_api_sum"
+        " cuda_gpu_kern_sum cuda_gpu_sum nvtx_kern_sum",
     ),
     "launches of equal time": _named(
         "launches with the same mean stand by thread and name; theirs in the order of groups",
@@ -101,8 +104,7 @@ STATS: Final = {
     ),
     "addresses of migrations": _named(
         "the range of addresses is that of migrations and faults; theirs of GPU faults alone",
-        "column Minimum Virtual Address; column Maximum Virtual Address;"
-        " column Total GPU PageFaults",
+        "column Minimum Virtual Address; column Maximum Virtual Address",
         "um_total_sum",
         "uvm-migration-2025.1",
     ),
@@ -115,11 +117,32 @@ STATS: Final = {
         "a range that was never closed has no duration; theirs ends with the last event",
         "rows",
         "nvtx_sum nvtx_pushpop_sum nvtx_startend_sum",
-        "demo",
+        "demo unclosed",
+    ),
+    "ranges that cross": _named(
+        "of two ranges that cross, the one that was opened last is around what both hold, as push"
+        " and pop mean it; theirs the shorter one",
+        f"{_NESTING}; column Avg Range Lvl; column Avg Num Child",
+        "nvtx_gpu_proj_sum nvtx_gpu_proj_trace nvtx_pushpop_trace",
+        "crossing unclosed",
+    ),
+    "operations of one call": _named(
+        "operations of one call, such as the nodes of a graph, are counted one by one; theirs are"
+        " as many as the calls",
+        "column NumGPUOps; column Total GPU Ops; column Avg GPU Ops",
+        "nvtx_gpu_proj_sum nvtx_gpu_proj_trace",
+        "shared",
+    ),
+    "kinds without a label": _named(
+        "a copy of a kind that the file does not name has its number; theirs leaves it out",
+        "rows",
+        "cuda_api_gpu_sum cuda_gpu_mem_size_sum cuda_gpu_mem_time_sum cuda_gpu_sum",
+        "odd",
     ),
     "names of copies up to 2022": _named(
-        "copies are called as newer nsys calls them, not HtoD and DtoH",
-        "column Operation; column Name",
+        "copies are called as newer nsys calls them, not HtoD and DtoH; rows of equal time stand by"
+        " those names",
+        "column Operation; column Name; column Category",
         "cuda_api_gpu_sum cuda_gpu_mem_size_sum cuda_gpu_mem_time_sum cuda_gpu_sum cuda_gpu_trace",
     ),
     "units up to 2022": _named(
@@ -141,10 +164,16 @@ STATS: Final = {
     ),
     "lost nesting up to 2022": _named(
         "8,016 of 19,118 ranges have fewer around them than their times say; 2023.4 agrees with us",
-        "column DurChild (ns); column DurNonChild (ns); column Lvl; column NumChild;"
-        " column ParentId; column RangeStack; column NameTree",
+        _NESTING,
         "nvtx_pushpop_trace nvtx_gpu_proj_trace",
         "pytorch-nccl-2gpu-2026.2",
+    ),
+    "threads up to 2022": _named(
+        "ranges of several threads stand by their start, as 2023.4 has them; theirs thread by"
+        " thread",
+        "order",
+        "nvtx_pushpop_trace",
+        "interleaved",
     ),
     "no ranges at all": _named(
         "a file without a single range holds no NVTX data, be its table there or not",
@@ -158,18 +187,37 @@ RULES: Final = {
     "name of the call": _named(
         "calls stand without their version, as nsys's own statistical reports print them",
         "column API Name",
-        "cuda_api_sync cuda_memcpy_async cuda_memcpy_sync",
-    ),
-    "rows of equal time": _named(
-        "copies that take equally long stand by their start; theirs process by process",
-        "column Start (ns); column PID; column Device ID; column Context ID; column Stream ID",
-        "cuda_memcpy_async",
-        "pytorch-nccl-2gpu-2026.2",
+        "cuda_api_sync cuda_memcpy_async cuda_memcpy_sync cuda_memset_sync",
     ),
     "exact bytes": _named(
         "bytes are whole; theirs are 10**6 bytes, rounded",
         "header Bytes (MB); header Bytes (B)",
-        "cuda_memcpy_async cuda_memcpy_sync",
+        "cuda_memcpy_async cuda_memcpy_sync cuda_memset_sync",
+    ),
+    "calls of another process": _named(
+        "a copy is launched by a call of its own process; theirs takes any with its number",
+        "theirs alone",
+        "cuda_memcpy_async",
+        "interleaved",
+    ),
+    "no green contexts up to 2022": _named(
+        "2022.4 has no column for them",
+        "header Green Context ID",
+        "cuda_memcpy_async cuda_memcpy_sync cuda_memset_sync",
+    ),
+    "copies of equal time up to 2022": _named(
+        "copies that take equally long stand by their calls, as 2023.4 has them; theirs by start",
+        "column Start (ns); column PID; column Device ID; column Context ID; column Stream ID",
+        "cuda_memcpy_async",
+        "pytorch-nccl-2gpu-2026.2",
+    ),
+    "idle cells up to 2022": _named(
+        "a stretch is as long as its cells; theirs loses those without any work beside others, and"
+        " keeps the last where none has",
+        "rows; column In-Use (%); column Duration (ns); column Start (ns); column PID;"
+        " column Context ID",
+        "gpu_time_util",
+        "demo interleaved",
     ),
     "call with a backtrace": _named(
         "a call is one call: the row that carries its backtrace is no second one",

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pytest
+from oracle.altered import altered
 from oracle.completing import complete
 from oracle.differences import STATS, Named
 from oracle.real_nsys import Rows, laid_out, names, rows, run
@@ -146,9 +147,12 @@ def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> N
         assert equal >= 14
         found += lost
     older = names(laid_out(OLDER), "stats", "--help-reports")
-    for path in report_paths():
+    for path in [*report_paths(), *tmp_path.glob("demo@*.sqlite")]:
         listed = tuple(name for name in older if (path.stem, name) != TAKES_MINUTES)
         found += compared(OLDER, path, tmp_path / f"older {path.stem}", listed)[0]
+    for path in altered(tmp_path):
+        found += compared(VERSION, path, tmp_path / path.stem, reports)[0]
+        found += compared(OLDER, path, tmp_path / f"older {path.stem}", older)[0]
     path = window(next(p for p in report_paths() if p.stem == TAKES_MINUTES[0]), tmp_path)
     lost, equal = compared(OLDER, path, tmp_path / path.stem, TAKES_MINUTES[1:])
     found, same = found + lost, same + equal

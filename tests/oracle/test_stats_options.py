@@ -44,6 +44,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("-f", "column:nofmt"),
         ("-f", "table:nofmt:time=us,column:nofmt:nohdr"),
         ("-f", "column:nofmt:autolines=0:colmax=0"),
+        ("-r", "cuda_gpu_kern_sum:base:nvtx-name,cuda_gpu_sum:base", "-f", "column:nofmt"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "csv:mem=KiB"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "tsv:mem=B"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "column:nofmt:mem=B"),

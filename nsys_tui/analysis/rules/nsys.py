@@ -34,6 +34,7 @@ _SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
 _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
 _OF_NSYS: Final = re.compile(rf"cudaMem|{_SYNC_NSYS.pattern}")
 """Calls that nsys's own rules look at."""
+_SMALL_NSYS: Final = 64_000
 MEMORY_LABELS: Final = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
 """What kinds of memory are called, by their code."""
 PAGEABLE: Final = 0
@@ -82,13 +83,15 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
     """Copies launched by a call that is not asynchronous.
 
     Small host-to-device copies and device-to-device copies do not block the host and are left out.
+    nsys lists those between devices, and takes up to 64,000 bytes for small.
     """
     ops = case.report.operations
-    pattern = _MEMCPY_NSYS if arguments.flag("compat") else _MEMCPY
-    rows = _launched_by(case, OpKind.MEMCPY, pattern)
+    compat = arguments.flag("compat")
+    rows = _launched_by(case, OpKind.MEMCPY, _MEMCPY_NSYS if compat else _MEMCPY)
     kind = ops.copy_kind[rows]
-    harmless = (kind == 1) & (ops.bytes[rows] <= arguments.count("small"))
-    if not arguments.flag("device_to_device"):
+    small = _SMALL_NSYS if compat else arguments.count("small")
+    harmless = (kind == 1) & (ops.bytes[rows] <= small)
+    if not (compat or arguments.flag("device_to_device")):
         harmless |= kind == 8
     rows = rows[~harmless]
     advice = "use cudaMemcpyAsync on a stream, with pinned host memory"
@@ -173,8 +176,9 @@ def _copy_table(
     case: Case, arguments: Arguments, kind: OpKind, rows: Indices, findings: list[Finding]
 ) -> Result:
     report, ops = case.report, case.report.operations
-    order = np.argsort(-ops.durations(rows), kind="stable")
-    rows, hidden = _cut(rows[order], report.api, report.calls[rows[order]], arguments)
+    calls = report.calls[rows]
+    order = np.lexsort((report.api.rowid[calls], -ops.durations(rows)))
+    rows, hidden = _cut(rows[order], report.api, calls[order], arguments)
     streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
     names = [api_name(report.api.names[c]) for c in report.api.name[report.calls[rows]].tolist()]
     details = [report.row(OPERATIONS[kind], rowid).fields for rowid in ops.rowid[rows].tolist()]
@@ -250,7 +254,7 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
         rows = rows[pids(threads) == arguments.count("process")]
     if arguments.count("thread"):
         rows = rows[tids(api.threads[api.thread[rows]]) == arguments.count("thread")]
-    rows = rows[np.argsort(-api.durations(rows), kind="stable")]
+    rows = rows[np.lexsort((api.rowid[rows], -api.durations(rows)))]
     rows, hidden = _cut(rows, api, rows, arguments)
     threads = api.threads[api.thread[rows]]
     columns = (

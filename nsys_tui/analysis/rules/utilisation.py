@@ -35,9 +35,17 @@ class _Part:
     pid: int
     global_pid: int
     ordinal: int
-    context: int
+    contexts: Int64
+    """Of each operation."""
     starts: Int64
     ends: Int64
+
+    def contexts_before(self, times: Int64) -> list[int]:
+        """The contexts of the operations that ended last, at some times."""
+        by_end = np.argsort(self.ends, kind="stable")
+        last = np.searchsorted(self.ends[by_end], times, side="right") - 1
+        contexts: list[int] = self.contexts[by_end[last]].tolist()
+        return contexts
 
 
 def _parts(case: Case, compat: bool) -> Iterator[_Part]:
@@ -64,13 +72,14 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
             for (process, *family), of_part in zip(pairs.tolist(), parts, strict=True)
         ]
     ordinal = member_ordinals(ops)
+    contexts = np.array([stream.context for stream in ops.streams], np.int64)
     for process, device, _, mine in sorted(each, key=lambda part: part[:3]):
         global_pid = int(ops.processes[process])
         yield _Part(
             pid_of(global_pid),
             global_pid,
             ordinal.get((device, pid_of(global_pid)), -1),
-            ops.streams[ops.stream[mine[0]]].context,
+            contexts[ops.stream[mine]],
             *clipped(ops, mine, None),
         )
 
@@ -91,20 +100,25 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     limit = int(arguments.number("gap") * _MS)
-    long_gaps: list[tuple[int, int, _Part]] = []
+    long_gaps: list[tuple[int, int, _Part, int]] = []
     for part in _parts(case, compat):
         begin, finish = _idle(case, part, compat)
-        long = np.flatnonzero(finish - begin > limit).tolist()
-        long_gaps += [(int(begin[row]), int(finish[row]), part) for row in long]
+        long = finish - begin > limit
+        begin, finish = begin[long], finish[long]
+        contexts = part.contexts_before(begin)
+        long_gaps += [
+            (start, end, part, context)
+            for start, end, context in zip(begin.tolist(), finish.tolist(), contexts, strict=True)
+        ]
     long_gaps.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
     gaps, hidden = cut(long_gaps, arguments)
     columns = (
         (Column("Row#", Unit.NONE), [row + 1 for row in range(len(gaps))]),
-        (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
-        (Column("Start", Unit.NS), [start for start, _, _ in gaps]),
-        (Column("PID", Unit.NONE), [part.pid for _, _, part in gaps]),
-        (Column("Device ID", Unit.NONE), [part.ordinal for _, _, part in gaps]),
-        (Column("Context ID", Unit.NONE), [part.context for _, _, part in gaps]),
+        (Column("Duration", Unit.NS), [end - start for start, end, *_ in gaps]),
+        (Column("Start", Unit.NS), [start for start, *_ in gaps]),
+        (Column("PID", Unit.NONE), [part.pid for _, _, part, _ in gaps]),
+        (Column("Device ID", Unit.NONE), [part.ordinal for _, _, part, _ in gaps]),
+        (Column("Context ID", Unit.NONE), [context for *_, context in gaps]),
     )
     return Result(columns, hidden=hidden)
 
@@ -150,12 +164,12 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     chunks = min(max(arguments.count("chunks"), 1), 1000)
-    low = [
-        (used, length, start, part)
-        for part in _parts(case, compat)
-        for used, start, length in _low(part, chunks, arguments.number("threshold"), compat)
-    ]
-    low.sort(key=lambda row: (row[0], row[1], row[2]))
+    low: list[tuple[float, int, int, _Part, int]] = []
+    for part in _parts(case, compat):
+        (context,) = part.contexts_before(part.ends.max(keepdims=True))
+        stretches = _low(part, chunks, arguments.number("threshold"), compat)
+        low += [(used, length, start, part, context) for used, start, length in stretches]
+    low.sort(key=lambda row: (round(row[0], 1), row[1], row[2]))
     rows, hidden = cut(low, arguments)
     columns = (
         (Column("Row#", Unit.NONE), [number + 1 for number in range(len(rows))]),
@@ -164,7 +178,7 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
         (Column("Start", Unit.NS), [row[2] for row in rows]),
         (Column("PID", Unit.NONE), [row[3].pid for row in rows]),
         (Column("Device ID", Unit.NONE), [row[3].ordinal for row in rows]),
-        (Column("Context ID", Unit.NONE), [row[3].context for row in rows]),
+        (Column("Context ID", Unit.NONE), [row[4] for row in rows]),
     )
     return Result(columns, hidden=hidden)
 

@@ -201,6 +201,7 @@ def cuda_gpu_trace(query: Query) -> Columns:
     """Every kernel, copy and memset by its start."""
     ops = query.report.operations
     rows = row_numbers(ops, operation_rows(query, *_KINDS))
+    rows = rows[np.lexsort((ops.rowid[rows], ops.kind[rows], ops.start[rows]))]
     codes, names = operation_codes(query, rows)
     kind = ops.kind[rows]
     is_kernel = kind == OpKind.KERNEL

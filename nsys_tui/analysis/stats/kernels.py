@@ -240,9 +240,8 @@ def ordinals(ops: Operations, rows: Rows) -> Int64:
     return np.asarray(np.array(columns, np.int64)[codes])
 
 
-def _names(query: Query) -> Array:
-    names = [api_name(name, nsys_compatible=True) for name in query.report.api.names]
-    return np.array(names, object)
+def _names(query: Query) -> list[str]:
+    return [api_name(name, nsys_compatible=True) for name in query.report.api.names]
 
 
 @report(
@@ -254,8 +253,8 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
     Queue time is kernel start minus call end and only counts where it is not negative (QCount).
     """
     made = launched(query)
-    api = query.report.api
-    codes, groups = factorise_rows((made.thread, made.ordinal, api.name[made.call], made.name))
+    call, calls = regroup(query.report.api.name[made.call], _names(query))
+    codes, groups = factorise_rows((made.thread, made.ordinal, call, made.name))
     n = len(groups)
     total = group_stats(codes, made.total, n)
     queue = group_stats(codes[made.queued], made.queue[made.queued], n)
@@ -278,7 +277,7 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
         columns += moments(stats, order, Unit.NS, 1, prefix)
     return [
         *columns,
-        (Column("API Name"), _names(query)[groups[order, 2]]),
+        (Column("API Name"), [calls[call] for call in groups[order, 2]]),
         (Column("Kernel Name"), [made.names[name] for name in groups[order, 3]]),
     ]
 
@@ -313,7 +312,10 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
         (Column("PID", Unit.NONE), pids(made.thread[order])),
         (Column("TID", Unit.NONE), tids(made.thread[order])),
         (Column("DevId", Unit.NONE), made.ordinal[order]),
-        (Column("API Function"), _names(query)[query.report.api.name[made.call[order]]]),
+        (
+            Column("API Function"),
+            np.array(_names(query), object)[query.report.api.name[made.call[order]]],
+        ),
         (Column("GridXYZ"), shapes(GRID)),
         (Column("BlockXYZ"), shapes(BLOCK)),
         (Column("Kernel Name"), name[made.name[order]]),

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.stats.query import Columns, Needs, Query, nothing, report
-from nsys_tui.analysis.stats.summary import RANGE, pids, summarise, tids, time_columns
+from nsys_tui.analysis.stats.summary import RANGE, pick, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import Rows, row_count, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Array, Indices, Int64, Integers
@@ -333,7 +333,7 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
     label, texts = label_codes(ranges)
     names = np.array(texts, object)[label]
     threads = ranges.threads[ranges.thread]
-    return [
+    columns: Columns = [
         (Column("Start", Unit.NS), ranges.start),
         (Column("End", Unit.NS), ranges.end),
         (Column("Duration", Unit.NS), duration),
@@ -355,3 +355,5 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
             ],
         ),
     ]
+    order = np.lexsort((ranges.rowid, ranges.end, ranges.start))
+    return [(column, pick(values, order)) for column, values in columns]

@@ -149,7 +149,7 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
     The projected time is a span and includes idle time; ``work`` adds the busy time beside it.
     """
     projected = project(query)
-    order = np.argsort(projected.place)
+    order = np.argsort(projected.ranges.rowid[projected.place])
     place = projected.place[order]
     ranges = projected.ranges.take(place)
     label, texts = label_codes(ranges)
@@ -224,6 +224,8 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
 def nvtx_kern_sum(query: Query) -> Columns:
     """Kernels by the ranges that enclose their launch; a kernel counts in every one of them.
 
+    One in two ranges of a name is one instance, with its time in both.
+
     Kernels that no range encloses have rows without a range, for each thread that launched them.
     """
     every, ops = query.report.ranges, query.report.operations
@@ -258,6 +260,7 @@ def nvtx_kern_sum(query: Query) -> Columns:
     codes, group, name = pair_codes(of_range, name, max(len(kernels), 1))
     durations = ops.durations(operation[by_kernel.order])
     stats = stretch_stats(codes, first, last, durations, len(group))
+    kernels_once = grouped_union(codes, first, last, len(group))
     owned = which < len(ranges)
     pairs = _distinct_pairs(codes[owned], which[owned])
     instances = np.bincount(pairs, minlength=len(group))
@@ -278,7 +281,7 @@ def nvtx_kern_sum(query: Query) -> Columns:
         (Column("PID", Unit.NONE), only(pid[order], known[order])),
         (Column("TID", Unit.NONE), only(tid[order], known[order])),
         (Column("NVTX Inst", Unit.COUNT), instances[order]),
-        (Column("Kern Inst", Unit.COUNT), stats.counts[order]),
+        (Column("Kern Inst", Unit.COUNT), kernels_once[order]),
         (Column("Total Time", Unit.NS), stats.totals[order]),
         *moments(stats, order, Unit.NS, 1),
         (Column("Kernel Name"), [kernels[code] for code in name[order]]),

@@ -107,24 +107,13 @@ def _limit(text: str | None) -> int:
 def um_total_sum(query: Query) -> Columns:
     """Bytes migrated and page faults in total, and the range of addresses."""
     by_device = pages(query)
+    each = by_device.values()
     addresses = [address for address in by_device if address is not None]
     return [
-        (
-            Column("Total HtoD Migration Size", Unit.MB),
-            [sum(p.to_device for p in by_device.values())],
-        ),
-        (
-            Column("Total DtoH Migration Size", Unit.MB),
-            [sum(p.to_host for p in by_device.values())],
-        ),
-        (
-            Column("Total CPU Page Faults", Unit.COUNT),
-            [sum(p.cpu_faults for p in by_device.values())],
-        ),
-        (
-            Column("Total GPU PageFaults", Unit.COUNT),
-            [sum(p.gpu_faults for p in by_device.values())],
-        ),
+        (Column("Total HtoD Migration Size", Unit.MB), [sum(p.to_device for p in each) or None]),
+        (Column("Total DtoH Migration Size", Unit.MB), [sum(p.to_host for p in each) or None]),
+        (Column("Total CPU Page Faults", Unit.COUNT), [sum(p.cpu_faults for p in each)]),
+        (Column("Total GPU PageFaults", Unit.COUNT), [sum(p.gpu_faults for p in each) or None]),
         (Column("Minimum Virtual Address"), [_address(min(addresses, default=None))]),
         (Column("Maximum Virtual Address"), [_address(max(addresses, default=None))]),
     ]

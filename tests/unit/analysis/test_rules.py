@@ -89,8 +89,8 @@ def test_asynchronous_copies_of_pageable_memory(synth: Synth) -> None:
 
 
 def test_synchronous_copies_leave_out_what_does_not_block(synth: Synth) -> None:
-    copy(synth, "cudaMemcpy_v3020", kind="HtoD", src="pageable", bytes=65_536)
-    copy(synth, "cudaMemcpy_v3020", kind="HtoD", src="pageable", bytes=65_537)
+    for size in (64_000, 64_001, 65_536, 65_537):
+        copy(synth, "cudaMemcpy_v3020", kind="HtoD", src="pageable", bytes=size)
     copy(synth, "cudaMemcpy_v3020", kind="DtoD", bytes=10)
     copy(synth, "cudaMemcpy_v3020", kind="DtoH", dst="pageable", bytes=4)
     copy(synth, "cudaMemcpyAsync_v3020", bytes=7)
@@ -105,9 +105,9 @@ def test_synchronous_copies_leave_out_what_does_not_block(synth: Synth) -> None:
     }
     assert found == {
         "cuda_memcpy_sync": [4, 65_537],
-        "cuda_memcpy_sync:compat=1": [4, 65_537],
+        "cuda_memcpy_sync:compat=1": [4, 10, 64_001, 65_536, 65_537],
         "cuda_memcpy_sync:device_to_device=1": [4, 10, 65_537],
-        "cuda_memcpy_sync:small=0": [4, 65_536, 65_537],
+        "cuda_memcpy_sync:small=0": [4, 64_000, 64_001, 65_536, 65_537],
     }
 
 
@@ -185,6 +185,27 @@ def test_gaps_are_strictly_longer_and_graphs_are_work(synth: Synth) -> None:
     assert rows(run(synth, "gpu_gaps"), "Duration") == []
     assert rows(run(synth, "gpu_gaps:compat=1"), "Duration") == [(501 * MS,)]
     assert len(run(synth, "gpu_gaps:gap=20").table) == 3
+
+
+def test_a_gap_has_the_context_that_worked_before_it(synth: Synth) -> None:
+    for place, context in enumerate((3, 1, 2)):
+        synth.kernel("k", place * 1_000 * MS + 1, place * 1_000 * MS + 2, context=context)
+    assert rows(run(synth, "gpu_gaps"), "Context ID") == [(3,), (1,)]
+    assert rows(run(synth, "gpu_time_util:chunks=1"), "Context ID") == [(2,)]
+
+
+def test_stretches_of_the_same_printed_use_stand_the_shorter_first(synth: Synth) -> None:
+    for start, end in ((0, 100_000), (299_880, 400_000), (499_911, 600_000)):
+        synth.kernel("k", start + 1, end + 1)
+    low = run(synth, "gpu_time_util:chunks=6")
+    assert rows(low, "In-Use", "Start") == [(0.089, 400_001), (0.06, 100_001)]
+
+
+def test_rows_of_equal_time_stand_as_their_calls_do_in_the_file(synth: Synth) -> None:
+    for thread, start in ((1, 5 * MS), (1, 7 * MS), (2, 4 * MS)):
+        synth.api("cudaDeviceSynchronize_v3020", start, start + US, tid=thread)
+    found = rows(run(synth, "cuda_api_sync"), "TID", "Start")
+    assert found == [(1, 5 * MS), (1, 7 * MS), (2, 4 * MS)]
 
 
 def test_nested_operations_make_no_false_gap(synth: Synth) -> None:

@@ -170,6 +170,41 @@ def test_nesting_of_the_push_pop_trace(tmp_path: Path) -> None:
     assert found["other"][4] == ":6"
 
 
+def test_a_kernel_in_two_ranges_of_a_name_is_one_instance(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite").nvtx("f", 0, 100).nvtx("f", 1, 50)
+    capture.launch("k()", (10, 20), (30, 40)).launch("k()", (60, 70), (80, 95))
+    table = run_report(opened(capture), "nvtx_kern_sum")
+    found = rows(table, "NVTX Inst", "Kern Inst", "Total Time", "Avg")
+    assert found == [(2, 2, 10 + 10 + 15, pytest.approx(35 / 3))]
+
+
+def test_ranges_of_one_start_stand_by_end_and_their_work_as_in_the_file(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite").nvtx("outer", 0, 100).nvtx("inner", 0, 50)
+    report = opened(capture.launch("k()", (10, 20), (30, 40)))
+    for name, listed in (
+        ("nvtx_pushpop_trace", ["inner", "outer"]),
+        ("nvtx_gpu_proj_trace", ["outer", "inner"]),
+    ):
+        assert [row[0] for row in rows(run_report(report, name), "Name")] == listed
+
+
+def test_work_of_one_start_stands_kernels_first(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite").memset(10, 20).memcpy(10, 15).kernel("k", 10, 30)
+    table = run_report(opened(capture), "cuda_gpu_trace")
+    assert [row[0] for row in rows(table, "Duration")] == [20, 5, 10]
+
+
+def test_launches_by_two_versions_of_a_call_are_of_one_call(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite")
+    for start, version in ((0, 3020), (100, 7000)):
+        capture.launch(
+            "k", (start, start + 5), (start + 10, start + 20), api=f"cudaLaunch_v{version}"
+        )
+    assert rows(run_report(opened(capture), "cuda_kern_exec_sum"), "Count", "API Name") == [
+        (2, "cudaLaunch")
+    ]
+
+
 def test_projection_of_ranges_onto_the_gpu(two_processes: Report) -> None:
     table = run_report(two_processes, "nvtx_gpu_proj_trace")
     found = rows(table, "PID", "Name", "Projected Start", "Projected Duration", "NumGPUOps", "Lvl")

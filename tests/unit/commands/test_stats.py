@@ -142,7 +142,7 @@ def test_lists_combine_and_repeat_their_last_element(
     status, out, _ = run(capsys, *words)
     assert status == 0
     assert out.splitlines()[::2] == [
-        "Processing [r.sqlite] with [cuda_gpu_kern_sum:base] to [x_cuda_gpu_kern_sum_base.csv]..."
+        "Processing [r.sqlite] with [cuda_gpu_kern_sum](base) to [x_cuda_gpu_kern_sum_base.csv]..."
         " SKIPPED: x_cuda_gpu_kern_sum_base.csv exists already (--force-overwrite replaces it)",
         "Processing [r.sqlite] with [nvtx_sum] to [r_nvtx_sum.json]..."
         " SKIPPED: r_nvtx_sum.json exists already (--force-overwrite replaces it)",
