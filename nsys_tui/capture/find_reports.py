@@ -189,7 +189,8 @@ def _nothing(
     where = job.plan.target.describe()
     lying = printable(", ".join(file.path for file in job.record.raw))
     why = "\n".join(f"{note.text}" for note in parser.notes if note.severity == "error")
-    remedy = next((note.remedy for note in parser.notes if note.severity == "error"), "")
+    errors = (note for note in parser.notes if note.severity == "error")
+    remedy = next((note.remedy for note in errors if note.remedy), "")
     if outcome.word != "exit" and job.plan.target.launcher.scheduler and not parser.collecting:
         remedy = remedy or "jobs_dir must be a folder that the compute nodes see"
     if outcome.word != "exit":

@@ -26,6 +26,8 @@ def complete(path: Path, version: str) -> None:
         version: such as ``2023.4.4``.
     """
     with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA synchronous = OFF")
+        db.execute("BEGIN")
         there = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
         for name, table in tables(CURRENT).items():
             if name not in there:

@@ -138,6 +138,10 @@ def test_a_line_without_end_stays_bounded() -> None:
             "Throw in function void QuadDCommon::serializeProtobufToStream(std::ostream&, const",
             "nsys could not write what it collected",
         ),
+        (
+            "[QuadDCommon::tag_message*] = Failed to write termination status to file",
+            "nsys could not write what it collected",
+        ),
         ("Executable not found in current directory", "the program was not found there"),
         ("Program not found: a.out", "the program was not found there"),
         ("No such file or directory: /no/such/a.out", "the program was not found there"),

@@ -391,6 +391,21 @@ def test_a_raw_file_outside_of_our_folders_is_named_and_stays(
     assert Path(raw.path).exists()
 
 
+def test_what_a_flood_of_output_costs_is_said_with_what_to_do(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def importer(job: object) -> tuple[str, str]:
+        return "", "false"
+
+    monkeypatch.setattr("nsys_tui.capture.find_reports._importer", importer)
+    monkeypatch.setenv("FAKE_NSYS_FAULTS", "import,texts")
+    assert main(["capture", "--", "true"]) == NoReportError.exit_code
+    said = capsys.readouterr().err
+    assert "no more than 2 GB of text, what the program prints included" in said
+    assert "send the program's output to a file there" in said.splitlines()[-1]
+    assert "kept there: " in said
+
+
 def test_stop_from_another_process(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--detach", "--", "sleep", "600"]) == 0
     capture = capsys.readouterr().out.strip()
