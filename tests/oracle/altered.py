@@ -25,8 +25,12 @@ def _each(tables: str, change: str) -> str:
 
 ALTERED: Final = {
     "unclosed": "UPDATE NVTX_EVENTS SET end = NULL WHERE eventType IN (59, 60) AND rowid % 7 = 3",
-    "crossing": "UPDATE NVTX_EVENTS SET end = 2 * end - start WHERE eventType = 59 AND rowid % 3 = 1",
-    "interleaved": f"UPDATE NVTX_EVENTS SET globalTid = globalTid + {_NEXT_PROCESS} WHERE rowid % 2;"
+    "crossing": (
+        "UPDATE NVTX_EVENTS SET end = 2 * end - start WHERE eventType = 59 AND rowid % 3 = 1"
+    ),
+    "interleaved": (
+        f"UPDATE NVTX_EVENTS SET globalTid = globalTid + {_NEXT_PROCESS} WHERE rowid % 2;"
+    )
     + _each("MEMCPY", f"srcKind = 0, globalPid = globalPid + {_NEXT_PROCESS} WHERE rowid % 2"),
     "equal": _each(
         _EVENTS, "end = start / 100000 * 100000 + 1000, start = start / 100000 * 100000"

@@ -12,7 +12,7 @@ from tui.frames import rows, running, settled, text
 
 from nsys_tui.capture.plan import Form
 from nsys_tui.capture.record import Record, ReportFile, State, Store
-from nsys_tui.config import Config, TargetConfig, load_config
+from nsys_tui.config import Config, NsysConfig, TargetConfig, load_config
 from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.running import Live
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
@@ -105,6 +105,14 @@ async def test_capture_asks_what_to_find_out_and_sets_its_options(report: Path) 
         assert "--trace=cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node" in body
         await press(pilot, "a", "a")
         assert "--cuda-graph-trace=node" in text(pilot)
+
+
+async def test_the_nsys_that_the_configuration_names_is_looked_at(report: Path) -> None:
+    config = Config(nsys=NsysConfig(path=str(ROOT / "tests" / "fake_nsys" / "nsys")))
+    async with running(report, size=(100, 45), config=config) as pilot:
+        await press(pilot, "9")
+        await until(pilot, lambda: "has all of it" in text(pilot) or "no nsys" in text(pilot))
+        assert "target: nsys 2024.5.1" in text(pilot)
 
 
 async def test_choices_cycle_and_text_is_typed(report: Path) -> None:

@@ -14,7 +14,7 @@ from nsys_tui.capture.profile_again import Again, plan_again, replayed_values
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.target_facts import Facts
-from nsys_tui.capture.targets import find_target
+from nsys_tui.capture.targets import find_target, with_nsys
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Prompt, choose, nothing
 from nsys_tui.ui.keymap import Action
@@ -305,7 +305,8 @@ class CaptureScreen(Running, Asking):
         plan = self._plan()
         try:
             if isinstance(plan, NsysTuiError):
-                target = find_target(self.app.config, self.form.target)
+                config = self.app.config
+                target = with_nsys(find_target(config, self.form.target), config)
                 plan = Plan(target, ("true",), self.form.cwd or target.settings.cwd)
             probed = await preflight(plan, self.app.config, self.asked if told else None)
         except NsysTuiError as error:

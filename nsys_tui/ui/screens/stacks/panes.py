@@ -281,7 +281,7 @@ def frame_facts(shown: Shown, node: int, searched: str, width: int) -> list[Line
     ]
     if searched:
         lines.append([(searched, 0)])
-    told = [note for note in (shown.hint, *shown.stacks.notes) if note]
+    told = [note for note in (*shown.stacks.notes, shown.hint) if note]
     return lines + [[(line, MUTED)] for note in told for line in wrapped(note, width)]
 
 
