@@ -97,7 +97,9 @@ TRAINERS: Final = (
         },
         needed=_ELAPSED,
         per_gpu=("tokens",),
-        above=re.compile(rf"Step Time ?: .*\bGPU utilization: (?P<tflops>{N}) ?MODEL_TFLOP/s/GPU"),
+        above=re.compile(
+            rf"Step Time ?: .{{1,60}}?\bGPU utilization: (?P<tflops>{N}) ?MODEL_TFLOP/s/GPU"
+        ),
     ),
     Trainer(
         "llm.c",
@@ -258,7 +260,8 @@ TRAINERS: Final = (
         "mindformers",
         (b"per_step_time: ",),
         re.compile(
-            rf"(?:[Ee]poch ?:?\[ *(?P<epoch>\d{{1,9}}).*?)?\b(?:step|iter):?\[? ?\s*{_STEP}\b"
+            r"(?:[Ee]poch ?:?\[ *(?P<epoch>\d{1,9})(?:/ *\d+)?\], )?"
+            rf"\b(?:step|iter):?\[? ?\s*{_STEP}\b"
             rf"(?:.*?throughput(?:_per_npu)?: +(?P<tflops>{N})T)?"
         ),
         {"s": ("per_step_time",), "loss": ("loss",)},
