@@ -30,7 +30,7 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
     drifts: list[Drift] = []
     unchecked = partly = 0
     for index, group in enumerate(result.groups):
-        members = [m for m in group.members if result.communicators[m].calls]
+        members = [*group.members]
         if group.nranks < 2 or not using.intersection(members):
             continue
         if not _comparable(result, group, members) or not late.isdisjoint(members):
@@ -101,8 +101,15 @@ class _Found:
         if odd.what != "one-sided":
             return ()
         peer = int(self._calls.root[odd.rows[0]])
-        rows = self._rows[peer]
-        return () if peer == int(self._calls.rank[odd.rows[0]]) else (self._at(int(rows[-1])),)
+        return () if peer == int(self._calls.rank[odd.rows[0]]) else (self._last(peer).last,)
+
+    def _last(self, rank: int) -> Progress:
+        """How far a rank came."""
+        if len(rows := self._rows[rank]):
+            return self._progress(int(rows[-1]))
+        member = self._member[rank]
+        file, line = self._result.communicators[member].first
+        return Progress(member, 0, 0, Member(member, (), file, line))
 
     def _at(self, row: int) -> Member:
         rank = int(self._calls.rank[row])
@@ -128,7 +135,7 @@ class _Found:
     def _drift(self, odd: Odd) -> Drift:
         row = odd.rows[0]
         ahead = self._progress(row)
-        behind = self._progress(int(self._rows[int(self._calls.root[row])][-1]))
+        behind = self._last(int(self._calls.root[row]))
         who = f"rank {int(self._calls.rank[row])}"
         other = f"the other end of call {ahead.calls} of {who}, {describe(self._calls, row)}"
         return Drift(self._index, self._by_order, (behind,), (ahead,), 0, (other,), True)

@@ -186,7 +186,7 @@ class Peers:
             mine = np.flatnonzero(collective & (owner == rank))
             meeting[mine] = np.arange(len(mine))
         partner = np.where(end == UNKNOWN, np.int32(UNKNOWN), number[end])
-        return _Play(rows, start, owner, partner, lone, meeting)
+        return _Play(rows, start, owner, partner, lone, meeting, len(sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +205,12 @@ class _Play:
     """Calls of ``rows`` whose other end nobody makes."""
     meeting: Int32
     """Which collective of its rank a launch makes; -1 for none."""
+    ranks: int
 
     @cached_property
     def first(self) -> list[int]:
         """The first launch of each rank; at last their number."""
-        ranks = int(self.owner.max(initial=UNKNOWN)) + 1
-        return [int(at) for at in np.searchsorted(self.owner, np.arange(ranks + 1))]
+        return [int(at) for at in np.searchsorted(self.owner, np.arange(self.ranks + 1))]
 
     @cached_property
     def held(self) -> dict[int, int]:

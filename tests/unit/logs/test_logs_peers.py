@@ -352,3 +352,13 @@ def test_a_lone_last_receive_says_that_the_other_end_may_be_left_out(tmp_path: P
     (drift,) = find_hangs(run_of(tmp_path, run)).drifts
     assert drift.point_to_point
     assert drift.next_calls == ("the other end of call 10 of rank 1, Recv fp32 × 103 from rank 0",)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_a_rank_that_never_sends_nor_receives_is_behind(tmp_path: Path, rank: int) -> None:
+    run = {each: [c for c in calls if c.op != "AllReduce"] for each, calls in pipeline().items()}
+    run[rank] = []
+    result = run_of(tmp_path, run)
+    drifts = find_hangs(result).drifts
+    (silent,) = {one.communicator for drift in drifts for one in drift.behind if not one.calls}
+    assert result.communicators[silent].rank == rank
