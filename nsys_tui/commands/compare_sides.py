@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.measure import Plan
-    from nsys_tui.analysis.compare.side import Side
-    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.compare.side import Found, Side
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export.measured_sides import SideCache
     from nsys_tui.model.report import Report
@@ -216,10 +215,9 @@ def measured_pair(first: Part, second: Part, *, at_first: bool = False) -> tuple
 def with_findings(comparison: Comparison, parts: Sequence[Part | None]) -> Comparison:
     """The comparison with what the expert rules find in A and B; None is a baseline."""
     from nsys_tui.analysis.compare.comparison import with_findings
-    from nsys_tui.analysis.rules.ranking import find
 
-    def findings(part: Part | None) -> list[Finding] | None:
-        return None if part is None else find(part.plan.report, part.plan.scope)
+    def findings(part: Part | None) -> tuple[Found, ...] | None:
+        return None if part is None else part.cache.findings(part.plan, part.identity)
 
     with ThreadPoolExecutor(2) as pool:
         a, b = pool.map(findings, parts)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nsys_tui.analysis.compare.measure import Plan, first_look, measure
-from nsys_tui.analysis.compare.side import Side
+from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
+from nsys_tui.plain_data import plain, restored
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
 from nsys_tui.reader.recovery import has_log
 
@@ -44,6 +45,21 @@ class SideCache:
             if sidecar is not None:
                 sidecar.store(self._part(plan, identity), {}, to_data(side))
         return side
+
+    def findings(self, plan: Plan, identity: str = "") -> tuple[Found, ...]:
+        """What the expert rules find in the part, unless it is kept."""
+        from nsys_tui.analysis.rules.ranking import find
+
+        part = f"findings-{self._part(plan, identity)}"
+        with self._sidecar(plan, identity) as sidecar:
+            stored = sidecar.load(part) if sidecar is not None else None
+            with contextlib.suppress(KeyError, TypeError, ValueError):
+                if stored is not None:
+                    return restored(tuple[Found, ...], stored[1]["findings"])
+            findings = tuple(map(Found.of, find(plan.report, plan.scope)))
+            if sidecar is not None:
+                sidecar.store(part, {}, {"findings": plain(findings)})
+            return findings
 
     def _stored(self, plan: Plan, label: str, identity: str) -> Side | None:
         with self._sidecar(plan, identity) as sidecar:

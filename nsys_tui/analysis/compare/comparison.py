@@ -33,7 +33,6 @@ from nsys_tui.analysis.compare.stats import (
     Verdict,
 )
 from nsys_tui.analysis.iterations.detection import Rule
-from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.stalls.causes import Cause
 
 NEITHER: Final = "none on either side"
@@ -266,7 +265,7 @@ def compare(
 
 
 def with_findings(
-    comparison: Comparison, a: Sequence[Finding] | None, b: Sequence[Finding] | None
+    comparison: Comparison, a: tuple[Found, ...] | None, b: tuple[Found, ...] | None
 ) -> Comparison:
     """The same with the findings of the expert rules, which take longer than all the rest.
 
@@ -276,7 +275,7 @@ def with_findings(
         b: findings of B.
     """
     first, second = (
-        side if findings is None else replace(side, findings=tuple(map(Found.of, findings)))
+        side if findings is None else replace(side, findings=findings)
         for side, findings in ((comparison.a, a), (comparison.b, b))
     )
     return replace(comparison, a=first, b=second, findings=_findings(first, second))

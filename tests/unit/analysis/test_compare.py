@@ -48,7 +48,9 @@ def compared(
     """Compares as if runs did not differ, unless it is said by how much."""
     reports = [opened(path) for path in (a, b)]
     found = compare(*measure_both(*map(plan, reports)), threshold=threshold, noise=noise)
-    return with_findings(found, *map(find, reports)) if findings else found
+    if not findings:
+        return found
+    return with_findings(found, *(tuple(map(Found.of, find(report))) for report in reports))
 
 
 def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:

@@ -15,6 +15,7 @@ from nsys_tui.analysis.compare.history import sentences, shifts
 from nsys_tui.analysis.compare.side import Side, Steps, runs_of
 from nsys_tui.analysis.compare.stats import Sample
 from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.rules import ranking
 from nsys_tui.errors import UsageError
 from nsys_tui.export import measured_sides
 from nsys_tui.patterns import matching
@@ -211,12 +212,14 @@ def test_a_damaged_file_of_runs_is_no_fault_of_the_program(
 def test_a_side_is_measured_once(
     folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["compare", str(folder / "a0.sqlite"), str(folder / "b0.sqlite"), "--no-findings"]
+    words = ["compare", str(folder / "a0.sqlite"), str(folder / "b0.sqlite"), "--findings"]
     said = []
     for _ in range(2):
         assert cli.main(words) == 3
         said.append(capsys.readouterr().out)
         monkeypatch.setattr(measured_sides, "measure", None)
+        monkeypatch.setattr(ranking, "find", None)
+    assert "Findings" in said[0]
     assert said[0] == said[1]
 
 

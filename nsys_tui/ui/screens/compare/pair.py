@@ -18,7 +18,7 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, i
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, first_look, identity_of, measure, plan
-from nsys_tui.analysis.compare.side import Side, pooled_side
+from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.stats import Rules
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
@@ -258,7 +258,7 @@ def with_findings(result: Result) -> Result:
     )
 
 
-def _findings(end: End) -> list[Finding] | None:
+def _findings(end: End) -> tuple[Found, ...] | None:
     """None for a baseline, which has its own."""
     from nsys_tui.analysis.rules.ranking import find
 
@@ -266,8 +266,9 @@ def _findings(end: End) -> list[Finding] | None:
         return None
     if end.scope == Scope():
         kept: list[Finding] = end.session.memo("findings", lambda: find(end.report))
-        return kept
-    return _kept(end.session, ("findings", end.scope), lambda: find(end.report, end.scope))
+    else:
+        kept = _kept(end.session, ("findings", end.scope), lambda: find(end.report, end.scope))
+    return tuple(map(Found.of, kept))
 
 
 def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
