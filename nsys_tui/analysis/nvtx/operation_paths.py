@@ -23,6 +23,7 @@ from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
 from nsys_tui.names import similar_name, strip_op_id
+from nsys_tui.redaction import HIDDEN
 
 NO_CALL: Final = "[no API call]"
 NO_RANGE: Final = "[no NVTX range]"
@@ -201,6 +202,8 @@ def similar_label(names: Sequence[str]) -> str:
     """
     if len(names) == 1:
         return names[0]
+    if HIDDEN in (alike := similar_name(names[0])):
+        return f"{alike} ({len(names)} similar)"
     plain = [strip_op_id(name) for name in names]
     if len(set(plain)) == 1:
         return f"{plain[0]} ({len(names)} similar)"

@@ -61,6 +61,7 @@ def lines(table: NvtxTable) -> dict[str, tuple[int, int, int]]:
         (["gemm_64x64", "gemm_128x128"], "gemm_#x# (2 similar)"),
         (["fwd 2 of 7", "fwd 3 of 7"], "fwd 2..3 of 7 (2 similar)"),
         (["aten::mm, op_id = 1", "aten::mm, op_id = 22"], "aten::mm (2 similar)"),
+        (["login hf_" + "a1b2" * 8, "login hf_" + "c34d" * 8], "login [redacted] (2 similar)"),
     ],
 )
 def test_similar_names_become_one_label(names: list[str], label: str) -> None:
