@@ -119,6 +119,24 @@ def parse_duration(text: str, default_unit: str = "ns") -> int:
     return int(value.to_integral_value())
 
 
+def parse_length(text: str, what: str = "a duration") -> int:
+    """Parses ``50us``; a bare 50 could be ns or us, and only 0 needs no unit.
+
+    Args:
+        text: a number with a unit of ``NS_PER``.
+        what: it is, for the message of an error.
+
+    Raises:
+        UsageError: the text is no time, has no unit or is below zero.
+    """
+    length = parse_duration(text)
+    if length < 0:
+        raise UsageError(f"{what} cannot be negative: {text!r}")
+    if length and not text.strip()[-1].isalpha():
+        raise UsageError(f"{what} without its unit: {text!r}", hint="write it as 50us or 1.5ms")
+    return length
+
+
 def parse_percent(text: str) -> float:
     """Parses ``3%`` or ``3`` as 0.03.
 

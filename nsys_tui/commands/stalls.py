@@ -7,7 +7,7 @@ import argparse
 from nsys_tui import units
 from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
-from nsys_tui.errors import EmptyAnswerError, UsageError
+from nsys_tui.errors import EmptyAnswerError
 
 SHOWN = 40
 """Rows of a table unless ``--limit`` says otherwise; JSON and csv hold all."""
@@ -47,9 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.stalls.gaps import stalls
     from nsys_tui.model.capabilities import Capability
 
-    threshold = units.parse_duration(arguments.threshold)
-    if threshold < 0:
-        raise UsageError(f"--threshold {arguments.threshold}: no gap is shorter than 0")
+    threshold = units.parse_length(arguments.threshold, "--threshold")
     report, scope = part_from(arguments)
     result = stalls(report, scope, threshold_ns=threshold, merge_runs=not arguments.each_gap)
     every = arguments.format in DATA_FORMATS

@@ -192,6 +192,8 @@ def _plain_operation(word: str) -> str:
     return plain.lower() if plain[:1].isupper() and plain[1:].islower() else plain
 
 
+_COPY_INTO: Final = {"bfloat16_copy": "bf16", "float16_copy": "f16"}
+"""Copies that convert, and the type that they write."""
 _OPERANDS: Final = re.compile(rf"(?:[AB]Unary|Binary)Functor<{_TYPE}(?=,)")
 """The type that an operation is applied to, where what it computes in is another."""
 _VARIANTS: Final = {"vectorized_": "vec", "unrolled_": "unrolled", "index_": "index"}
@@ -211,7 +213,10 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
         target = "self" if "OnSelf" in word else ""
         casts = "cast" if "gpu_kernel_impl<" in carrier else ""
         on = _OPERANDS.search(carrier)
-        words = (label, _plain_operation(word), TYPES[on[1]] if on else _type_after(carrier, end))
+        done, of_type = _plain_operation(word), TYPES[on[1]] if on else _type_after(carrier, end)
+        if into := _COPY_INTO.get(done):
+            done, of_type = "copy", f"{of_type} to {into}"
+        words = (label, done, of_type)
         details = (variant, target, casts, _instances(carrier), "x".join(sizes))
         return Named(" ".join(filter(None, words)), details)
 

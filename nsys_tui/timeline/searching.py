@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from nsys_tui.analysis.timeline.search import Found
-from nsys_tui.errors import UsageError
 from nsys_tui.state import Search
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.painter import Picked
-from nsys_tui.units import parse_duration
+from nsys_tui.units import parse_length
 
 
 def searched(model: TimelineModel, found: Found, *, exact: bool = False) -> TimelineModel:
@@ -87,12 +86,9 @@ def shortest(text: str) -> int:
     """A shortest duration in ns.
 
     Raises:
-        UsageError: it is no duration, or below zero.
+        UsageError: it is no duration, without a unit or below zero.
     """
-    value = parse_duration(text) if text.strip() else 0
-    if value < 0:
-        raise UsageError(f"a duration cannot be negative: {text!r}")
-    return value
+    return parse_length(text) if text.strip() else 0
 
 
 def filtered_from(model: TimelineModel, text: str) -> TimelineModel:

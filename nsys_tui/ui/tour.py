@@ -59,14 +59,14 @@ STOPS: Final = (
     ),
     Stop(
         "steps",
-        ("4", "t", "0", "]"),
-        "4, t, 0, ]  Step by step: step 8 takes 54 ms longer, all of it idle.",
+        ("4", "t", "]"),
+        "4, t, ]  Step by step: step 8 takes 54 ms longer, all of it idle.",
         (">Train step 8", "+54.42 ms idle"),
     ),
     Stop(
         "kernels",
-        ("3",),
-        "3  What ran when they were busy. s sorts, F counts values, / searches.",
+        ("3", "0"),
+        "3, 0  What ran in the whole run. s sorts, F counts values, / searches.",
         ("AllReduce", "gemm"),
     ),
     Stop(

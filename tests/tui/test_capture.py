@@ -374,6 +374,13 @@ def test_variables_are_typed_as_for_a_shell() -> None:
     assert forms.changed(Form(), "env", shown).env == form.env
 
 
+def test_what_the_form_has_no_room_for_says_so() -> None:
+    entries = forms.fields(Form(program="x" * 80, cwd="/y"), Config(), None, frozenset())
+    program, _, folder, *_ = ["".join(t for t, _ in line) for line in forms.form_lines(entries, 40)]
+    assert (len(program), program[-3:]) == (40, "xx~")
+    assert folder.endswith("/y")
+
+
 def test_advice_on_an_option_needs_no_program() -> None:
     said = forms.live_text(Form(), Config(), "extra", "--stop-on-range-end=true", None)
     assert "--stop-on-range-end is an old name" in said

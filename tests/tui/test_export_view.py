@@ -192,7 +192,11 @@ async def test_panes_beside_a_table_write_the_table(demo: Path, tmp_path: Path) 
         await press(pilot, "3", "tab")
         assert pilot.app.screen.focused.id == "histogram"  # type: ignore[union-attr]
         await export(pilot, tmp_path / "k.csv")
+        await press(pilot, "f10")
+        assert pilot.app.screen.table.size.height == 0, "the chart fills the screen"  # type: ignore[attr-defined]
+        await export(pilot, tmp_path / "again.csv")
     assert "total (ns)" in (tmp_path / "k.csv").read_text()
+    assert (tmp_path / "k.csv").read_text() == (tmp_path / "again.csv").read_text()
 
 
 async def test_stalls_and_instances_have_rows_of_their_own(demo: Path, tmp_path: Path) -> None:

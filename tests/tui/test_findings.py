@@ -68,6 +68,18 @@ async def test_planted_problems_of_the_demo_are_found_gravest_first(
             assert re.search(r"GPU 0 0\.890 s \[2\] overlap collectives", texts)
 
 
+async def test_what_is_part_of_a_finding_says_so_below_it(
+    demo: tuple[Path, dict[str, Any]],
+) -> None:
+    """So that a larger share below a smaller one is no riddle."""
+    async with running(demo[0]) as pilot:
+        found = [text for _, text in listed(pilot)]
+        late = next(n for n, title in enumerate(found) if "GPU 1 computes" in title)
+        below = found[late + 1]
+        assert "communication exposed" in below
+        assert below.endswith("(part of: GPU 1 slower than the others)")
+
+
 async def test_enter_on_idle_time_shows_the_planted_gap_and_escape_comes_back(
     demo: tuple[Path, dict[str, Any]],
 ) -> None:

@@ -222,9 +222,13 @@ async def test_iterations_are_walked_and_the_slow_one_is_named(demo: Path) -> No
     async with running(demo, size=(80, 24)) as pilot:
         screen = await ready(pilot, "right_parenthesis", "right_parenthesis")
         assert screen.step == 1
-        assert "1: Train step 1" in text(pilot)
+        assert "Train step 1 61.2" in text(pilot)
+        assert "(z=" in rows(pilot)[20]
         await pilot.press("left_parenthesis")
+        await settled(pilot)
         assert screen.step == 0
+        assert "Train step 0 90.03 ms  +" in (warm_up := rows(pilot)[20])
+        assert "in no statistics" in warm_up
         await pilot.press("enter")
         await settled(pilot)
         assert pilot.app.state.selection.label == "Train step 0"  # type: ignore[attr-defined]

@@ -177,6 +177,78 @@ async def test_rows_of_compare_land_on_both_timelines(names: tuple[str, str]) ->
         assert app.state.window == window
 
 
+@needs_reports
+@pytest.mark.parametrize("moved", [False, True], ids=["as it opens", "at a time"])
+async def test_ranks_of_the_fleet_land_on_their_gpus(moved: bool) -> None:
+    (path,) = (path for path in report_paths() if path.stem == "pytorch-nccl-2gpu-2026.2")
+    async with running(path, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        for row in range(2):
+            await press(pilot, "f7", "home", *["down"] * row)
+            fleet = app.front
+            label = fleet.fleet.members[fleet._rows[row].member].process.devices[0]
+            if moved:
+                fleet.heat.focus()
+                await press(pilot, *["right"] * 20)
+                window = fleet.heat.window()
+                assert window is not None
+            await press(pilot, "enter")
+            model = app.front.model
+            assert app.error is None
+            assert app.front.SCREEN == "timeline"
+            assert app.session.report.devices[model.row.device].label == label
+            assert model.top <= model.row_number < model.top + app.front.canvas.lanes_shown
+            if moved:
+                assert (model.window.start, model.window.end) == window
+                assert model.cursor_time == window[0]
+
+
+@needs_reports
+async def test_rows_of_logs_land_on_their_kernels() -> None:
+    (path,) = (path for path in report_paths() if path.stem == "pytorch-nccl-2gpu-2026.2")
+    async with running(path, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        await press(pilot, "f8")
+        gone = 0
+        for number in range(len(app.front.query_one("#sections")._choices)):
+            app.front.query_one("#sections").focus()
+            await press(pilot, "home", *["down"] * number, "enter")
+            logs, table = app.front, app.front.table
+            for place in sorted({0, table.shown - 1} if table.shown else ()):
+                table.focus()
+                table.put_cursor(place)
+                await press(pilot, "enter")
+                if app.front is not logs:
+                    landed(pilot, f"{logs.section} {place}")
+                    gone += 1
+                    await press(pilot, "escape")
+                assert app.front is logs
+        assert gone > 1
+
+
+@needs_reports
+@pytest.mark.parametrize("name", ["pytorch-nccl-2gpu-2026.2", "cloverleaf-a100-2024.5"])
+async def test_steps_land_where_they_begin(name: str) -> None:
+    (path,) = (path for path in report_paths() if path.stem == name)
+    async with running(path, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        app.show("steps")
+        await settled(pilot)
+        steps, table = app.front, app.front.table
+        iterations = steps.answer.table.iterations
+        for place in sorted({0, 1, table.shown - 1} - steps.answer.outliers):
+            table.put_cursor(place)
+            await press(pilot, "enter")
+            model = app.front.model
+            assert model.cursor_time == iterations.start[place], (name, place)
+            assert model.window.start <= iterations.start[place] < model.window.end
+            assert iterations.end[place] <= model.window.end
+            if len(iterations.rows):
+                assert landed(pilot, f"{name} {place}").picked.row == iterations.rows[place]
+            await press(pilot, "escape")
+            assert (app.front, table.cursor) == (steps, place)
+
+
 def halves_show(twins: Any, counts: tuple[int, int], where: str) -> None:
     """Each timeline has an event of the row's name in its window, on a lane in view."""
     for side, count in enumerate(counts):

@@ -92,6 +92,17 @@ async def test_escape_cancels_and_the_app_answers_meanwhile(path: Path) -> None:
         assert "cancelled" in text(pilot)
 
 
+async def test_without_an_answer_there_is_nothing_to_draw(path: Path) -> None:
+    async with running(path) as pilot:
+        await pilot.press("8", "f4")
+        await settled(pilot)
+        assert "no answer to draw" in text(pilot)
+        assert " Chart " not in text(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert pilot.app.screen.SCREEN == "overview"  # type: ignore[attr-defined]
+
+
 async def test_a_chart_and_a_snippet(path: Path) -> None:
     async with running(path, size=(100, 40)) as pilot:
         await asked(pilot, "select start_ns, duration_ns from kernels")
@@ -99,6 +110,10 @@ async def test_a_chart_and_a_snippet(path: Path) -> None:
         await pilot.press("right", "f4")
         await settled(pilot)
         assert "duration_ns over start_ns" in text(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert pilot.app.screen.SCREEN == "sql", "the chart goes first"  # type: ignore[attr-defined]
+        assert "duration_ns over start_ns" not in text(pilot)
         await pilot.press("f2", *"longest", "enter")
         await settled(pilot)
         assert "ORDER BY duration_ns DESC" in text(pilot)

@@ -116,8 +116,9 @@ async def test_threshold_moves_live_and_by_prompt(report: Path) -> None:
         assert "below 100 us: 4 gaps, 96.00 us" in text(pilot), "20 us of head are below it too"
         await press(pilot, *["minus"] * 6)
         assert "Idle gaps 5 of 5  >= 1 us" in text(pilot)
-        await press(pilot, "t", *["backspace"] * 5, *"50")
-        await press(pilot, "enter")
+        await press(pilot, "t", *["backspace"] * 5, *"50", "enter")
+        assert "a duration without its unit: '50'" in text(pilot), "here as on the command line"
+        await press(pilot, *"us", "enter")
         assert "Idle gaps 2 of 2  >= 50 us" in text(pilot)
         await press(pilot, "t", *["backspace"] * 5, *"soon", "enter")
         assert "not a time" in text(pilot)

@@ -115,6 +115,21 @@ async def test_enter_shows_the_whole_step_and_back_finds_the_row(demo: Path) -> 
         assert app.screen.table.row == 2
 
 
+async def test_a_window_makes_no_other_step_the_first(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        whole = rows(pilot)[4:15]
+        await pilot.press("down", "down", "down", "enter", "4", "t")
+        await settled(pilot)
+        app: Any = pilot.app
+        assert app.state.window is not None
+        assert [row.replace(">", " ", 1) for row in rows(pilot)[4:15]] == [
+            row.replace(">", " ", 1) for row in whole
+        ]
+        assert screen.table.row == 3, "the step that was shown"
+        assert rows(pilot)[0].rstrip().endswith("(all)")
+
+
 async def test_enter_lays_an_outlier_beside_a_typical_step(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot, "right_square_bracket")
@@ -142,6 +157,8 @@ async def test_a_report_without_steps_says_why(small: Path) -> None:
         screen = await ready(pilot)
         if screen.answer is None:
             assert "no iterations found" in text(pilot)
+            assert "typical" not in rows(pilot)[-1]
+            assert "freq" not in rows(pilot)[-1]
         await pilot.press("right_square_bracket", "t", "enter")
         await settled(pilot)
         assert pilot.app.error is None  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ The rules are tried in the order of definitions ("Iterations"); the result says 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -348,12 +349,13 @@ class _Candidates:
         thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
         chosen = int(places[np.lexsort((thread, -self.covered[places]))[0]])
         rows = self._rows[self._of == chosen]
+        names = [ranges.names[code] for code in ranges.name[rows]]
         iterations = Iterations(
             rule,
             self._labels[int(self._key[self._first[chosen]]) % len(self._labels)],
             ranges.start[rows],
             ranges.end[rows],
-            tuple(ranges.names[code] for code in ranges.name[rows]),
+            _numbered(names),
             rows,
             ranges.open[rows],
             int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
@@ -364,13 +366,20 @@ class _Candidates:
         last = np.append(np.arange(turn, len(rows), turn), len(rows)) - 1
         return replace(
             iterations,
-            name=f"{iterations.labels[0]} to {iterations.labels[turn - 1]}",
+            name=f"{names[0]} to {names[turn - 1]}",
             start=iterations.start[::turn],
             own_end=iterations.own_end[last],
             labels=tuple(f"turn {number}" for number in range(len(last))),
             rows=rows[:0],
             never_closed=iterations.never_closed[last],
         )
+
+
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of steps; with their numbers, from 0 on, where some are the same: ``step (3)``."""
+    if len(set(names)) == len(names):
+        return tuple(names)
+    return tuple(f"{name} ({number})" for number, name in enumerate(names))
 
 
 def _candidates(ranges: Ranges, scope: Scope) -> _Candidates:

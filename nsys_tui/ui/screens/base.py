@@ -122,7 +122,8 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         """What is written where the pane in focus cannot be: the first table or picture seen."""
         # By name: the first screen has none of them, and need not wait for their modules.
         panes = cast("Iterable[Any]", self.query("VirtualTable, VirtualTree, IciclePane"))
-        return next((pane for pane in panes if pane.size.height and pane.display), None)
+        hidden = self.maximized is not None  # by the pane that fills the screen
+        return next((p for p in panes if (p.size.height or hidden) and p.display), None)
 
     def action_export_view(self) -> None:
         """Asks for a file name and writes what is shown."""

@@ -41,6 +41,8 @@ class TableScreen(ResultScreen[T]):
     """What stands there while the first result is being made."""
     BUSY: ClassVar[str]
     """What the heading says while another one is being made."""
+    ON_ROWS: ClassVar[tuple[str, ...]] = ("table_", "tree_", "timeline_iteration_")
+    """What actions begin with that do nothing without a row."""
     wish: Any = None
     """What decides, beside the view state, which result is wanted."""
     DEFAULT_CSS: ClassVar[str] = """
@@ -95,6 +97,12 @@ class TableScreen(ResultScreen[T]):
         self._made, self.main.busy = self.wish, ""
         super()._take(report, result)
         self.set_class(not self.main.shown and not self.main.restricted, "-bare")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Beside a table without rows there is nothing to do with one."""
+        if action.startswith(self.ON_ROWS) and self.has_class("-bare"):
+            return False
+        return super().check_action(action, parameters)
 
     def filter_by(self, pattern: str) -> None:
         """Only rows whose text fits."""

@@ -103,21 +103,21 @@ def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
         labels = _labels(tabs, texts, current, pad)
         if _width(labels, gap) <= width:
             return labels, gap
-    for name, text in _shorter(tabs, current):
-        texts[name] = text
+    for shorter in _shorter(tabs, current):
+        texts |= shorter
         labels = _labels(tabs, texts, current, "")
         if _width(labels, gap) <= width:
             break
     return labels, gap
 
 
-def _shorter(tabs: list[ScreenSpec], current: str) -> Iterator[tuple[str, str]]:
+def _shorter(tabs: list[ScreenSpec], current: str) -> Iterator[dict[str, str]]:
     """Names to shorten one after another: what gains most first, the tab in front last."""
     others = sorted((spec for spec in tabs if spec.name != current), key=_gain, reverse=True)
-    yield from ((spec.name, spec.short) for spec in others)
-    yield from ((spec.name, spec.short) for spec in tabs if spec.name == current)
-    yield from ((spec.name, "") for spec in others if spec.name in FUNCTION_KEYS)
-    yield from ((spec.name, spec.short[:3]) for spec in others if spec.name not in FUNCTION_KEYS)
+    yield from ({spec.name: spec.short} for spec in others)
+    yield from ({spec.name: spec.short} for spec in tabs if spec.name == current)
+    yield {spec.name: "" for spec in others if spec.name in FUNCTION_KEYS}
+    yield from ({spec.name: spec.short[:3]} for spec in others if spec.name not in FUNCTION_KEYS)
 
 
 def _gain(spec: ScreenSpec) -> int:

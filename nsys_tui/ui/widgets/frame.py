@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.names import cell_len, pad, visible
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def heading_text(left: str, right: str, width: int, focused: bool) -> str:
     right = visible(right)
     while right and cell_len(left) + cell_len(right) + 3 > room:
         right = right.partition("  ")[2].lstrip()
-    left = cut(left, room)
+    left = pad(left, room).rstrip()
     fill = room - cell_len(left) - cell_len(right) - 2
     return f"{left} {'─' * fill} {right}" if right else left
 

@@ -228,8 +228,8 @@ class IciclePane(DrawnPane, can_focus=True):
         save(self.app, Saving("Write the flame graph", name, screen.writers()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There may be nothing to write."""
-        if action == "export_view":
+        """Without stacks there is nothing to choose or to write."""
+        if action.startswith(("export_", "nav_open", "stacks_move", "stacks_same")):
             return self.stacks is not None and int(self.stacks.weight[ROOT]) > 0
         return super().check_action(action, parameters)
 

@@ -47,6 +47,11 @@ def test_steps_are_found_by_name_and_last_from_start_to_next_start(synth: Synth)
     assert found.steady.tolist() == [100, 100, 90]
 
 
+def test_steps_of_one_name_are_told_apart_by_their_numbers(synth: Synth) -> None:
+    found = find_iterations(open_report(steps(synth, "Train step").write()))
+    assert found.labels == tuple(f"Train step ({number})" for number in range(4))
+
+
 def test_outermost_repeated_range_serves_when_no_name_tells(synth: Synth) -> None:
     found = find_iterations(open_report(steps(synth, "block {}").write()))
     assert (found.rule, found.name) == (Rule.OUTERMOST, "block #")

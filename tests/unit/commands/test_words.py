@@ -55,6 +55,7 @@ def test_the_overview_lists_so_many_kernels_and_all_for_0(
         ("overview", "--top", "-1"),
         ("stalls", "--limit", "-1"),
         ("stalls", "--threshold", "-5us"),
+        ("stalls", "--threshold", "50"),
         ("iterations", "--limit", "-2"),
         ("collectives", "--top", "few"),
         ("fleet", "--top", "-1"),

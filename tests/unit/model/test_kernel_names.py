@@ -45,6 +45,10 @@ NAMES = {
     "binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)": (
         "elementwise mul bf16"
     ),
+    "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda("
+    f"at::TensorIteratorBase&)::{LAMBDA.replace('int', 'float')}, std::array<char*, 2>>(int)": (
+        "elementwise copy f32 to bf16"
+    ),
     "triton_poi_fused_add_mul_3": "triton add mul",
     f"void clover::par_ranged2d_kernel<PdV_kernel(bool)::{LAMBDA}>(x)": "PdV",
     f"void par_for<Hydro::step(int)::{LAMBDA}>(int)": "step",

@@ -31,6 +31,16 @@ def test_extra_columns_give_way_to_the_others() -> None:
     assert seen[-1].x + seen[-1].width == 40, "the name takes what is left"
 
 
+def test_the_name_stays_where_another_column_has_no_room_beside_it() -> None:
+    wide = [column(5), column(17), column(8), column(20, grow=True), column(9, extra=True)]
+    assert [slot.column for slot in slots(wide, 54)] == [0, 1, 2, 3]
+    assert [slot.column for slot in slots(wide, 53)] == [0, 1, 3], "not the name gives way"
+    for hidden in (2, 4):
+        first = first_for(wide, 53, hidden, 0)
+        assert hidden in [slot.column for slot in slots(wide, 53, first)]
+    assert [slot.column for slot in slots(wide, 30, 1)] == [1, 2], "no room beside the first"
+
+
 def test_a_name_has_the_room_it_wants_before_extra_columns_are_shown() -> None:
     named = [*KERNELS[:3], column(20, grow=True, wanted=30), column(4, extra=True)]
     assert [slot.column for slot in slots(named, 55)] == [0, 1, 3, 2]

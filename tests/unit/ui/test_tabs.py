@@ -20,6 +20,10 @@ def test_every_tab_is_seen_at_every_width(current: str, width: int) -> None:
         assert key == keys[name] or not keys[name]
         assert text or not keys[name] or (name in keymap.FUNCTION_KEYS and name != current)
     assert [name for name, label in labels if label.startswith("[")] == [current]
+    named = {
+        " " in label for name, label in labels if name in keymap.FUNCTION_KEYS and name != current
+    }
+    assert len(named) <= 1, "one without a name beside one that has it reads as a fault"
 
 
 def test_names_are_whole_where_there_is_room() -> None:

@@ -15,6 +15,7 @@ from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.config_values import OptionValue, option_text
 from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.names import pad, visible
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 
 if TYPE_CHECKING:
@@ -222,8 +223,8 @@ def form_lines(entries: list[Field], width: int) -> list[Line]:
         value = entry.value or (f"({entry.default})" if entry.default else "-")
         ink = 0 if entry.value else MUTED
         mark = "<> " if entry.choices else "   "
-        label = entry.label if len(entry.label) <= LABEL else entry.label[: LABEL - 1] + "…"
-        lines.append([(f" {label:<{room}}", MUTED), (mark, MUTED), (value[:width], ink)])
+        label = f" {pad(entry.label, room - 2)}  {mark}"
+        lines.append([(label, MUTED), (pad(visible(value), width - len(label)).rstrip(), ink)])
     return lines
 
 

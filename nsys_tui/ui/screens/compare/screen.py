@@ -288,8 +288,7 @@ class CompareScreen(ResultScreen[Result]):
     def _step_change(self, step: int) -> None:
         """Goes to the next (1) or previous (-1) row that is better or worse."""
         if not self.table.step_change(step):
-            least = f"{100 * self.table.threshold:g}%"
-            self.app.say(f"no change of {least} or more in this list")
+            self.app.say("no row of this list is better or worse")
 
     action_compare_next_change = partialmethod(_step_change, 1)
     action_compare_previous_change = partialmethod(_step_change, -1)

@@ -79,7 +79,7 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     return (
         numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),
         strings("host", 8, [m.report.host or "-" for m in members]),
-        strings("GPU", 5, [_gpu(m, r) for m, r in zip(members, rows, strict=True)]),
+        strings("GPU", 5, [gpu_of(m, r) for m, r in zip(members, rows, strict=True)]),
         share("busy%", "busy"),
         share("comp%", "compute", Category.COMPUTE, extra=True),
         share("comm%", "comm", Category.COMM),
@@ -96,7 +96,8 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     )
 
 
-def _gpu(member: Member, row: RankRow) -> str:
+def gpu_of(member: Member, row: RankRow) -> str:
+    """Number of the GPU of a row, ``-`` without one."""
     return "-" if row.device is None else member.process.devices[row.device].removeprefix("GPU ")
 
 

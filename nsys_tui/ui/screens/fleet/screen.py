@@ -8,6 +8,7 @@ from functools import partialmethod
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from nsys_tui.analysis.links import Place
 from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.engine import Result, default_workers
 from nsys_tui.fleet.fleet import Fleet
@@ -22,6 +23,7 @@ from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import ViewState, Window
 from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.links import look_at
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import (
@@ -30,6 +32,7 @@ from nsys_tui.ui.screens.fleet.reading import (
     Partial,
     RankRow,
     Shown,
+    gpu_of,
     parse_cut,
     shown,
     typical,
@@ -292,7 +295,7 @@ class FleetScreen(TableScreen[Shown]):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The rank's report, at the time under the map's cursor if it was moved."""
-        self._open(self._rows[message.row].member, self.heat.window())
+        self._open(self._rows[message.row], self.heat.window())
 
     def on_heat_pane_opened(self, message: HeatPane.Opened) -> None:
         """The rank's report at that time."""
@@ -300,25 +303,28 @@ class FleetScreen(TableScreen[Shown]):
         if row is None:
             self.app.say("a GPU metric belongs to no single rank")
         else:
-            self._open(self._rows[row].member, message.window)
+            self._open(self._rows[row], message.window)
 
-    def _open(self, place: int, window: tuple[int, int] | None) -> None:
-        """Brings a rank to the front, on the timeline, with a typical rank below it."""
+    def _open(self, row: RankRow, window: tuple[int, int] | None) -> None:
+        """Brings a rank's GPU to the front, on the timeline, with a typical rank below it."""
         fleet = self.fleet
         if fleet is None:
             return
-        member, usual = fleet.members[place], typical(fleet)
-        other = fleet.members[usual] if usual is not None and usual != place else None
+        member, usual = fleet.members[row.member], typical(fleet)
+        other = fleet.members[usual] if usual is not None and usual != row.member else None
         shown = {member.process.process}
         self.app.open_path(Path(member.path))
         if other is not None and other.path == member.path:
             shown.add(other.process.process)
         elif other is not None:
             self.app.put_beside(self.app.session_at(Path(other.path)))
-        changes: dict[str, Any] = {}
+        gpu = gpu_of(member, row)
+        look_at(self.app.session, Place(device=int(gpu) if gpu.isdecimal() else None))
+        changes: dict[str, Any] = {"cursor": self.state.cursor}
         if window is not None:
             start, end = map(member.clock.session_time, window)
             changes["window"] = Window(start, end)
+            changes["cursor"] = replace(self.state.cursor, time=start)
         if len(member.report.processes) > len(shown):
             changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
         self.app.show("timeline", **changes)

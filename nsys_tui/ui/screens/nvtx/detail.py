@@ -14,7 +14,7 @@ from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.events import EventSet
-from nsys_tui.names import NameStyle, visible
+from nsys_tui.names import NameStyle, both_ends, cell_len, visible
 from nsys_tui.render.cells import MUTED, STALL, Line
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import draw_bars
@@ -31,6 +31,9 @@ from nsys_tui.units import format_difference, format_duration, out_of
 
 NAMED: Final = 3
 """Outliers that are named; the rest is counted."""
+
+NAME_CELLS: Final = 16
+"""Of the name of each."""
 
 
 def step_heading(steps: StepTimes, iterations: Iterations) -> tuple[str, str]:
@@ -66,7 +69,7 @@ def _notes(steps: StepTimes, chosen: int | None, merged: int, width: int) -> lis
         last = [(f"no outlier{median}{rest}", MUTED)]
     if chosen is None:
         return [last]
-    text = f"{chosen}: {visible(steps.labels[chosen])} {format_duration(steps.time[chosen])}"
+    text = f"{_name(steps, chosen)} {format_duration(steps.time[chosen])}"
     return [[(text, 0), (f"  {_distance(steps, chosen)}  {bars}", MUTED)], last]
 
 
@@ -87,19 +90,27 @@ def _counts(steps: StepTimes) -> list[str]:
 
 def _outliers(steps: StepTimes, width: int) -> str:
     """As many outliers as fit, at least one; the others are counted."""
-    outliers, what, text = steps.outliers.tolist(), _what(steps), ""
+    outliers, text = steps.outliers.tolist(), ""
     for named in range(min(NAMED, len(outliers)), 0, -1):
-        each = [f"{step} {_distance(steps, step)}" for step in outliers[:named]]
+        each = [
+            f"{both_ends(_name(steps, step), NAME_CELLS)} {_distance(steps, step)}"
+            for step in outliers[:named]
+        ]
         more = f", {len(outliers) - named} more" if len(outliers) > named else ""
-        text = f"outlier: {what} {f', {what} '.join(each)}{more}"
-        if len(text) <= width:
+        text = f"outlier: {', '.join(each)}{more}"
+        if cell_len(text) <= width:
             break
     return text
 
 
+def _name(steps: StepTimes, place: int) -> str:
+    """A step as everywhere, an instance by its number: their names are the same."""
+    return visible(steps.labels[place]) if steps.by_iteration else f"instance {place}"
+
+
 def _distance(steps: StepTimes, step: int) -> str:
-    away = int(steps.time[step] - steps.median)
-    return f"{format_difference(away)} (z={steps.z[step]:.1f})"
+    away = format_difference(int(steps.time[step] - steps.median))
+    return f"{away} (z={steps.z[step]:.1f})" if steps.steady[step] else f"{away}, in no statistics"
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,6 +227,7 @@ def finding_lines(
         sign = "!" if entry.severity.letter == "H" else " "
         weight = BOLD if sign == "!" else 0
         could = f"{gain(entry):>6} "
+        part_of = visible(f" (part of: {entry.same_as})") if entry.same_as else ""
         first, *rest = wrapped(visible(entry.title), width - 3 - len(could))
         where = f"{place(entry)} [{entry.screen}] "
         told: list[Line] = [
@@ -234,13 +235,13 @@ def finding_lines(
         ]
         if entry in full:
             told += [[(INDENT, 0), (part, weight)] for part in rest]
-            advice, *more = wrapped(where + visible(entry.advice), width - len(INDENT))
+            advice, *more = wrapped(where + visible(entry.advice) + part_of, width - len(INDENT))
             told.append([(INDENT, 0), (advice[: len(where)], MUTED), (advice[len(where) :], 0)])
             told += [[(INDENT, 0), (part, 0)] for part in more]
         elif rest:
-            told.append([(INDENT, 0), (cut(" ".join(rest), width - len(INDENT)), weight)])
+            told.append([(INDENT, 0), (cut(" ".join(rest) + part_of, width - len(INDENT)), weight)])
         elif width >= ADVISED:
-            advice = cut(visible(entry.advice), width - len(INDENT) - cell_len(where))
+            advice = cut(visible(entry.advice) + part_of, width - len(INDENT) - cell_len(where))
             told.append([(INDENT + where, MUTED), (advice, 0)])
         lines += told
         choices += [entry, *[None] * (len(told) - 1)]

@@ -299,6 +299,9 @@ class SqlScreen(TableScreen[Asked]):
 
     def action_sql_chart(self) -> None:
         """Shows or hides the chart."""
+        if self.result is None or self.result.answer is None:
+            self.app.say("no answer to draw: F5 asks")
+            return
         self.toggle_class("-chart")
         self.call_after_refresh(self._draw_chart)
 
@@ -328,11 +331,13 @@ class SqlScreen(TableScreen[Asked]):
         self.app.show("timeline", window=window, cursor=Cursor(window.start))
 
     def action_nav_escape(self) -> None:
-        """Leaves the editor."""
+        """Leaves the editor, then the chart."""
+        if not self.editor.has_focus:
+            self.remove_class("-chart")
         self.table.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape is the screen's only in the editor."""
+        """Escape is the screen's only in the editor and while there is a chart."""
         if action == "nav_escape":
-            return self.editor.has_focus
+            return self.editor.has_focus or self.has_class("-chart")
         return super().check_action(action, parameters)

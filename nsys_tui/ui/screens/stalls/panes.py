@@ -29,7 +29,7 @@ from nsys_tui.ui.widgets.table.columns import (
 from nsys_tui.units import format_count, format_duration, format_share, plural
 
 SEVERITIES: Final = (" -", " L", " M", "!H")
-NAMES: Final = ((140, 26, 24), (96, 18, 14), (0, 13, 8))
+NAMES: Final = ((140, 28, 22), (96, 18, 14), (0, 13, 8))
 """Cells of operation and range, by the least width of a row."""
 ALL_COLUMNS: Final = 116
 """Cells of a row from which thread and number of gaps have room too."""
@@ -40,9 +40,9 @@ SIDE_CELLS: Final = 2
 DIRECTION: Final = re.compile(r"\b([A-Z])\w*-to-([A-Z])\w*")
 
 
-def shortened(operation: str) -> str:
-    """``[CUDA memcpy Host-to-Device]`` as ``[memcpy HtoD]``; kernels as they are."""
-    if "[CUDA " not in operation:
+def shortened(operation: str, cells: int) -> str:
+    """``[CUDA memcpy Host-to-Device]`` as ``[memcpy HtoD]`` without room; kernels as they are."""
+    if "[CUDA " not in operation or cell_len(operation) <= cells:
         return operation
     return DIRECTION.sub(r"\1to\2", operation.replace("[CUDA ", "["))
 
@@ -87,8 +87,9 @@ def gap_columns(
         durations("start", max([6, *map(cell_len, starts)]), table.start, moment),
         durations("idle", 9, table.idle, format_duration),
     ]
+    following = [shortened(name, operation) for name in table.next.labels]
     names: list[TableColumn] = [
-        texts("next", operation, table.next.codes, [*map(shortened, table.next.labels)]),
+        texts("next", operation, table.next.codes, following),
         texts("range", inside, *table.range),
     ]
     extra: list[TableColumn] = [
@@ -121,7 +122,7 @@ def group_columns(
         durations("idle", 9, idle, format_duration),
         counts("gaps", 7, np.array([group.count for group in groups], np.int64)),
         durations("longest", 9, longest, format_duration, absent=0),
-        strings(title, max(20, width - 43), [shortened(group.key) for group in groups]),
+        strings(title, max(20, width - 43), [group.key for group in groups]),
     )
 
 

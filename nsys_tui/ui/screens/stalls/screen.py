@@ -41,7 +41,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.units import format_duration, parse_duration
+from nsys_tui.units import format_duration, parse_length
 
 ACTIONS = (
     Action("stalls.threshold", ("t",), "threshold", "shortest gap that is listed, with units", 2),
@@ -249,12 +249,10 @@ class StallsScreen(TableScreen[Found]):
 
         def done(text: str | None) -> None:
             if text is not None:
-                self.choose(threshold=max(0, parse_duration(text, "us")))
+                self.choose(threshold=parse_length(text))
 
         now = plain_duration(self.wish.threshold).replace(" ", "")
-        prompt = Prompt(
-            "List gaps from", "such as 500ns, 10us or 2ms", now, lambda t: parse_duration(t, "us")
-        )
+        prompt = Prompt("List gaps from", "such as 500ns, 10us or 2ms", now, parse_length)
         self.app.push_screen(prompt, done)
 
     def action_stalls_longer(self) -> None:

@@ -28,10 +28,10 @@ from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import labelled, wrapped
-from nsys_tui.ui.scoping import report_scope
+from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
+from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.columns import Numbers, TableColumn
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
@@ -159,7 +159,6 @@ ACTIONS = (
     Action("steps.outlier_previous", ("[",), "outlier", "previous step that takes far longer"),
     Action("steps.typical", ("t",), "typical", "the step nearest to the median", 4),
     Action("steps.path", ("c",), "critical path", "what the end of the step waited for", 5),
-    WHOLE,
 )
 FIGURES = ("Time", "Of median", "GPU busy")
 NAME, NOTE = 14, 28
@@ -183,8 +182,10 @@ class StepsScreen(TableScreen[Steps]):
     """The main loop, turn by turn."""
 
     SCREEN = "steps"
+    OF_WHOLE_TRACE = True
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#steps"
+    ON_ROWS = (*TableScreen.ON_ROWS, "steps_")
     READING, MAKING, BUSY = "reading ...", "finding steps ...", "finding steps"
     DEFAULT_CSS: ClassVar[str] = """
     StepsScreen #steps { height: 1fr; }
@@ -210,8 +211,13 @@ class StepsScreen(TableScreen[Steps]):
         return None if self.result is None else self.result.answer
 
     def work(self, report: Report) -> Callable[[Progress], Steps]:
-        """Finds the steps that window and scope let through."""
-        return partial(find_steps, report, report_scope(report, self.state))
+        """Finds the steps of the run: in a window other steps would be warm-up and median."""
+        scope = replace(report_scope(report, self.state), window=None)
+        return partial(find_steps, report, scope)
+
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """Another choice of GPUs, processes or streams does."""
+        return not same_scope(replace(old, window=new.window), new)
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Moments are written anew."""

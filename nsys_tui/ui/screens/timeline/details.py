@@ -13,6 +13,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.analysis.timeline.search import lanes_of
 from nsys_tui.model.report import Report
 from nsys_tui.render.cells import MUTED, Line
 from nsys_tui.state import Selection, ViewState, Window
@@ -190,7 +191,9 @@ class Details:
     def _show_cell(self, title: str, facts: tuple[list[str], Area | None]) -> None:
         said, sums = facts
         hint = "tab snaps to an event, . steps on" if sums or said else "enter: the next event"
-        self.strip.heading(title or "Nothing selected", "enter: select")
+        row = self._model.row
+        stepped = row is not None and bool(lanes_of(row))  # samples and counters have no events
+        self.strip.heading(title or "Nothing selected", "enter: select" * stepped)
         if self._model.view.selection is not None:
             return
         first: list[Line] = [[(f" {'   '.join(said)}", 0)]] if said else []
@@ -198,7 +201,7 @@ class Details:
             lambda width: [
                 *first,
                 *(low_lines(sums, width, ascii_only=self._screen.app.ascii) if sums else []),
-                [(f" {hint}", MUTED)],
+                *([[(f" {hint}", MUTED)]] if stepped else []),
             ]
         )
 

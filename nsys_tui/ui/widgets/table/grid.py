@@ -61,6 +61,8 @@ HEADER: Final = MUTED
 HEADER_HERE: Final = style(emphasis=Emphasis.BOLD | Emphasis.UNDERLINE)
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 RESTING: Final = BOLD
+ON_ROWS: Final = ("nav_open", "copy_", "table_", "tree_")
+"""What actions begin with that need a row."""
 EMPHASIS_SHIFT: Final = 16
 MATCH: Final = int(Emphasis.UNDERLINE) << EMPHASIS_SHIFT
 
@@ -275,10 +277,10 @@ class Grid(ScrolledPane):
         save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **writers}))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is empty or an estimate is not written; without a row nothing is opened here."""
+        """What is empty or an estimate is not written; without a row nothing works here."""
         if action == "export_view":
             return self.shown > 0 and not self.estimated
-        if action == "nav_open" and self.row is None:
+        if self.row is None and action.startswith(ON_ROWS):
             return False
         return super().check_action(action, parameters)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def order_of(columns: Sequence[TableColumn], width: int) -> list[int]:
 def slots(
     columns: Sequence[TableColumn], width: int, first: int = 0, pinned: bool = False
 ) -> list[Slot]:
-    """The columns that are seen.
+    """The columns that are seen; without its name a row says nothing, so that one stays.
 
     Args:
         columns: all of them.
@@ -48,9 +49,12 @@ def slots(
     order = [*order[:1], *order[1:][first:]] if pinned else order[first:]
     taken: list[int] = []
     for number in order:
-        shown = [columns[other] for other in (*taken, number)]
-        widths = _widths(shown, wanted=columns[number].extra and not first)
-        if taken and _needed(widths, GAP) > width:
+        column = columns[number]
+        fit = partial(_fit, columns, width, wanted=column.extra and not first)
+        if column.grow and not column.extra and not any(columns[other].grow for other in taken):
+            fewer = (taken[:most] for most in range(len(taken), 0, -1))
+            taken = next((some for some in fewer if fit([*some, number])), taken)
+        if taken and not fit([*taken, number]):
             break
         taken.append(number)
     shown = [columns[number] for number in taken]
@@ -94,6 +98,12 @@ def first_for(
         if column in [slot.column for slot in slots(columns, width, scrolled, pinned)]
     )
     return next(seen, 0)
+
+
+def _fit(
+    columns: Sequence[TableColumn], width: int, numbers: Sequence[int], *, wanted: bool
+) -> bool:
+    return _needed(_widths([columns[n] for n in numbers], wanted=wanted), GAP) <= width
 
 
 def _widths(columns: Sequence[TableColumn], *, wanted: bool) -> list[int]:
