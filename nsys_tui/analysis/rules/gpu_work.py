@@ -119,11 +119,10 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
         return np.ones(len(rows))
     launch = report.launch_attributes
     sms = np.array([(d.info and d.info.sm_count) or 0 for d in report.devices], np.int64)
-    lanes = np.minimum(launch.threads, _WARP) / _WARP
-    most = lanes if by_lanes else 1.0
-    share = np.minimum(most, launch.blocks * lanes / np.maximum(sms, 1)[:, None])
-    share[(sms == 0)[:, None] | (launch.blocks <= 0)] = 1.0
-    shares = share[ops.device[rows], launch.code[rows]]
+    shape, sms = launch.code[rows], sms[ops.device[rows]]
+    lanes, blocks = np.minimum(launch.threads[shape], _WARP) / _WARP, launch.blocks[shape]
+    shares = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
+    shares[(sms == 0) | (blocks <= 0)] = 1.0
     shares[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
     return shares
 

@@ -204,24 +204,22 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
 def _pairs(case: Case) -> tuple[Indices, Indices]:
     """Neighbouring kernels that could have run together."""
     report, ops = case.report, case.report.operations
-    first, second = np.empty((2, 0), np.intp)
-    if not len(report.api):
-        return first, second
-    for _, rows in case.by_device:
+    neighbours = [np.empty((2, 0), np.intp)]
+    for _, rows in case.by_device if len(report.api) else ():
         reach = np.maximum.accumulate(ops.end[rows])
         near = np.flatnonzero(ops.stream[rows[1:]] != ops.stream[rows[:-1]])
         near = near[ops.start[rows[near + 1]] >= reach[near]]
-        a, b = rows[near], rows[near + 1]
-        call = report.calls[b]
-        kept = (ops.category[a] == Category.COMPUTE) & (ops.category[b] == Category.COMPUTE)
-        kept &= (call >= 0) & (ops.process[a] == ops.process[b])
-        kept &= report.api.end[call] < ops.start[a]
-        a, b = a[kept], b[kept]
-        room = filled(case, a) + filled(case, b) <= 1
-        a, b = a[room], b[room]
-        free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
-        first, second = np.append(first, a[free]), np.append(second, b[free])
-    return first, second
+        neighbours.append(np.stack((rows[near], rows[near + 1])))
+    a, b = np.concatenate(neighbours, axis=1)
+    call = report.calls[b]
+    kept = (ops.category[a] == Category.COMPUTE) & (ops.category[b] == Category.COMPUTE)
+    kept &= (call >= 0) & (ops.process[a] == ops.process[b])
+    kept[kept] = report.api.end[call[kept]] < ops.start[a[kept]]
+    a, b = a[kept], b[kept]
+    room = filled(case, a) + filled(case, b) <= 1
+    a, b = a[room], b[room]
+    free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
+    return a[free], b[free]
 
 
 def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> list[Finding]:
