@@ -121,7 +121,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
         f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s"
-        + (", only before most of the work" if once else ""),
+        + (", only once" if once else ""),
         _ONCE[_from_pageable(ops, rows)] if once else _copy_advice(case, rows, hides),
         subject="copies of set-up (once)" if once else "copies not hidden",
         saved_ns=saved,
