@@ -150,12 +150,17 @@ def test_what_does_not_match_is_said_and_is_no_waiting(
     assert split.comm_transfer_ns == (None if unmatched else 20)
 
 
-def test_sends_between_three_gpus_do_not_wait_for_the_last_of_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("apart", "unmatched"), [(10, 3), (0, 0)])
+def test_sends_of_three_gpus_are_to_all_where_they_end_as_one(
+    tmp_path: Path, apart: int, unmatched: int
+) -> None:
     synth = Synth(tmp_path / "r.sqlite")
     for rank in range(3):
         synth.process(10 + rank).gpu(rank).cuda_device(10 + rank, 0, rank)
-        synth.launch("ncclKernel_SendRecv(int)", (0, 1), (10 + 10 * rank, 60))
-    assert collective_waits(open_report(synth.write(), use_cache=False)).unmatched == 3
+        gpu = (10 + 10 * rank, 60 + apart * rank)
+        synth.launch("ncclKernel_SendRecv(int)", (0, 1), gpu)
+    waits = collective_waits(open_report(synth.write(), use_cache=False))
+    assert waits.unmatched == unmatched
 
 
 def test_partners_of_the_slow_gpu_wait_as_planted(tmp_path: Path) -> None:

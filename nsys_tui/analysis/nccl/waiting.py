@@ -16,17 +16,20 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import Coverage, Covered, DeviceSplit, coverages, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
-from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
+from nsys_tui.analysis.nccl.kernel_matching import nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64, Integers
+from nsys_tui.model.arrays import Float64, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.report import Report
 
 MOST_APART: Final = 0.01
 """Part of a group's collectives that may run apart before its matching is not believed."""
+_AT_ONCE: Final = 0.1
+"""Part of the longest kernel of a collective within which all of its kernels end."""
+_PAIR: Final = 2
 PAIRWISE: Final = "SendRecv"
 """In the names of kernels that talk to one other rank."""
 _NONE: Final = np.empty((3, 0), np.int64)
@@ -82,7 +85,7 @@ class Waiting:
 
 def collective_waits(report: Report) -> Waits:
     """Finds the kernels that waited; made once for a report."""
-    waits = report.derived("collective_waits_2", lambda: _waits(report))
+    waits = report.derived("collective_waits_3", lambda: _waits(report))
     by_order, unmatched, partial = waits["facts"].tolist()
     return Waits(waits["row"], waits["until"], waits["last"], by_order, unmatched, bool(partial))
 
@@ -132,14 +135,14 @@ def _split(report: Report, scope: Scope, waits: Waits, coverage: Coverage) -> De
     )
 
 
-def late_device(report: Report, device: int) -> int:
-    """Place of the GPU for which one waited longest in collectives, -1 where none is known."""
+def waited_for(report: Report, device: int) -> Float64:
+    """How long a GPU waited in collectives for each, by its place: float64 [devices], ns."""
     ops, waits = report.operations, collective_waits(report)
     mine = np.flatnonzero(ops.device[waits.row] == device)
     waited = np.maximum(waits.until[mine] - ops.start[waits.row[mine]], 0)
     by_device = np.bincount(ops.device[waits.last[mine]], waited, len(ops.devices))
     by_device[device] = 0
-    return int(np.argmax(by_device)) if by_device.any() else -1
+    return np.asarray(by_device, np.float64)
 
 
 def _waits(report: Report) -> dict[str, Int64]:
@@ -183,7 +186,9 @@ def _named(report: Report) -> tuple[Int64, bool]:
     return kept, partial
 
 
-def _believed(report: Report, row: Int64, collective: Int64, group: Integers) -> Int64:
+def _believed(
+    report: Report, row: Int64, collective: Int64, group: Integers, *, end_together: bool = False
+) -> Int64:
     """``Waits`` of the kernels of collectives that ran on all ranks at one time, as rows.
 
     Args:
@@ -192,6 +197,7 @@ def _believed(report: Report, row: Int64, collective: Int64, group: Integers) ->
         collective: number of the collective of each.
         group: what was matched in one go, such as a communicator; one with too many collectives
             that ran apart is left out.
+        end_together: kernels that end at different times count as apart, too.
     """
     if not len(row):
         return _NONE
@@ -202,6 +208,11 @@ def _believed(report: Report, row: Int64, collective: Int64, group: Integers) ->
     np.maximum.at(last, code, ops.start[row])
     np.minimum.at(first, code, ops.end[row])
     together = (last < first)[code]
+    if end_together:
+        longest, until = np.zeros((2, len(distinct)), np.int64)
+        np.maximum.at(longest, code, ops.durations(row))
+        np.maximum.at(until, code, ops.end[row])
+        together &= (until - first <= _AT_ONCE * longest)[code]
     count = np.bincount(group)
     share = np.bincount(group, ~together) / np.maximum(count, 1)
     kept = together & (share <= MOST_APART)[group]
@@ -217,8 +228,13 @@ def _ordered(report: Report, rows: Integers) -> Int64:
     for streams in _alike(report, rows):
         count = len(streams[0])
         number = np.tile(np.arange(count), len(streams))
+        names = report.operations.name[streams[0]]
+        sends = any(PAIRWISE in report.operations.names[code].short for code in np.unique(names))
+        # Of more GPUs than two all send to all only where their kernels end as one.
+        several = sends and len(streams) > _PAIR
+        group = np.zeros(len(number), np.int64)
         parts.append(
-            _believed(report, np.concatenate(streams), number, np.zeros(len(number), np.int64))
+            _believed(report, np.concatenate(streams), number, group, end_together=several)
         )
     return np.concatenate(parts, axis=1)
 
@@ -235,8 +251,7 @@ def _alike(report: Report, rows: Integers) -> Iterator[list[Integers]]:
         mine = rows[lane == code]
         names = tuple(ops.names[code].short for code in ops.name[mine].tolist())
         groups.setdefault(names, []).append((int(distinct[code, 0]), mine))
-    for names, entries in groups.items():
+    for entries in groups.values():
         gpus = len({device for device, _ in entries})
-        pairs = gpus == 2 or all(kernel_kind(name) != PAIRWISE for name in set(names))
-        if gpus > 1 and gpus == len(entries) and pairs:
+        if gpus > 1 and gpus == len(entries):
             yield [mine for _, mine in entries]

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.nccl.waiting import PAIRWISE, late_device
+from nsys_tui.analysis.nccl.waiting import PAIRWISE, waited_for
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
@@ -144,11 +144,16 @@ def _exposed_findings(case: Case) -> list[Finding]:
     saved = min(worst.exposed_comm_ns, hidden, others)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(saved, waited)
-        late = late_device(case.report, worst.index)
-        whom = case.device_labels([late]) if late >= 0 else "other ranks"
-        rest = f"{units.format_duration(waited)} of it waiting, mostly for {whom}"
-        advice = f"see what {whom} does before its collectives: it comes late to them"
-        subject = f"waiting for {whom} in collectives"
+        rest = f"{units.format_duration(waited)} of it waiting"
+        late, by_turns = _late(case, worst.index, waited)
+        if by_turns:
+            advice = "balance the work of each step: GPUs come late to their collectives by turns"
+            subject, rest = "waiting for GPUs by turns in collectives", f"{rest} for GPUs by turns"
+        else:
+            whom = case.device_labels([late]) if late >= 0 else "other ranks"
+            rest = f"{rest}, mostly for {whom}"
+            advice = f"see what {whom} does before its collectives: it comes late to them"
+            subject = f"waiting for {whom} in collectives"
     elif _pairwise(case, worst.index):
         advice = "stages wait for each other: more, smaller micro-batches, or stages of equal work"
         subject = "send and receive not hidden"
@@ -164,6 +169,21 @@ def _exposed_findings(case: Case) -> list[Finding]:
         device=worst.index,
         late=late,
     )
+
+
+def _late(case: Case, device: int, waited: int) -> tuple[int, bool]:
+    """The GPU that one mostly waits for, -1 for none, and whether several are late by turns.
+
+    They are where none has half of the waiting, or where that one waits half as long itself.
+    """
+    for_each = waited_for(case.report, device)
+    late = int(np.argmax(for_each))
+    if not for_each[late]:
+        return -1, False
+    waits_too = next((s.exposed_waiting_ns or 0 for s in case.splits if s.index == late), 0)
+    if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
+        return -1, True
+    return late, False
 
 
 def _pairwise(case: Case, device: int) -> bool:
