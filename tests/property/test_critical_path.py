@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LATENCY = 5_000
 PID = 10
+COPY = "[CUDA memcpy Host-to-Device]"
 
 
 @dataclass
@@ -55,10 +56,7 @@ class Machine:
     def think(self, ns: int) -> None:
         self._host(ns, "host")
 
-    def launch(self, stream: int, ns: int) -> None:
-        corr = self.synth.next_correlation()
-        call = self._host(3_000, "call")
-        self.synth.api("cudaLaunchKernel_v7000", call.start, call.end, corr=corr)
+    def _queued(self, stream: int, ns: int, what: str, call: Node) -> Node:
         ready = [(call.start + LATENCY, call)]
         ready += [
             (node.end, node)
@@ -66,7 +64,24 @@ class Machine:
             if node
         ]
         start, before = max(ready, key=lambda pair: pair[0])
-        node = Node(start, start + ns, f"kernel_{stream}", before, start)
+        return Node(start, start + ns, what, before, start)
+
+    def copy(self, stream: int, ns: int) -> None:
+        """A copy to pageable memory: its call returns when it is done."""
+        corr, begin = self.synth.next_correlation(), self.now
+        call = Node(begin, begin, "call", self.host, begin)
+        node = self._queued(stream, ns, COPY, call)
+        self.synth.memcpy(node.start, node.end, stream=stream, corr=corr, dst="pageable")
+        self._host(node.end + 2_000 - begin, "call", node)
+        self.synth.api("cudaMemcpyAsync_v3020", begin, self.now, corr=corr)
+        self.streams[stream] = node
+
+    def launch(self, stream: int, ns: int) -> None:
+        corr = self.synth.next_correlation()
+        call = self._host(3_000, "call")
+        self.synth.api("cudaLaunchKernel_v7000", call.start, call.end, corr=corr)
+        node = self._queued(stream, ns, f"kernel_{stream}", call)
+        start = node.start
         self.synth.kernel(f"kernel_{stream}(int)", start, node.end, stream=stream, corr=corr)
         self.streams[stream] = node
 
@@ -105,13 +120,15 @@ def run(path: Path, seed: int) -> tuple[Machine, Path]:
     machine = Machine(Synth(path).gpu(0).process(PID))
     for _ in range(rng.randrange(8, 40)):
         stream = rng.choice((20, 21))
-        kind = rng.choice(("launch",) * 5 + ("think", "wait", "synchronise", "all"))
+        kind = rng.choice(("launch",) * 5 + ("think", "wait", "synchronise", "all", "copy"))
         if kind == "launch":
             machine.launch(stream, rng.randrange(1_000, 90_000))
         elif kind == "think":
             machine.think(rng.randrange(1_000, 60_000))
         elif kind == "wait":
             machine.wait(stream, 41 - stream)
+        elif kind == "copy":
+            machine.copy(stream, rng.randrange(1_000, 90_000))
         elif kind == "all":
             machine.synchronise_all()
         else:
@@ -126,7 +143,11 @@ def true_path(machine: Machine, start: int) -> list[tuple[int, int, str]]:
     found, node, time = [], machine.host, machine.now
     while node is not None and time > start:
         if node.what in ("host", "call"):
-            waited = node.before if node.before and node.before.what.startswith("kernel") else None
+            waited = (
+                node.before
+                if node.before and node.before.what.startswith(("kernel", COPY))
+                else None
+            )
             begin = waited.end if waited else node.start
             found.append((begin, time, node.what))
         elif node.before is not None and node.before.what == "call":

@@ -336,6 +336,10 @@ class _Walk:
     def _in_call(self, thread: int, call: int, begin: int, where: str) -> tuple[int, int]:
         api, ops = self.report.api, self.report.operations
         name = api_name(api.names[api.name[call]])
+        own = self._awaited.get(call, -1)
+        if own >= 0 and ops.end[own] <= self.time:
+            self._add(int(ops.end[own]), What.CALL, name, where, Edge.RECORDED)
+            return own, -1
         if api_name_class(name) in _WAITS:
             stream, recorded = self._synchronised(call)
             rows = self.rows[(ops.end[self.rows] > begin) & (ops.end[self.rows] <= self.time)]
@@ -350,6 +354,19 @@ class _Walk:
                 return last, -1
         self._add(begin, What.CALL, name, where, Edge.ORDER)
         return -1, thread
+
+    @cached_property
+    def _awaited(self) -> dict[int, int]:
+        """The operation of each call that returned right after it: a copy, or a long kernel."""
+        ops, api = self.report.operations, self.report.api
+        calls = self.report.calls[self.rows]
+        rows, calls = self.rows[calls >= 0], calls[calls >= 0]
+        after = api.end[calls] - ops.end[rows]
+        waits = (after >= 0) & (after <= SLACK)
+        waits &= (ops.category[rows] == Category.MEMORY) | (
+            2 * ops.durations(rows) >= api.durations(calls)
+        )
+        return dict(zip(calls[waits].tolist(), rows[waits].tolist(), strict=True))
 
     def _synchronised(self, call: int) -> tuple[int, bool]:
         """Stream that a call waited for, -1 for all or not known, and whether a row tells it.
