@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import planted_hpc as hpc
 import planted_programs as programs
+import planted_training as training
 from synth import Synth
 
 from nsys_tui.analysis.rules.ranking import find_in
@@ -296,7 +297,7 @@ def alternating(
         waits: each waits for an event of the one before.
         named: the other stream.
     """
-    synth = bare(path).stream_info(7, flag=3).stream_info(named)
+    synth = bare(path).stream_info(7, flag=3).stream_info(named, flag=1)
     for number in range(60):
         start = 10 * MS + number * MS
         call = number * 20 * US if ahead else start - MS // 2
@@ -553,6 +554,19 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.other_link: "slow Host-to-Device copies on GPU 1",
     programs.woken: "idle, wait: while reader is in read",
     programs.woken_by_nobody: "idle, wait: pthread_cond_wait",
+    training.beside_the_tail: "",
+    training.connecting: "communication of set-up (once)",
+    training.micro_batches: "send and receive not hidden on GPU 2",
+    training.queued_reads: "",
+    training.experts: "waiting for GPUs by turns in collectives",
+    training.many_waves: "",
+    training.one_hot_gpu: "GPU 3 slower than the others",
+    training.parted: "streams that never overlap",
+    training.sharing_sms: "",
+    training.two_by_turns: "waiting for GPUs by turns in collectives",
+    training.waves: "last wave of k0",
+    training.weights: "copies of set-up (once)",
+    training.weights_each_step: "copies not hidden",
     flushed: "",
     late_rank: "waiting for GPU 1 in collectives",
     one_name_sleeping: "idle, sleep: nanosleep",
@@ -572,8 +586,10 @@ PLANTED: Final = {
         (programs.blocking,), (programs.blocking_half, programs.slow_launches, tiny_launches)
     ),
     "dominant_kernel": Planted((one_kernel,), (steps,)),
-    "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
-    "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
+    "exposed_copies": Planted(
+        (copy_bound, training.weights_each_step), (copies_hidden, training.weights)
+    ),
+    "exposed_communication": Planted((slow_gpu, late_rank), (steps, training.connecting)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted(
         (sleeping_host, late_loader, oversubscribed, programs.stages),
@@ -584,6 +600,10 @@ PLANTED: Final = {
     ),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
     "outside_work": Planted((hpc.writing_at_the_end,), (hpc.waiting_at_the_end, hpc.checkpointing)),
+    "last_waves": Planted(
+        (training.waves,),
+        (training.many_waves, training.beside_the_tail, training.sharing_sms, tiny_grid),
+    ),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted(
@@ -591,7 +611,8 @@ PLANTED: Final = {
     ),
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(
-        (alternating,), (alternating_full, alternating_late, alternating_by_events)
+        (alternating, training.parted),
+        (alternating_full, alternating_late, alternating_by_events, training.never_parted),
     ),
     "shared_gpus": Planted(
         (programs.by_turns, programs.crammed, programs.small_by_turns, hpc.queueing),
@@ -606,12 +627,20 @@ PLANTED: Final = {
     "slowing_kernels": Planted(
         (programs.throttled, programs.growing_softmax), (programs.two_phases, steps)
     ),
-    "small_copies": Planted((scalar_reads,), (reads_ahead,)),
+    "small_copies": Planted((scalar_reads,), (reads_ahead, training.queued_reads)),
     "small_grids": Planted((tiny_grid, hpc.narrow), (tiny_beside_others, hpc.whole_warps)),
     "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
+    "unused_gpus": Planted((training.without_work,), (training.never_opened,)),
     "warm_up": Planted(
-        (lazy_loading, set_up, programs.autotuning, programs.second_process),
+        (
+            lazy_loading,
+            set_up,
+            programs.autotuning,
+            programs.second_process,
+            training.weights,
+            training.connecting,
+        ),
         (loaded_ahead, sleeping_host, programs.halo, programs.second_set_up),
     ),
 }

@@ -579,6 +579,8 @@ def computing(path: Path, waits: bool = True) -> Synth:
 def stopped(path: Path, default: bool = True) -> Synth:
     """After each kernel of three streams a tiny one on the default stream, or on another."""
     synth = Machine(path).report.stream_info(7, flag=3 if default else 2)
+    for stream in (13, 14, 15):
+        synth.stream_info(stream, flag=1)
     now = 10 * MS
     for number in range(120):
         for name, lasts, stream in (("solve", MS, 13 + number % 3), ("norm", 10 * US, 7)):

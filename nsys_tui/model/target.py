@@ -92,8 +92,19 @@ class Stream:
     graphics, which has contexts but no streams, the ``OpKind`` negated."""
     name: str = ""
     """Name given by the program through NVTX; empty for none."""
-    default: bool = False
+    flag: int = 0
+    """How it was created, by CUPTI's number: 2 without waiting for the default stream, 3 as it."""
     priority: int | None = None
+
+    @property
+    def default(self) -> bool:
+        """Whether it is the default stream, which blocking streams of its context wait for."""
+        return self.flag == 3
+
+    @property
+    def blocking(self) -> bool:
+        """Whether it waits for the default stream, and that one for it."""
+        return self.flag == 1
 
     @property
     def label(self) -> str:
@@ -136,6 +147,8 @@ class Metadata:
     """Program and arguments of the profiled process; empty where not recorded."""
     gpus: tuple[GpuInfo, ...] = ()
     """All GPUs of the host, used or not."""
+    contexts: tuple[Member, ...] = ()
+    """GPUs that processes have a CUDA context on, by their id where it is known."""
     diagnostics: tuple[Diagnostic, ...] = ()
     capture_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """META_DATA_CAPTURE as pairs (names repeat), without the environment: it may hold secrets."""

@@ -297,7 +297,7 @@ def _places(
     distinct = sorted(set(identities))
     facts = read_stream_facts(db)
     streams = tuple(
-        Stream(p, d, c, s, *facts.get((pid_of(p), c, s), (_rendering_name(s), False, None)))
+        Stream(p, d, c, s, *facts.get((pid_of(p), c, s), (_rendering_name(s), 0, None)))
         for p, d, c, s in distinct
     )
     of_process = {process: number for number, process in enumerate(processes)}

@@ -76,6 +76,7 @@ def read_metadata(db: Database) -> Metadata:
         driver=_driver(system.get("NvDriverVersion", "")),
         command=_command(capture),
         gpus=tuple(info for info, _ in read_gpus(db)),
+        contexts=_contexts(db),
         diagnostics=_diagnostics(db),
         capture_settings=capture,
         notes=tuple(notes),
@@ -154,6 +155,15 @@ def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
     return list(gpus.values())
 
 
+def _contexts(db: Database) -> tuple[Member, ...]:
+    """Process and GPU of every CUDA context, the GPU by its id or else its CUDA ordinal."""
+    tables = ("TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM")
+    rows = [row for table in tables for row in db.select(table, ("processId", "deviceId"))]
+    known = {Member(*row) for row in rows if None not in map(_number, row)}
+    devices = Devices(db)
+    return tuple(Member(one.pid, devices.number(one)) for one in sorted(known))
+
+
 class Devices:
     """Maps a process's CUDA ordinal to a physical GPU.
 
@@ -194,6 +204,10 @@ class Devices:
         )
         place = {key: number for number, key in enumerate(grouped)}
         return devices, [place[key] for key in keys]
+
+    def number(self, member: Member) -> int:
+        """Physical GPU of a process's CUDA ordinal, the ordinal itself where none is known."""
+        return self._key(member)[1]
 
     def numbers(self) -> list[tuple[int, int, int]]:
         """(pid, CUDA ordinal, GPU id) as far as the file tells; pid -1 stands for all others."""
@@ -251,12 +265,12 @@ def read_process_names(db: Database) -> dict[int, str]:
     return {process: _text(name) for process, name in rows if isinstance(process, int) and name}
 
 
-def read_stream_facts(db: Database) -> dict[tuple[int, int, int], tuple[str, bool, int | None]]:
-    """(pid, context, stream) -> (name given through NVTX, is a default stream, priority)."""
-    facts: dict[tuple[int, int, int], tuple[str, bool, int | None]] = {}
+def read_stream_facts(db: Database) -> dict[tuple[int, int, int], tuple[str, int, int | None]]:
+    """(pid, context, stream) -> (name given through NVTX, how it was created, priority)."""
+    facts: dict[tuple[int, int, int], tuple[str, int, int | None]] = {}
     columns = ("processId", "contextId", "streamId", "priority", "flag")
     for pid, context, stream, priority, flag in db.select("TARGET_INFO_CUDA_STREAM", columns):
-        facts[pid, context, stream] = ("", flag == 3, _number(priority))
+        facts[pid, context, stream] = ("", _number(flag) or 0, _number(priority))
     names = db.select(
         "TARGET_INFO_NVTX_CUDA_STREAM", ("processId", "contextId", "streamId", "name")
     )
@@ -264,6 +278,6 @@ def read_stream_facts(db: Database) -> dict[tuple[int, int, int], tuple[str, boo
         for key in [key for key in facts if key[0] == pid and key[2] == stream] or [
             (pid, context, stream)
         ]:
-            _, default, level = facts.get(key, ("", False, None))
-            facts[key] = (_text(name), default, level)
+            _, flag, level = facts.get(key, ("", 0, None))
+            facts[key] = (_text(name), flag, level)
     return facts

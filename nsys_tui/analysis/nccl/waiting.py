@@ -154,7 +154,7 @@ def _waits(report: Report) -> dict[str, Int64]:
         named, partial = _named(report)
         kernels = nccl_kernels(report)
         left = np.setdiff1d(kernels.row, named[0])
-        ordered = _ordered(report, left)
+        ordered = _ordered(report, left, devices)
         by_order = ordered.shape[1]
         # Nothing but the number of ranks in a communicator tells that all are here.
         partial |= by_order > 0
@@ -222,16 +222,22 @@ def _believed(
     return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept], came[code][kept]))
 
 
-def _ordered(report: Report, rows: Integers) -> Int64:
-    """The same for kernels that no call names: the k-th of streams with equal sequences are one."""
+def _ordered(report: Report, rows: Integers, devices: int) -> Int64:
+    """The same for kernels that no call names: the k-th of streams with equal sequences are one.
+
+    Args:
+        report: the report.
+        rows: of these kernels.
+        devices: GPUs that communicate.
+    """
     parts = [_NONE]
     for streams in _alike(report, rows):
         count = len(streams[0])
         number = np.tile(np.arange(count), len(streams))
         names = report.operations.name[streams[0]]
         sends = any(PAIRWISE in report.operations.names[code].short for code in np.unique(names))
-        # Of more GPUs than two all send to all only where their kernels end as one.
-        several = sends and len(streams) > _PAIR
+        # Of more GPUs than two those talk to each other whose kernels end as one.
+        several = sends and devices > _PAIR
         group = np.zeros(len(number), np.int64)
         parts.append(
             _believed(report, np.concatenate(streams), number, group, end_together=several)

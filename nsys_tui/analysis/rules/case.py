@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -131,6 +132,40 @@ class Case:
             return self.base
         return int(steps.start[self.warm_up_steps]), int(steps.own_end[-1])
 
+    @cached_property
+    def first_step(self) -> int:
+        """When work launched in named steps begins; without them all that is looked at."""
+        if not self.has_named_steps:
+            return self.base[0]
+        ops, calls = self.report.operations, self.report.calls
+        begun = ops.start.copy()
+        begun[calls >= 0] = self.report.api.start[calls[calls >= 0]]
+        launched = np.flatnonzero(begun >= self.iterations.start[0])
+        first = int(ops.start[launched[0]]) if len(launched) else 0
+        return max(self.base[0], int(self.iterations.start[0]), first)
+
+    def moved_first(self, device: int) -> Intervals:
+        """When copies and communication of a device ran before all steps, beside no compute."""
+        ops, rows = self.report.operations, dict(self.by_device)[device]
+        before = (self.base[0], self.first_step)
+        rows = rows[: np.searchsorted(ops.start[rows], before[1])]
+        category = ops.category[rows]
+        moving = rows[np.isin(category, (Category.MEMORY, Category.COMM))]
+        moved, computed = (
+            intervals.union(*clipped(ops, chosen, before))
+            for chosen in (moving, rows[category == Category.COMPUTE])
+        )
+        return intervals.subtract(moved, computed)
+
+    @cached_property
+    def steady_splits(self) -> Sequence[DeviceSplit]:
+        """Where time went from the first of named steps on: what comes before it is set-up."""
+        early = [intervals.total(*self.moved_first(device)) for device, _ in self.by_device]
+        if max(early, default=0) < WORTH_A_LINE * self.base_ns:
+            return self.splits
+        scope = replace(self.scope, window=(self.first_step, self.base[1]))
+        return splits_with_waiting(self.report, scope)
+
     @property
     def warm_up_steps(self) -> int:
         """First steps in which what never comes again is set-up: a tenth, one to five."""
@@ -254,9 +289,23 @@ class Case:
         return device, idle
 
     def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
-        """The same of API calls."""
+        """The same of API calls.
+
+        Gaps that end with work which another call had launched before are none of theirs.
+        """
         api = self.report.api
-        return self.held_up(api.start[calls], api.end[calls], api.thread[calls], api.thread_process)
+        spans = (api.start[calls], api.end[calls], api.thread[calls])
+        device, lost = self.held_up(*spans, api.thread_process)
+        if not len(lost[0]):
+            return device, lost
+        gaps, rows = self._idle_of[device][0], dict(self.by_device)[device]
+        gap = np.searchsorted(gaps[0], lost[0], side="right") - 1
+        after = np.searchsorted(self.report.operations.start[rows], gaps[1][gap])
+        known = np.flatnonzero(after < len(rows))
+        call = np.full(len(gap), -1)
+        call[known] = self.report.calls[rows[after[known]]]
+        queued = (call >= 0) & (api.start[call] < gaps[0][gap]) & ~np.isin(call, calls)
+        return device, (lost[0][~queued], lost[1][~queued])
 
     @cached_property
     def operations(self) -> Indices:

@@ -54,8 +54,9 @@ _NEAR_NS: Final = 100_000
 
 
 def exposed_ns(case: Case, device: int) -> int:
-    """Time of copies and memsets of a device that nothing hides."""
-    return next((split.exposed_memory_ns for split in case.splits if split.index == device), 0)
+    """Time of copies and memsets of a device that nothing hides, without those before all steps."""
+    splits = case.steady_splits
+    return next((split.exposed_memory_ns for split in splits if split.index == device), 0)
 
 
 def large_copies(case: Case) -> Indices:
@@ -73,8 +74,11 @@ def large_copies(case: Case) -> Indices:
     nothing="No copies, or all of them are hidden behind kernels.",
 )
 def exposed_copies(case: Case, arguments: Arguments) -> Result:
-    """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
-    worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
+    """Time of copies and memsets during which no kernel runs, with volume and rate by direction.
+
+    The finding leaves out what comes before the first of named steps: ``warm_up`` tells of it.
+    """
+    worst = max(case.steady_splits, key=lambda split: split.exposed_memory_ns, default=None)
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
     codes, kinds = factorise_rows(
@@ -85,9 +89,9 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
     findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
-        of_device = np.flatnonzero(kinds[:, 0] == worst.index)
-        top = int(of_device[np.argmax(time[of_device])])
-        findings = _exposed(case, worst, rows[codes == top])
+        chosen = (ops.device[rows] == worst.index) & (ops.end[rows] > case.first_step)
+        of_kind = sums(codes[chosen], ops.durations(rows[chosen]), len(kinds))
+        findings = _exposed(case, worst, rows[chosen & (codes == np.argmax(of_kind))])
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -142,7 +146,7 @@ def _sets_up(case: Case, split: DeviceSplit) -> bool:
 
 def _others(case: Case, worst: DeviceSplit) -> str:
     """That other devices lose about as much, empty where one alone does."""
-    much = [2 * split.exposed_memory_ns > worst.exposed_memory_ns for split in case.splits]
+    much = [2 * split.exposed_memory_ns > worst.exposed_memory_ns for split in case.steady_splits]
     return AND_OTHERS if sum(much) > 1 else ""
 
 
@@ -155,6 +159,7 @@ def _at_least(case: Case, device: int) -> int:
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
     rows = rows[(ops.device[rows] == device) & (ops.copy_kind[rows] != _DEVICE_TO_DEVICE)]
+    rows = rows[ops.end[rows] > case.first_step]
     info = case.report.devices[device].info
     major = ((info and info.compute_capability) or (0, 0))[0]
     bus = next((rate for first, rate in _BUS if major >= first), 0.0)

@@ -185,6 +185,11 @@ CERTAINTY: Final = {
         _MEASURED, "the calls may wait for GPU work that would be waited for anyway", _STALLS
     ),
     "gpu_imbalance": Certainty(_INFERRED, "the GPU may have more work, not be slower", _CLOCKS),
+    "last_waves": Certainty(
+        _INFERRED,
+        "theoretical: blocks that last unequally long, or gain from room, lose less",
+        _NCU,
+    ),
     "memsets": Certainty(
         _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
     ),
@@ -231,6 +236,9 @@ CERTAINTY: Final = {
     ),
     "small_grids": Certainty(
         _INFERRED, "theoretical: a kernel limited by memory or latency gains less", _NCU
+    ),
+    "unused_gpus": Certainty(
+        _MEASURED, "it may be meant for another program, or for a later phase", _STALLS
     ),
     "warm_up": Certainty(
         _INFERRED, "a call made once may be the work itself, such as in a one-shot run", _STALLS

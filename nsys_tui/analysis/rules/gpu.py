@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.nccl.waiting import PAIRWISE, waited_for
+from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
@@ -131,16 +129,16 @@ def _exposed_findings(case: Case) -> list[Finding]:
 
     The run is never shorter than the other work of any GPU, so the busiest one bounds it too.
     """
-    worst = max(case.splits, key=lambda split: split.exposed_comm_ns, default=None)
+    worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
         return []
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns, 0)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
-    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time"
+    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = worst.exposed_waiting_ns or 0, -1
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns
-    others = min(s.idle_ns + s.exposed_comm_ns for s in case.splits)
+    others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     saved = min(worst.exposed_comm_ns, hidden, others)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(saved, waited)
@@ -180,7 +178,7 @@ def _late(case: Case, device: int, waited: int) -> tuple[int, bool]:
     late = int(np.argmax(for_each))
     if not for_each[late]:
         return -1, False
-    waits_too = next((s.exposed_waiting_ns or 0 for s in case.splits if s.index == late), 0)
+    waits_too = next((s.exposed_waiting_ns or 0 for s in case.steady_splits if s.index == late), 0)
     if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
         return -1, True
     return late, False
@@ -189,20 +187,17 @@ def _late(case: Case, device: int, waited: int) -> tuple[int, bool]:
 def _pairwise(case: Case, device: int) -> bool:
     """Whether most communication of a GPU is with one other, as between stages of a pipeline.
 
-    Where three GPUs or more send and receive at the same time, each does so with all of them.
+    Where the kernels of three GPUs or more end as one, each talks to all of them.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
+    rows = rows[ops.device[rows] == device]
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
-    time = ops.durations(rows) * (ops.device[rows] == device)
     chosen = pairwise[ops.name[rows]]
-    if 2 * time[chosen].sum() <= time.sum():
+    if 2 * ops.durations(rows[chosen]).sum() <= ops.durations(rows).sum():
         return False
-    rows = rows[chosen]
-    by_device = [rows[ops.device[rows] == other] for other, _ in case.by_device]
-    spans = [intervals.union(ops.start[mine], ops.end[mine]) for mine in by_device]
-    mine = int(np.count_nonzero(ops.device[rows] == device))
-    return len(spans) < _SEVERAL or 2 * len(reduce(intervals.meet, spans)[0]) < mine
+    together = np.isin(rows[chosen], collective_waits(case.report).row)
+    return len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
 
 
 @rule(

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -16,13 +17,17 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import REGISTERS
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
 
 _NAME_CELLS: Final = 36
+_WAVE_CELLS: Final = 24
 _WARP: Final = 32
+_EVEN: Final = 0.9
+"""Blocks of an SM on average over those of the SMs with most, up to which a tail counts."""
 _FAULT_NS: Final = 100_000
 """A fault takes up to this, however short the migration before."""
 _FEWEST_QUIET: Final = 3
@@ -168,7 +173,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             f"{fit(names[top], _NAME_CELLS)}: {units.plural(blocks, 'block')} of"
             f" {units.plural(threads, 'thread')} on {sms} SMs,"
             f" {units.format_duration(int(time[top]))}",
-            "split the work over more blocks, or run independent kernels beside it"
+            "split the work over more blocks (several an SM may give more), or run others beside it"
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
             subject=f"small {'grids' if few else 'blocks'} of {fit(names[top], _NAME_CELLS)}",
@@ -185,6 +190,83 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+@rule(
+    "Kernels whose last wave of blocks leaves SMs without work",
+    advice="Blocks run in waves of as many as the GPU holds at a time; in the last one most SMs"
+    " have none. Size the grid to whole waves, or let as many blocks as fit loop over the work."
+    " What could be saved is an upper bound.",
+    nothing="No long kernel ends in a wave of few blocks, or the report lacks the GPU's limits.",
+    parameters=(Parameter("shortest", 20.0, "leave out shorter kernels, in us"),),
+)
+def last_waves(case: Case, arguments: Arguments) -> Result:
+    """Kernels of some waves of blocks (≈), of which the last one fills little of the GPU.
+
+    How many blocks run at a time follows from block size, registers and shared memory; all blocks
+    are taken to last equally long. Blocks that share an SM are quicker the fewer they are: only
+    kernels count of which some SMs get a tenth fewer blocks than others do.
+    """
+    report, ops = case.report, case.report.operations
+    every = row_numbers(ops, case.operations)
+    each, waves = _waves(case, every)
+    short = (waves > 1) & (each <= _EVEN * np.ceil(each))
+    short &= ops.durations(every) >= 1000 * arguments.number("shortest")
+    share = filled(case, every)
+    share[short] = waves[short] / np.ceil(waves[short])
+    rows, launch = every[short], report.launch_attributes
+    codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
+    time = sums(codes, ops.durations(rows), len(kinds))
+    lost = np.bincount(codes, ops.durations(rows) * (1 - share[short]), len(kinds))
+    order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
+    first = np.searchsorted(np.sort(codes), np.arange(len(kinds)))
+    of_kind = waves[short][np.argsort(codes, kind="stable")][first]
+    names = [ops.shown[code] for code in kinds[:, 1].tolist()]
+    findings: list[Finding] = []
+    if len(rows):
+        empty = _empty_time(case, every, share, short)
+        device = max(empty, key=lambda key: empty[key])
+        top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
+        name, blocks = fit(names[top], _WAVE_CELLS), int(launch.blocks[kinds[top, 2]])
+        at_a_time, whole = round(blocks / of_kind[top]), int(of_kind[top])
+        findings = case.finding(
+            "last_waves",
+            f"{name}: {units.plural(blocks, 'block')}, ≈{units.format_count(at_a_time)} at a time:"
+            f" {units.format_count(blocks - whole * at_a_time)} in the last of {whole + 1} waves,"
+            f" {units.format_duration(int(time[top]))}",
+            "size the grid to whole waves, or let as many blocks as fit loop over the work",
+            subject=f"last wave of {name}",
+            saved_ns=empty[device],
+            window=longest_of(ops, rows[codes == top]),
+            device=device,
+            screen="3",
+        )
+    columns = (
+        (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
+        (Column("Blocks", Unit.COUNT), launch.blocks[kinds[order, 2]]),
+        (Column("Waves ≈", Unit.NONE), of_kind[order].round(2)),
+        (Column("Kernel"), [names[code] for code in order.tolist()]),
+    )
+    return Result(columns, findings, hidden=hidden)
+
+
+def _waves(case: Case, rows: Indices) -> tuple[Float64, Float64]:
+    """Blocks for each SM, and waves in which they run; 0 where grid or limits are not known."""
+    report, ops = case.report, case.report.operations
+    launch, shaped = report.launch_attributes, report.can(Capability.LAUNCH_SHAPES)
+    registers = launch.table[:, REGISTERS].astype(np.int64)
+    each, waves = np.zeros((2, len(report.devices), len(registers)))
+    for device, info in enumerate(device.info for device in report.devices):
+        most = blocks_per_sm(info, launch.threads, registers, launch.shared) if info else None
+        if info is not None and most is not None and info.sm_count and shaped:
+            each[device] = launch.blocks / info.sm_count
+            fits = most.min(axis=0)
+            waves[device] = np.where(fits > 0, each[device] / np.maximum(fits, 1), 0)
+    computes = (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
+    of_rows = (ops.device[rows], launch.code[rows])
+    return each[of_rows] * computes, waves[of_rows] * computes
 
 
 def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[int, int]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -23,6 +23,7 @@ from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of
 from nsys_tui.names import api_name, fit
 
 _FEWEST: Final = 10
@@ -35,6 +36,7 @@ _GROWS: Final = 1.05
 so that one change is no growth."""
 _TURNS: Final = 20
 _NAME_CELLS: Final = 15
+_GPUS_NAMED: Final = 3
 
 
 @rule(
@@ -230,6 +232,47 @@ def _held(case: Case, rows: Sequence[Indices], runs: Sequence[Intervals]) -> int
     return held
 
 
+@rule(
+    "GPUs on which a process opened a context and ran nothing",
+    advice="The context takes memory of a GPU that stays idle: give it work, or hide it from the"
+    " process (CUDA_VISIBLE_DEVICES).",
+    nothing="Every GPU with a CUDA context works, or no contexts are recorded.",
+)
+def unused_gpus(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
+    """GPUs with a CUDA context of a process that works on others, and without any GPU work."""
+    report = case.report
+    names = {
+        pid_of(process): report.process_name(process) for process in report.operations.processes
+    }
+    worked = {device.number for device in report.devices}
+    users = {
+        gpu: names[pid]
+        for pid, gpu in report.metadata.contexts
+        if pid in names and gpu not in worked and case.scope.devices is None
+    }
+    findings: list[Finding] = []
+    if users:
+        few = len(users) <= _GPUS_NAMED
+        which = ", ".join(f"GPU {gpu}" for gpu in users) if few else f"{len(users)} GPUs"
+        process = fit(next(iter(users.values())), _NAME_CELLS)
+        findings = case.finding(
+            "unused_gpus",
+            f"{which} ran nothing beside {units.plural(len(worked), 'busy GPU')}:"
+            f" {process} has a CUDA context there",
+            "give each GPU a part of the work, or hide it from the process (CUDA_VISIBLE_DEVICES)",
+            subject=f"{which} without work",
+            saved_ns=0,
+            window=None,
+            command="nsys-tui overview REPORT --section devices",
+            at_least=Severity.MEDIUM,
+        )
+    columns = (
+        (Column("GPU"), [f"GPU {gpu}" for gpu in users]),
+        (Column("Process"), [*users.values()]),
+    )
+    return Result(columns, findings)
+
+
 _CALL_CELLS: Final = 22
 _TOLD_APART: Final = frozenset(
     (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
@@ -264,7 +307,37 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
         (Column("Start", Unit.NS), gaps.start[shown]),
         (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
     )
-    return Result(columns, tuple(_warm_up(case, gaps)) if len(gaps) else (), hidden=hidden)
+    findings = (_warm_up(case, gaps) if len(gaps) else []) + _moved_first(case)
+    return Result(columns, tuple(findings), hidden=hidden)
+
+
+def _moved_first(case: Case) -> list[Finding]:
+    """Copies and communication before all steps, on the GPU that has most of it."""
+    ops = case.report.operations
+    lasts = {device: intervals.total(*case.moved_first(device)) for device, _ in case.by_device}
+    device = max(lasts, key=lambda one: lasts[one], default=-1)
+    if device < 0 or not lasts[device]:
+        return []
+    moved = case.moved_first(device)
+    early = case.where(lambda rows: ops.start[rows] < case.first_step)
+    early = early[ops.device[early] == device]
+    copied, sent = (
+        int(ops.durations(early[ops.category[early] == category]).sum())
+        for category in (Category.MEMORY, Category.COMM)
+    )
+    others = AND_OTHERS if sum(2 * one > lasts[device] for one in lasts.values()) > 1 else ""
+    what = "copies" if copied > sent else "communication"
+    return case.finding(
+        "warm_up",
+        f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
+        " before the first step: only once",
+        "leave the warm-up out of what you measure",
+        subject=f"{what} of set-up (once)",
+        saved_ns=lasts[device],
+        at_most=Severity.MEDIUM,
+        window=(int(moved[0][0]), int(moved[1][-1])),
+        device=device,
+    )
 
 
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
@@ -301,8 +374,9 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
 
 
 def _tried(case: Case, device: int) -> int:
-    """How long a GPU runs, in the first of named steps, what never comes again."""
+    """How long a GPU runs kernels, in the first of named steps, that never come again."""
     ops, rows = case.report.operations, dict(case.by_device)[device]
+    rows = rows[ops.category[rows] != Category.MEMORY]
     last = np.zeros(len(ops.names), np.int64)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
     warm = case.loop[0] if case.has_named_steps else -FARTHEST

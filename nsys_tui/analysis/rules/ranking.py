@@ -108,6 +108,7 @@ _LEADERS: Final = {
     "exposed_communication": _LATE,
     "exposed_copies": ("slow_copies", "memsets"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
+    "small_grids": ("serial_streams",),
     "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),

@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Integers
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums
 from nsys_tui.model.intervals import Intervals
@@ -86,7 +86,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
         f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
         f" ({units.format_count(len(most))}): {label} idle"
         f" {units.format_duration(idle)} {where}",
-        "fuse them, let one launch do more, or capture the sequence as a CUDA graph",
+        "fuse them (which shortens themselves, too), let a launch do more, or capture a CUDA graph",
         subject="launches of tiny kernels",
         saved_ns=idle,
         window=(int(ops.start[most[0]]), int(ops.end[most[-1]])),
@@ -177,19 +177,18 @@ def _blocked(case: Case, rows: Indices) -> list[Finding]:
 def serial_streams(case: Case, arguments: Arguments) -> Result:
     """Pairs of neighbouring kernels on two streams that could have run together, and did not.
 
-    The second was launched before the first began, waits for no event, and both grids together
+    Work on the default stream may lie between them, which parts streams that wait for it. The
+    second was launched before the first began, waits for no event, and both grids together
     leave SMs empty. What could be saved is at most what the streams but the longest one take,
     and the shorter of each pair where no default stream parts the others, too.
     """
     ops = case.report.operations
-    firsts, seconds = _pairs(case)
+    firsts, seconds, parted = _pairs(case)
     if len(firsts) < arguments.count("count"):
         firsts, seconds = firsts[:0], seconds[:0]
-    default = np.array([stream.default for stream in ops.streams], bool)
-    by_default = default[ops.stream[firsts]] | default[ops.stream[seconds]]
     findings: list[Finding] = []
     if len(firsts):
-        findings = _serial(case, firsts, seconds, 2 * int(by_default.sum()) > len(firsts))
+        findings = _serial(case, firsts, seconds, 2 * int(parted.sum()) > len(firsts))
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
     columns = (
@@ -201,25 +200,44 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _pairs(case: Case) -> tuple[Indices, Indices]:
-    """Neighbouring kernels that could have run together."""
+def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
+    """Neighbouring kernels that could have run together, and which the default stream parts."""
     report, ops = case.report, case.report.operations
-    neighbours = [np.empty((2, 0), np.intp)]
-    for _, rows in case.by_device if len(report.api) else ():
+    first, second, parted = *np.empty((2, 0), np.intp), np.empty(0, np.bool_)
+    if not len(report.api):
+        return first, second, parted
+    default, blocking = (
+        np.array([getattr(stream, what) for stream in ops.streams], np.bool_)
+        for what in ("default", "blocking")
+    )
+    for _, rows in case.by_device:
         reach = np.maximum.accumulate(ops.end[rows])
-        near = np.flatnonzero(ops.stream[rows[1:]] != ops.stream[rows[:-1]])
-        near = near[ops.start[rows[near + 1]] >= reach[near]]
-        neighbours.append(np.stack((rows[near], rows[near + 1])))
-    a, b = np.concatenate(neighbours, axis=1)
-    call = report.calls[b]
-    kept = (ops.category[a] == Category.COMPUTE) & (ops.category[b] == Category.COMPUTE)
-    kept &= (call >= 0) & (ops.process[a] == ops.process[b])
-    kept[kept] = report.api.end[call[kept]] < ops.start[a[kept]]
-    a, b = a[kept], b[kept]
-    room = filled(case, a) + filled(case, b) <= 1
-    a, b = a[room], b[room]
-    free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
-    return a[free], b[free]
+        before, at, around = _neighbours(ops.stream[rows], default)
+        free = ops.start[rows[at]] >= reach[at - 1]
+        a, b, around = rows[before[free]], rows[at[free]], around[free]
+        on_default = default[ops.stream[a]] | default[ops.stream[b]]
+        waits = (default | blocking)[ops.stream[a]] & (default | blocking)[ops.stream[b]]
+        call = report.calls[b]
+        kept = (ops.category[a] == Category.COMPUTE) & (ops.category[b] == Category.COMPUTE)
+        kept &= (call >= 0) & (ops.process[a] == ops.process[b]) & (waits | ~around)
+        kept[kept] = report.api.end[call[kept]] < ops.start[a[kept]]
+        a, b, by_default = a[kept], b[kept], ((on_default | around) & waits)[kept]
+        room = filled(case, a) + filled(case, b) <= 1
+        a, b, by_default = a[room], b[room], by_default[room]
+        free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
+        first, second = np.append(first, a[free]), np.append(second, b[free])
+        parted = np.append(parted, by_default[free])
+    return first, second, parted
+
+
+def _neighbours(stream: Integers, default: Bool) -> tuple[Indices, Indices, Bool]:
+    """Places of neighbours on two streams; those that default streams' work lies between, too."""
+    at = np.flatnonzero(stream[1:] != stream[:-1]) + 1
+    others = np.flatnonzero(~default[stream])
+    apart = np.flatnonzero(np.diff(others) > 1)
+    apart = apart[stream[others[apart]] != stream[others[apart + 1]]]
+    before, after = np.append(at - 1, others[apart]), np.append(at, others[apart + 1])
+    return before, after, np.arange(len(after)) >= len(at)
 
 
 def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> list[Finding]:
@@ -233,14 +251,14 @@ def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> 
     # Without the default stream's those before and after it run together, too.
     saved = int(by_stream.sum() - by_stream.max())
     saved = saved if by_default else min(saved, int(lost.sum()))
-    why = "one is the default stream" if by_default else "nothing recorded orders them"
+    why = "the default stream parts them" if by_default else "nothing recorded orders them"
     worst = int(np.argmax(lost))
     streams = np.count_nonzero(by_stream)
     return case.finding(
         "serial_streams",
         f"{units.format_count(len(seconds))} kernels on {streams} streams of"
-        f" {case.device_labels([device])} fit together and never overlap: {why}",
-        "create streams with cudaStreamNonBlocking, and keep kernels off the default stream"
+        f" {case.device_labels([device])} fit together, never overlap: {why}",
+        "create streams with cudaStreamNonBlocking, and keep work off the default stream"
         if by_default
         else "see what holds them back, such as CUDA_DEVICE_MAX_CONNECTIONS or a full launch queue",
         subject="streams that never overlap",

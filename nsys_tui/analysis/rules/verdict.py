@@ -167,7 +167,7 @@ TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
-_SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels")
+_SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
 """Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""
