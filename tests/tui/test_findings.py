@@ -47,7 +47,7 @@ async def test_planted_problems_of_the_demo_are_found_gravest_first(
     async with running(demo[0], size=size) as pilot:
         found = listed(pilot)
         assert len(found) == seen
-        assert "Findings (12)" in "".join(rows(pilot))
+        assert "Findings (13)" in "".join(rows(pilot))
         pane: Any = pilot.app.screen.query_one("#findings")
         grades = [choice.severity.letter for choice in pane._choices if hasattr(choice, "severity")]
         assert grades == sorted(grades, key="HML".index)

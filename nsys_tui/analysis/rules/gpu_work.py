@@ -173,7 +173,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             f"{fit(names[top], _NAME_CELLS)}: {units.plural(blocks, 'block')} of"
             f" {units.plural(threads, 'thread')} on {sms} SMs,"
             f" {units.format_duration(int(time[top]))}",
-            "split the work over more blocks (several an SM may give more), or run others beside it"
+            "use more blocks (several an SM may give more), or run others beside it"
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
             subject=f"small {'grids' if few else 'blocks'} of {fit(names[top], _NAME_CELLS)}",
