@@ -236,11 +236,14 @@ def late_together(fleet: Fleet, least: float) -> Told:
     took = f"{named_ranks(ranks)} cost the others {format_duration(cost)} of waiting together"
     if CAUSES[int(np.argmax(causes))] != "late before":
         return Told(f"{took}: {_cause(causes / cost)}", ranks[0])
-    first = int(np.argmax(within.cost))
-    own = int(within.cost[first])
+    if not within.calls:
+        return NOTHING  # they only pass on that others were late
+    among = blame(within)
+    first = int(np.argmax(among.cost))
+    own = int(among.cost[first])
     if own / (len(rows) - 1) < cost / (len(fleet.members) - len(rows)) / 2:
         return Told(f"{took}: they leave collectives of their own late", ranks[0])
-    rank, why = fleet.members[first].rank, _cause(within.causes[first] / own)
+    rank, why = fleet.members[first].rank, _cause(among.causes[first] / own)
     took = f"rank {rank} cost the others {format_duration(cost + own)} of waiting"
     held = named_ranks(other for other in ranks if other != rank)
     return Told(f"{took}, also through {held} that it holds up: {why}", rank)

@@ -236,14 +236,14 @@ def blame(matched: Matched) -> Blame:
     return Blame(cost, causes, tuple(mostly.tolist()))
 
 
-def blame_together(matched: Matched) -> tuple[Indices, Float64, Blame]:
+def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:
     """The ranks, two at least, whose mean lateness stands apart, and what they cost the others.
 
     Of two that come equally late neither costs much alone: the others wait for both.
 
     Returns:
-        Ranks, none where it is most of them, ns over all others by cause, and what each of them
-        costs the rest of them.
+        Ranks, none where it is most of them, ns over all others by cause, and the groups that these
+        ranks have among themselves.
     """
     late = matched.by_rank()
     means = late.late / np.maximum(late.calls, 1)
@@ -252,13 +252,13 @@ def blame_together(matched: Matched) -> tuple[Indices, Float64, Blame]:
     causes = np.zeros(len(CAUSES))
     within = tuple(group for group in matched.groups if {*group.members} <= {*rows.tolist()})
     if len(rows) > matched.ranks // 2:
-        return rows[:0], causes, blame(replace(matched, groups=()))
+        return rows[:0], causes, replace(matched, groups=())
     for group in matched.groups:
         own = np.isin(group.members, rows)
         if group.calls and own.any() and not own.all():
             behind = group.start[own].max(axis=0) - group.start[~own].max(axis=0)
             causes += (np.maximum(behind, 0) * (~own).sum()) @ _shares(group)
-    return np.sort(rows), causes, blame(replace(matched, groups=within))
+    return np.sort(rows), causes, replace(matched, groups=within)
 
 
 def _shares(group: Group) -> Float64:
