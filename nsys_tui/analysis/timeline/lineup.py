@@ -323,7 +323,8 @@ def _weight(track: Track) -> int:
         return 0
     if track.part == "operations" and not track.device:
         return len(lane) + FIRST_GPU
-    return len(lane) + (0 if lane.category is Category.OSRT else OWN_WORK)
+    aside = lane.category is Category.OSRT or track.part == "marks"
+    return len(lane) + (0 if aside else OWN_WORK)
 
 
 def _pair(above: Track, below: Track) -> Track:

@@ -297,6 +297,16 @@ def test_ranks_stand_above_their_launcher_and_the_cursor_begins_on_their_calls(
     assert rows.busiest == 0, "the calls of MPI are fewer than those of the OS"
 
 
+def test_the_cursor_begins_on_ranges_and_not_on_more_marks(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").nvtx("step", 0, 100)
+    for at in range(0, 90, 10):
+        synth.nvtx("sample", at, None, type=34)
+    report = opened(synth)
+    rows = Lineup(arrange([*range_tracks(report), *mark_tracks(report)])).shown()
+    assert {row.part for row in rows} >= {"ranges", "marks"}
+    assert rows[rows.busiest].part == "ranges"
+
+
 def test_without_context_switches_no_thread_has_a_row_of_its_states(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "none.sqlite").process(1000).osrt("poll", 40, 90)
     assert state_tracks(opened(synth)) == []
