@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tui.frames import FANCY, rows, running, settled, text
@@ -13,7 +15,7 @@ from nsys_tui.analysis.window import Choice
 from nsys_tui.commands import fleet as verb
 from nsys_tui.commands import open as opening
 from nsys_tui.config import Config
-from nsys_tui.errors import CancelledError, UsageError
+from nsys_tui.errors import UNREADABLE, CancelledError, UsageError
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
 from nsys_tui.text.documents import table_rows
@@ -22,9 +24,6 @@ from nsys_tui.ui.screens.fleet import screen as fleet_screen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.screen import FleetScreen
 from nsys_tui.ui.session import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHOSEN_RANGE = ["--device", "0", "--device", "1", "--nvtx", "train step 2"]
 
@@ -191,15 +190,29 @@ async def test_a_cancelled_reading_goes_on_when_the_screen_comes_back(
         assert "Ranks 4 of 4" in text(pilot)
 
 
-async def test_when_no_report_can_be_read_the_error_stays(tmp_path: Path) -> None:
-    broken = [tmp_path / f"{name}.sqlite" for name in "ab"]
-    for path in broken:
-        path.write_text("nothing")
-    async with running(*broken, size=(120, 30)) as pilot:
+async def test_when_no_report_can_be_read_any_more_the_error_stays(
+    ranks: list[Path], tmp_path: Path
+) -> None:
+    copies = [Path(shutil.copy(path, tmp_path / path.name)) for path in ranks[:2]]
+    async with running(*copies, size=(120, 30)) as pilot:
+        await settled(pilot)
+        for path in copies:
+            path.write_text("nothing")
         await pilot.press("f7")
         await settled(pilot)
         assert "R reads the report again" in text(pilot)
         assert pilot.app.error is not None  # type: ignore[attr-defined]
+
+
+async def test_when_no_report_can_be_read_the_app_ends_and_names_each(tmp_path: Path) -> None:
+    broken = [tmp_path / f"{name}.sqlite" for name in "ab"]
+    for path in broken:
+        path.write_text("nothing")
+    async with running(*broken) as pilot:
+        await settled(pilot)
+    app: Any = pilot.app
+    assert app.return_code == UNREADABLE
+    assert app.fatal.title == "\n".join(f"cannot read {path}" for path in broken)
 
 
 async def test_ranks_appear_as_their_reports_are_read(
