@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from machine import FULL, MS, US, Machine
 from synth import Synth
@@ -109,7 +109,7 @@ def experts(path: Path, gpus: int = 4, *, turns: bool = True) -> Synth:
         for gpu in range(gpus):
             synth.process(10 + gpu)
             begun = now + (6 * MS if gpu == hot else 2 * MS)
-            where = {"device": gpu, "context": gpu + 1}
+            where: Any = {"device": gpu, "context": gpu + 1}
             synth.kernel("expert", now, begun, grid=FULL, **where)
             synth.kernel("ncclDevKernel_SendRecv", begun, now + 7 * MS, stream=20, **where)
             synth.kernel("attention", now + 7 * MS, now + 9 * MS, grid=FULL, **where)
@@ -161,7 +161,7 @@ def micro_batches(path: Path, stages: int = 3, count: int = 4) -> Synth:
         synth.process(10 + gpu, f"stage {gpu}").gpu(gpu)
     for step in range(12):
         for gpu in range(stages):
-            where = {"device": gpu, "context": gpu + 1}
+            where: Any = {"device": gpu, "context": gpu + 1}
             begin = step * (count + stages) * 4 * MS
             synth.process(10 + gpu)
             for number in range(count):

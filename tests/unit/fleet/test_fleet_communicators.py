@@ -57,14 +57,14 @@ class Planted:
         own = []
         for rank in range(self.ranks):
             offset, rate = random.uniform(-1e9, 1e9), 1 + random.normal(0, 20e-6)
-            times = (
+            begun, ended = (
                 np.rint(np.array(t[rank]) * rate + offset).astype(np.int64) for t in (start, end)
             )
             key = np.zeros(len(start[rank]), np.int32)
-            own.append(Collectives((("AllReduce", "stream 1"),), key, *times))
+            own.append(Collectives((("AllReduce", "stream 1"),), key, begun, ended))
         return own
 
-    def told(self, own: list[Collectives], keep: list[int] | None = None) -> dict[str, list[int]]:
+    def told(self, own: list[Collectives], keep: list[int] | None = None) -> dict[str, int]:
         """Calls of each group by its members."""
         ranks = keep or [*range(self.ranks)]
         clocks = [SessionClock(0)] * len(ranks)
