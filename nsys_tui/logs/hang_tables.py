@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.hang_report import Member, Progress
-from nsys_tui.logs.peers import MOST_CALLS
+from nsys_tui.logs.peer_pass import MOST_CALLS
 from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.sections import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.participants import Group
+from nsys_tui.logs.peer_pass import PeerPass
 from nsys_tui.logs.peers import Odd, Peers
 from nsys_tui.logs.result import LogResult
 
@@ -29,17 +30,20 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
     mismatches: list[Mismatch] = []
     drifts: list[Drift] = []
     unchecked = partly = 0
+    passed = PeerPass(result.every_call) if using else None
     for index, group in enumerate(result.groups):
         members = [*group.members]
-        if group.nranks < 2 or not using.intersection(members):
+        if passed is None or group.nranks < 2 or not using.intersection(members):
             continue
         if not _comparable(result, group, members) or not late.isdisjoint(members):
             unchecked += 1
             continue
-        faults = _Found(result, index, members)
-        mismatches += faults.mismatches
-        drifts += faults.drifts
-        partly += not faults.played
+        member_of = {result.communicators[m].rank: m for m in members}
+        partly += not passed.played(member_of)
+        if not passed.fits(member_of):
+            faults = _Found(result, index, member_of, passed)
+            mismatches += faults.mismatches
+            drifts += faults.drifts
     return HangReport((), tuple(mismatches), 0, tuple(drifts), 0, unchecked, partly)
 
 
@@ -56,23 +60,22 @@ def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:
 class _Found:
     """The findings of one group."""
 
-    def __init__(self, result: LogResult, index: int, members: list[int]) -> None:
+    def __init__(
+        self, result: LogResult, index: int, member_of: dict[int, int], passed: PeerPass
+    ) -> None:
         log = result.every_call
-        self._calls = log.select(np.isin(log.by_kind.communicator, members))
+        self._calls = log.select(np.isin(log.by_kind.communicator, [*member_of.values()]))
         self._result = result
         self._index = index
-        self._member = {result.communicators[m].rank: m for m in members}
+        self._member = member_of
         self._rows = {
             rank: np.flatnonzero(self._calls.communicator == m).astype(np.int32)
             for rank, m in self._member.items()
         }
-        stuck = not any(self._calls.op_count[rows].any() for rows in self._rows.values())
-        self._by_order = stuck
+        self._by_order = passed.by_order(member_of)
         self.mismatches: list[Mismatch] = []
         self.drifts: list[Drift] = []
-        peers = Peers(self._calls, self._rows, stuck)
-        self.played = peers.played
-        for odd in peers.odd():
+        for odd in Peers(self._calls, self._rows, passed.played(member_of)).odd():
             self._take(odd)
 
     def _take(self, odd: Odd) -> None:

@@ -27,8 +27,6 @@ _LONGEST: Final = 4096
 """Calls of a rank that may come over and over."""
 _ALIKE: Final = 3
 """Calls of which both ends count alike, from which their counters tell which one is missing."""
-MOST_CALLS: Final = 3_000_000
-"""Calls of one communicator that are played through; of more only counts and types are compared."""
 
 
 class Odd(NamedTuple):
@@ -51,8 +49,8 @@ class Peers:
     calls: Calls
     rows_of: dict[int, Int32]
     """All calls of each rank of it in the logs, in order."""
-    stuck_counter: bool
-    """Whether opCount stays 0, so that it does not tell which calls start together."""
+    played: bool
+    """Whether order and waiting are looked at, not only counts, types and lone ends."""
 
     def odd(self) -> list[Odd]:
         """What does not fit."""
@@ -97,11 +95,6 @@ class Peers:
         lacking = (kinds == (self.calls.ops.index(op), peer)).all(axis=1)
         place = _broken(codes, int(np.argmax(lacking))) if lacking.any() else None
         return len(shorter) if place is None else int(np.searchsorted(shorter, rows[place]))
-
-    @property
-    def played(self) -> bool:
-        """Whether order and waiting are looked at, not only counts, types and lone ends."""
-        return not self.stuck_counter and sum(map(len, self.rows_of.values())) <= MOST_CALLS
 
     def _ends(self) -> tuple[Ends, Ends]:
         """Sends and receives by (from, to)."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from loglines import body, info, init, logs_json, read
 
-from nsys_tui.logs import peers
+from nsys_tui.logs import peer_findings, peer_pass
 from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.logs.peer_pass import PeerPass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,11 +287,11 @@ def test_a_lone_send_names_who_never_received(tmp_path: Path) -> None:
 def test_too_many_calls_to_play_through_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "MOST_CALLS", 3)
+    monkeypatch.setattr(peer_pass, "MOST_CALLS", 3)
     result = run_of(tmp_path, pair())
     assert find_hangs(result).partly_checked_peers == 1
     assert logs_json(result)["partly_checked_peers"] == 1
-    monkeypatch.setattr(peers, "MOST_CALLS", 10**6)
+    monkeypatch.setattr(peer_pass, "MOST_CALLS", 10**6)
     assert find_hangs(result).partly_checked_peers == 0
 
 
@@ -362,3 +364,62 @@ def test_a_rank_that_never_sends_nor_receives_is_behind(tmp_path: Path, rank: in
     drifts = find_hangs(result).drifts
     (silent,) = {one.communicator for drift in drifts for one in drift.behind if not one.calls}
     assert result.communicators[silent].rank == rank
+
+
+def changed(seed: int) -> Run:
+    """A run of some steps in which up to two calls are lost, changed or moved."""
+    rng = random.Random(seed)
+    run = rng.choice([*SHAPES.values()])(rng.randrange(2, 12))
+    for _ in range(rng.randrange(3)):
+        rank = rng.choice([*run])
+        calls = run[rank]
+        at = rng.randrange(len(calls))
+        call = calls[at]
+        other: list[Call] = rng.choice(
+            [
+                [],
+                [call, call],
+                [call._replace(elements=call.elements + 1)],
+                [call._replace(datatype=9)],
+                [call._replace(peer=rng.choice([*run]))],
+                [REDUCE],
+                [send(rank), recv(rank)],
+                [send(rank, group=10**6 + at), recv(rank, group=10**6 + at), call],
+            ]
+        )
+        calls[at : at + 1] = other
+        if rng.random() < 0.3 and at + 1 < len(calls):
+            calls[at], calls[at + 1] = calls[at + 1], calls[at]
+        if rng.random() < 0.1:
+            del calls[at:]
+    return run
+
+
+def test_what_the_passes_clear_has_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.logs.textfile.BLOCK_BYTES", 1500)
+    cleared = 0
+    for seed in range(120):
+        run = changed(seed)
+        files = [log_of(rank, calls, max(run) + 1) for rank, calls in sorted(run.items())]
+        if seed % 3 == 0:
+            files = [[line for file in files for line in file]]
+        result = read(tmp_path, *files)
+        quick = find_hangs(result)
+        with monkeypatch.context() as whole:
+            whole.setattr(PeerPass, "fits", lambda *_: False)
+            assert find_hangs(result) == quick, seed
+        cleared += not (quick.mismatches or quick.drifts)
+    assert 30 < cleared < 110
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_run_that_fits_is_never_held_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    monkeypatch.setattr("nsys_tui.logs.textfile.BLOCK_BYTES", 1500)
+    monkeypatch.delattr(peer_findings, "_Found")
+    result = run_of(tmp_path, SHAPES[shape](30))
+    assert len(result.every_call.blocks) > 4 * len(result.files)
+    assert not find_hangs(result).mismatches
