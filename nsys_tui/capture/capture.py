@@ -27,7 +27,7 @@ from nsys_tui.capture.failures import (
     UnreachableError,
 )
 from nsys_tui.capture.fetch import RemoteFile, files_in
-from nsys_tui.capture.find_reports import collect
+from nsys_tui.capture.find_reports import collect, gone_astray
 from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
@@ -191,7 +191,10 @@ class Capture:
         await bring_home.fetch_all(self.job, exports)
         if self.record.stop:
             self.job.update(kept="kept")
-        self.job.reach(State.CANCELLED if self.record.stop else State.DONE)
+        stray = gone_astray(self.record, self.job.plan.output)
+        self.job.update(failure=stray)
+        end = State.ELSEWHERE if stray else State.DONE
+        self.job.reach(State.CANCELLED if self.record.stop else end)
 
     def _worth_another_try(self) -> bool:
         """Whether the reports of a failed capture may still come home."""

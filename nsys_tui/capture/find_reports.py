@@ -23,9 +23,9 @@ from nsys_tui.capture.follow import Outcome, run_own
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser, output_stem
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.record import ReportFile
+from nsys_tui.capture.record import Failure, Record, ReportFile, State
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY
-from nsys_tui.errors import NsysTuiError
+from nsys_tui.errors import ELSEWHERE, NsysTuiError
 
 _PACKAGES: Final = ("/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli")
 _IMPORTER: Final = "host-linux-x64/QdstrmImporter"
@@ -72,11 +72,24 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
         job.remark("warning", "the job vanished without an exit status")
     if not reports:
         raise _nothing(job, outcome, parser, lacks, importer)
-    asked = output_pattern(job.plan.output)[1]
-    for path in (file.path for file in reports if asked):
-        if not fnmatchcase(posixpath.basename(path), asked + ".*"):
-            job.remark("warning", f"not where it was asked for: {printable(path)}")
+    if stray := gone_astray(job.record, job.plan.output):
+        job.remark("error", stray.title, stray.hint)
     _missing_ranks(job, [file.path for file in reports])
+
+
+def gone_astray(record: Record, output: str) -> Failure | None:
+    """What is to be said of reports that lie elsewhere than ``--output`` asked for."""
+    asked = output_pattern(output)[1]
+    paths = [
+        report.path
+        for report in record.reports
+        if asked and not fnmatchcase(posixpath.basename(report.path), asked + ".*")
+    ]
+    if not paths:
+        return None
+    title = f"not where it was asked for: {', '.join(map(printable, paths))}"
+    hint = f"copy it before it is cleaned up there, or look at it: nsys-tui captures open {record.id}"
+    return Failure(State.ELSEWHERE, title, "", hint, ELSEWHERE)
 
 
 async def _results(

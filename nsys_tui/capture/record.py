@@ -42,6 +42,7 @@ class State(StrEnum):
     FETCHING = "fetching"
     VERIFYING = "verifying"
     DONE = "done"
+    ELSEWHERE = "elsewhere"
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"
@@ -49,7 +50,7 @@ class State(StrEnum):
     @property
     def over(self) -> bool:
         """Whether nothing more will happen by itself."""
-        return self in (State.DONE, State.FAILED, State.CANCELLED, State.LOST)
+        return self in _OVER
 
     @property
     def at_work(self) -> bool:
@@ -67,6 +68,9 @@ class State(StrEnum):
     def started(self) -> bool:
         """Whether the program may be running over there, or has run."""
         return not self.over and self not in (State.PREPARED, State.CONNECTING, State.CHECKING)
+
+
+_OVER: Final = (State.DONE, State.ELSEWHERE, State.FAILED, State.CANCELLED, State.LOST)
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class ReportFile:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a capture ended without what was wanted: in which state, why, and the next step."""
+    """Why a capture ended other than was wanted: in which state, why, and the next step."""
 
     where: str
     title: str

@@ -218,6 +218,6 @@ def finish(record: Record, arguments: Any) -> int:
         print(exited if home else "no report", file=sys.stderr)  # or nsys itself was killed
     if getattr(arguments, "propagate", False) and record.program_exit is not None:
         return record.program_exit
-    if home:
+    if home and record.failure is None:
         return 0
     return record.failure.exit_code if record.failure is not None else INTERRUPTED

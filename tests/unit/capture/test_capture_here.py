@@ -337,6 +337,7 @@ async def test_name_taken_meanwhile_follows_generated(place: Place, heard: Recor
     program = f"touch '{place.cwd}/late.nsys-rep'"
     record = await place.capture("sh", "-c", program, output="late", recorder=heard).run()
     [report] = record.reports
+    assert record.state is State.ELSEWHERE
     assert report.path.startswith(f"{place.folder}/tmp/nsys-report-")
     assert "under another name" in heard.remarks
     assert f"not where it was asked for: {report.path}" in heard.remarks

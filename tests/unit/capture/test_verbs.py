@@ -175,7 +175,9 @@ def test_print_shows_the_command_and_runs_nothing(
         ('launcher = "docker"\ncontainer = { name = "box" }',
          "docker exec -i -w /w box nsys profile --output=r ./a"),
         ('launcher = "kubectl"\nkubernetes = { pod = "p" }', "kubectl exec -i p -- sh -c 'cd"),
-        ('launcher = "srun"\nslurm = { args = ["-N1"] }', "srun -N1 nsys profile --output=r ./a"),
+        ('launcher = "srun"\nslurm = { args = ["-N1"] }\npreamble = "module load x"',
+         "cd /w && module load x && srun -N1 nsys profile --output=r ./a"),
+        ('nsys = "/opt/n/nsys"', "cd /w && /opt/n/nsys profile --output=r ./a"),
         ('host = "box"\npreamble = "module load x"',
          "ssh box 'cd /w && module load x && nsys profile --output=r ./a'"),
     ],
@@ -201,6 +203,23 @@ def test_the_program_reads_the_file_that_is_named(
     assert "| from the file" in capsys.readouterr().err
     assert main(["capture", "--stdin", "absent", "--", "cat"]) == 77
     assert "the file for the program's stdin cannot be read there" in capsys.readouterr().err
+
+
+def test_a_report_that_lies_elsewhere_is_named_and_opens_and_is_not_done(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = ("sh", "-c", "touch late.nsys-rep")
+    code = main(["capture", "--trace=cuda", "--output=late", "--", *program])
+    out, err = capsys.readouterr()
+    assert (code, Store().all()[0].state) == (80, State.ELSEWHERE)
+    assert f"error: not where it was asked for: {out.strip()} (" in err
+    assert Path(out.strip()).parent == place / "tmp"
+    assert main(["captures", "attach", "latest"]) == 80
+    attached = capsys.readouterr()
+    assert attached.out == out
+    assert f"not where it was asked for: {out.strip()}" in attached.err
+    assert main(["captures", "open", "latest"]) == 0
+    assert Path(capsys.readouterr().out.strip()).exists()
 
 
 def test_attaching_to_what_is_over_says_how_it_ended(

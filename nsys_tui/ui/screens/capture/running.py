@@ -237,7 +237,8 @@ class Running(PastCaptures):
 
             answers["c"] = ("compare with the previous", compare)
         came = f"{len(home)} reports of one run" if several else home[0].name
-        choose(self.app, f"{came} came home.", answers)
+        said = record.failure.title if record.failure else f"{came} came home"
+        choose(self.app, f"{said}.", answers)
 
 
 def metadata(report: Report | None) -> list[tuple[str, str]]:
