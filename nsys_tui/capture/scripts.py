@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -132,7 +133,7 @@ def readable_batch_script(plan: Plan) -> tuple[str, list[str]]:
 
     For another machine it stands below the line that hands it to the scheduler there.
     """
-    body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(job_dir="."))
+    body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(_nsys(plan), "."))
     script, args = _batch(plan, body.partition("\n")[2])
     target = plan.target
     if not script or not target.settings.host:
@@ -152,7 +153,7 @@ def typed_command(plan: Plan) -> str:
     It collects the same as a capture does, without being watched, stopped or fetched.
     """
     target = plan.target
-    argv = plan.argv() if plan.output else plan.argv(job_dir=".")
+    argv = plan.argv(_nsys(plan), ".")
     inside = bool(target.launcher.shell_argv(target))
     if plan.stdin and inside:  # a file in the container, which a redirection here would not reach
         argv = ["sh", "-c", f'exec "$@" < {cwd_word(plan.stdin)}', "sh", *argv]
@@ -160,8 +161,14 @@ def typed_command(plan: Plan) -> str:
     line = shlex.join(target.launcher.typed(target, argv, env, plan.cwd))
     if plan.stdin and not inside:
         line += f" < {cwd_word(plan.stdin)}"
-    if not target.settings.host:
-        return line
-    folder = "" if inside else plan.cwd
-    steps = [f"cd {cwd_word(folder)}" if folder else "", target.settings.preamble, line]
-    return shlex.join(["ssh", target.settings.host, " && ".join(filter(None, steps))])
+    host = target.settings.host
+    elsewhere = plan.cwd and not inside and (host or plan.cwd != os.getcwd())
+    steps = [f"cd {cwd_word(plan.cwd)}" if elsewhere else "", target.settings.preamble, line]
+    typed = " && ".join(filter(None, steps))
+    return shlex.join(["ssh", host, typed]) if host else typed
+
+
+def _nsys(plan: Plan) -> str:
+    """The nsys that was named, else whichever is found there."""
+    named = plan.target.settings.nsys
+    return "nsys" if named == "auto" else named

@@ -162,8 +162,8 @@ def test_plain_names_are_no_secrets() -> None:
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        (TargetConfig(), "nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(env={"A": "1 2"}), "env 'A=1 2' nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(), "cd /w && nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(env={"A": "1 2"}), "cd /w && env 'A=1 2' nsys profile --output=r ./a.out 'x y'"),
         (
             TargetConfig(
                 launcher="docker", tables={"container": {"name": "c", "user": "7"}}, env={"A": "1"}
@@ -177,7 +177,7 @@ def test_plain_names_are_no_secrets() -> None:
         ),
         (
             TargetConfig(launcher="srun", tables={"slurm": {"args": ("-n1", "--gres=gpu:1")}}),
-            "srun -n1 --gres=gpu:1 nsys profile --output=r ./a.out 'x y'",
+            "cd /w && srun -n1 --gres=gpu:1 nsys profile --output=r ./a.out 'x y'",
         ),
         (
             TargetConfig(host="h", preamble="module load gcc"),
