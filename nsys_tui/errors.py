@@ -26,7 +26,7 @@ EXIT_CODES: Final = {
     GATE_HIT: "A gate of compare or --fail-on of analyze was hit.",
     NOT_COMPARABLE: "What compare was given cannot be compared, or there is too little to judge.",
     INCONCLUSIVE: "compare cannot tell: the interval of the change reaches beyond the threshold.",
-    ELSEWHERE: "A capture's report lies elsewhere than asked for: a full disk, or a name that was taken.",
+    ELSEWHERE: "A capture's report lies elsewhere than asked for: full disk, or taken name.",
     129: "SIGHUP ended it: the terminal was closed.",
     143: "SIGTERM ended it.",
     UNEXPECTED: "A fault of ours: NSYS_TUI_DEBUG=1 shows where; please report it.",

@@ -88,7 +88,9 @@ def gone_astray(record: Record, output: str) -> Failure | None:
     if not paths:
         return None
     title = f"not where it was asked for: {', '.join(map(printable, paths))}"
-    hint = f"copy it before it is cleaned up there, or look at it: nsys-tui captures open {record.id}"
+    hint = (
+        f"copy it before it is cleaned up there, or look at it: nsys-tui captures open {record.id}"
+    )
     return Failure(State.ELSEWHERE, title, "", hint, ELSEWHERE)
 
 

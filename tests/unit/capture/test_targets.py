@@ -163,7 +163,10 @@ def test_plain_names_are_no_secrets() -> None:
     ("settings", "line"),
     [
         (TargetConfig(), "cd /w && nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(env={"A": "1 2"}), "cd /w && env 'A=1 2' nsys profile --output=r ./a.out 'x y'"),
+        (
+            TargetConfig(env={"A": "1 2"}),
+            "cd /w && env 'A=1 2' nsys profile --output=r ./a.out 'x y'",
+        ),
         (
             TargetConfig(
                 launcher="docker", tables={"container": {"name": "c", "user": "7"}}, env={"A": "1"}
