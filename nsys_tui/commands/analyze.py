@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from nsys_tui.commands.options import add_question, part_from
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables, room
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from nsys_tui.analysis.rules.register import Rule
 
 SEVERITIES = ("high", "medium", "low")
+OF_NSYS: Final = {
+    ("-f",): "--format prints table, json, csv, tsv, markdown or html",
+    ("-o", "--output"): "it prints on stdout: nsys-tui analyze … > FILE",
+    ("--filter-time",): "--window START/END",
+    ("--filter-nvtx",): "nsys-tui stats has it; here --window START/END",
+    ("--timeunit",): "each time is printed with its unit; json has nanoseconds",
+    ("--sqlite", "--force-export", "--force-overwrite"): "nothing is written beside a report",
+    ("--help-formats",): "nsys-tui analyze --help",
+}
+"""What ``nsys analyze`` takes and this verb does not, and what does the same here."""
 
 
 DESCRIPTION = (
@@ -44,6 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
     )
     parser.add_argument("--help-rules", action="store_true", help="list the rules")
+    parser.add_argument("-q", "--quiet", action="store_true", help=argparse.SUPPRESS)
+    for flags in OF_NSYS:
+        parser.add_argument(*flags, nargs="?", action=_Refused, help=argparse.SUPPRESS)
+
+
+class _Refused(argparse.Action):
+    """An option of nsys's, answered by what does the same here."""
+
+    def __call__(self, *called: object) -> NoReturn:
+        flag = called[-1]
+        hint = next(hint for flags, hint in OF_NSYS.items() if flag in flags)
+        raise UsageError(f"{flag} is an option of nsys analyze, not of this", hint=hint)
 
 
 def _severity(text: str) -> str:

@@ -171,22 +171,24 @@ def _base(
         if arguments.replay:
             raise UsageError("--replay needs --again", hint="name the report with --again REPORT")
         return None, {}
-    pairs, identity, driver = _report_rows(arguments.again, config)
+    pairs, identity, driver = _report_rows(arguments.again, config, arguments.nsys)
     plan, again = plan_again(pairs, identity, config, target=target, driver=driver)
     for remark in again.remarks if again else ():
         print(f"note: {printable(remark)}", file=sys.stderr)
     return plan, replayed_values(pairs, arguments.replay)
 
 
-def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str, str]:
+def _report_rows(path: str, config: Config, nsys: str) -> tuple[list[tuple[str, str]], str, str]:
     """Settings that a report was captured with, its identity, and the driver that it names."""
     from pathlib import Path
 
     from nsys_tui.model.kinds import Kind
     from nsys_tui.reader import open_configured
     from nsys_tui.reader.filecheck import report_id
+    from nsys_tui.reader.find_nsys import find_nsys
 
-    report = open_configured(Path(path), config)
+    here = nsys if nsys and find_nsys(nsys) else None  # it may name one of another machine
+    report = open_configured(Path(path), config, here)
     try:
         table = report.rows(Kind.CAPTURE_SETTING, "name", "value")
         pairs = list(zip(table["name"], table["value"], strict=True)) if len(table) else []

@@ -142,6 +142,24 @@ def test_the_exit_code_is_zero_unless_asked_for(
     capsys.readouterr()
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-f", "csv"], "--format prints"),
+        (["-o", "x"], "> FILE"),
+        (["--filter-time=0/1s"], "--window"),
+        (["--force-export=true"], "nothing is written"),
+    ],
+)
+def test_options_of_nsys_analyze_name_what_does_the_same(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", *words, "r.sqlite"]) == 64
+    err = capsys.readouterr().err
+    assert words[0].partition("=")[0] in err
+    assert says in err
+
+
 def test_usage_errors_name_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(Synth(tmp_path / "r.sqlite").process(1).kernel("k", 0, 9).write())
     assert main(["analyze", path, "-r", "nonsense"]) == 64

@@ -571,6 +571,20 @@ def test_again_repeats_a_report(place: Path, capsys: pytest.CaptureFixture[str])
     assert "v 1" not in json.dumps(Store().all()[0].to_json())
 
 
+def test_again_exports_with_the_named_nsys(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["capture", "--", "true"]) == 0
+    report = capsys.readouterr().out.strip()
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    named = str(place / "bin" / "nsys")
+    Path(report).with_suffix(".sqlite").unlink(missing_ok=True)
+    before = (place / "dump").read_bytes()
+    main(["capture", "--again", report, "--nsys", named, "--print"])
+    assert "must be exported" not in capsys.readouterr().err
+    assert b"export" in (place / "dump").read_bytes().removeprefix(before)
+
+
 def test_nothing_typed_or_recorded_sends_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--", "sh", "-c", "printf 'a\\033[31mb\\007'", "x\x1b]0;y\x07"]) == 0
     assert main(["captures", "list"]) == 0
