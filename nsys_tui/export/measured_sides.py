@@ -7,11 +7,14 @@ was measured, and to a version of program, reader and side.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
+from nsys_tui import analysis
 from nsys_tui.analysis.compare.measure import Plan, first_look, measure
 from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
@@ -50,7 +53,7 @@ class SideCache:
         """What the expert rules find in the part, unless it is kept."""
         from nsys_tui.analysis.rules.ranking import find
 
-        part = f"findings-{self._part(plan, identity)}"
+        part = f"findings-{_rules()}-{self._part(plan, identity)}"
         with self._sidecar(plan, identity) as sidecar:
             stored = sidecar.load(part) if sidecar is not None else None
             with contextlib.suppress(KeyError, TypeError, ValueError):
@@ -89,3 +92,14 @@ class SideCache:
         digest = hashlib.blake2b(repr((told, file, plan.steps_found)).encode(), digest_size=8)
         digest.update(plan.steps.start.tobytes() + plan.steps.end.tobytes())
         return f"side-{digest.hexdigest()}"
+
+
+@functools.cache
+def _rules() -> str:
+    """What the files of the analyses are, so that a changed rule is not told as it was."""
+    digest = hashlib.blake2b(digest_size=8)
+    for folder in analysis.__path__:
+        for path in sorted(Path(folder).rglob("*.py")):
+            status = path.stat()
+            digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -221,6 +221,30 @@ def test_a_side_is_measured_once(
         monkeypatch.setattr(ranking, "find", None)
     assert "Findings" in said[0]
     assert said[0] == said[1]
+    monkeypatch.setattr(measured_sides, "_rules", lambda: "a rule was changed")
+    monkeypatch.setattr(ranking, "find", lambda *_: [])
+    cli.main(words)
+    assert capsys.readouterr().out != said[0]
+
+
+@pytest.mark.parametrize("style", ["short", "normalised"])
+def test_kernels_pair_whatever_else_one_side_has(tmp_path: Path, capsys: Out, style: str) -> None:
+    kernels = (
+        ("void k<f_kernel(int)::{lambda(int)#1}>(int)", 50),
+        ("void gemm<float>(int)", 70),
+    )
+    more = (*kernels, ("void gemm<double>(int)", 3))
+    for name, names in (("a", kernels), ("b", more)):
+        Run(names=names).write(tmp_path / f"{name}.sqlite")
+    words = ("--section", "kernels", "--format", "json", "--force")
+    pairs: list[tuple[str, ...]] = [("a", "b", "--names", style)]
+    file = str(tmp_path / "runs.json")
+    assert run(tmp_path, capsys, "baseline", "add", "a", "--file", file, "--names", style)[0] == 0
+    pairs += [("b", "--baseline-file", file)]
+    for pair in pairs:
+        rows = json.loads(run(tmp_path, capsys, "compare", *pair, *words)[1])["kernels"]
+        calls = {row["name"]: {row["a_count"], row["b_count"]} for row in rows}
+        assert calls == {"gemm": {4, 8}, "f" if style == "short" else "k": {4}}
 
 
 def side(wall: float, kernel: float) -> Side:
