@@ -12,7 +12,7 @@ from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Window, bounded, panned, zoomed
 from nsys_tui.timeline.model import TimelineModel
-from nsys_tui.units import out_of, parse_duration
+from nsys_tui.units import parse_duration
 
 MARGIN: Final = 20
 """A fitted span leaves a part this small of itself free at either side."""
@@ -258,6 +258,5 @@ def step_iteration(model: TimelineModel, iterations: Iterations, step: int) -> T
     if model.view.window != model.everything:
         lead = window.width // MARGIN
         target = Window(start - lead, start - lead + window.width)
-    label = iterations.labels[number] if number < len(iterations.labels) else ""
-    said = f"iteration {out_of(number + 1, len(iterations))} {label} ({iterations.rule})"
+    said = f"iteration {number}: {iterations.labels[number]} ({iterations.rule})"
     return model.telling(said).jumped(window=target, cursor=Cursor(start, model.lane_key))

@@ -67,6 +67,7 @@ def test_tree_equals_sums_by_hand(
     found = {
         tree.trie.path(node): (
             int(tree.count[node]),
+            int(tree.straddling[node]),
             int(tree.host[node]),
             int(tree.host_self[node]),
             int(tree.gpu[node]),
@@ -99,6 +100,7 @@ def test_tree_equals_sums_by_hand(
         )
         row = (
             sum(lo <= s < hi for s, _, _ in mine),
+            sum(s < lo < e for s, e, _ in mine),
             sum(max(0, min(e, hi) - max(s, lo)) for s, e, _ in mine),
             self_time,
             sum(e - s for s, e, _ in inside),
@@ -107,6 +109,6 @@ def test_tree_equals_sums_by_hand(
             len({device for *_, device in inside}),
             max(e for _, e, _ in inside) - min(s for s, *_ in inside) if inside else 0,
         )
-        if row[0] or row[1] or row[4]:
+        if row[0] or row[2] or row[5]:
             expected[path] = row
     assert found == expected

@@ -19,6 +19,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 from nsys_tui.state import Filter, Mark, Selection, Window
 from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.screens.compare.changes import change_text
 from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.screen import CompareScreen
 from nsys_tui.ui.session import Session
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
 SIZES = [(80, 24), (160, 45)]
+CHANGES = {-53.94: "-53.9", 999.94: "+999.9", 999.96: "+1000", 18868.3: "+18868", 2.1e6: "+2e+06"}
+
+
+def test_a_change_of_any_size_has_room() -> None:
+    assert {value: change_text(value) for value in CHANGES} == CHANGES
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,13 @@ def folder(tmp_path: Path, small: Path) -> Path:
     return here
 
 
+async def test_a_verdict_is_not_cut_where_there_is_room(folder: Path) -> None:
+    verdict = " ".join(["GPU 40% busy."] * 12)
+    remember(folder / "a.sqlite", verdict=verdict)
+    async with home(folder, (240, 67)) as pilot:
+        assert any(verdict in row and "a.sqlite" in row for row in rows(pilot))
+
+
 async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Path) -> None:
     async with home(folder, (120, 24)) as pilot:
         shown = text(pilot)

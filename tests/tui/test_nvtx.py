@@ -11,7 +11,7 @@ from synth import Synth
 from tui.frames import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.events import key_of
-from nsys_tui.state import Selection
+from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -53,6 +53,21 @@ async def test_without_gpu_work_the_tree_is_of_host_time(tmp_path: Path) -> None
     synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("solve", 0, 1000)
     lines = await frame(synth.write(), (80, 24), "4")
     assert lines[2].startswith("+- > NVTX tree (host time) ---")
+
+
+async def test_ranges_that_only_reach_into_the_window_are_counted_apart(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("solve", 0, 1000).nvtx("step", 600, 700)
+    async with running(synth.write(), size=(100, 24)) as pilot:
+        app: Any = pilot.app
+        await ready(pilot)
+        app.show("nvtx", window=Window(500, 1000))
+        await settled(pilot)
+        assert " count +straddling " in text(pilot)
+        assert " 0 +1 " in line_of(pilot, "solve")
+        assert re.search(r" step +1 +100 ns", line_of(pilot, "step"))
+        await pilot.press("i")
+        await settled(pilot)
+        assert " 0 +1 " in line_of(pilot, "solve")
 
 
 async def test_nvtx_at_80x24_looks_like_the_drawing(demo: Path) -> None:

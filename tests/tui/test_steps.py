@@ -157,6 +157,7 @@ async def test_a_report_without_steps_says_why(small: Path) -> None:
         screen = await ready(pilot)
         if screen.answer is None:
             assert "no iterations found" in text(pilot)
+            assert "nsys-tui iterations REPORT --iteration REGEX" in text(pilot)
             assert "typical" not in rows(pilot)[-1]
             assert "freq" not in rows(pilot)[-1]
         await pilot.press("right_square_bracket", "t", "enter")

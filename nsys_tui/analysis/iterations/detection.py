@@ -133,8 +133,8 @@ class Iterations:
 
     @cached_property
     def z(self) -> Float64:
-        """Robust distance from the median of all but the warm-up, in deviations (from the MAD)."""
-        return deviations(self.duration, self.duration[1:])
+        """``deviations`` from those that are counted."""
+        return deviations(self.duration, self.steady)
 
     @property
     def outliers(self) -> Indices:
@@ -207,7 +207,9 @@ def required_iterations(
     why = str(Rule.NONE)
     if pattern is not None and report.can(Capability.NVTX):
         why = f"no NVTX ranges that do not overlap match {pattern!r}"
-    hint = report.lacks(Capability.NVTX) or "name their NVTX ranges with --iteration REGEX"
+    hint = report.lacks(Capability.NVTX) or (
+        "name their NVTX ranges: nsys-tui iterations REPORT --iteration REGEX"
+    )
     raise NoDataError(f"{report.name}: {why}", hint=hint)
 
 

@@ -29,6 +29,7 @@ class NvtxFlat:
     """Label code of each row."""
     count: Int64
     """Closed instances, those inside others of their name too."""
+    straddling: Int64
     host: Int64
     host_self: Int64
     gpu: Int64
@@ -91,6 +92,7 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> N
     return NvtxFlat(
         label=labels.astype(np.int64),
         count=summed(tree.count, every),
+        straddling=summed(tree.straddling, every),
         host=summed(tree.host, order),
         host_self=summed(tree.host_self, every),
         gpu=summed(tree.gpu, order),

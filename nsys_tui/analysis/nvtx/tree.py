@@ -27,6 +27,8 @@ class NvtxTree:
     trie: Trie
     count: Int64
     """Closed instances that start in the window."""
+    straddling: Int64
+    """Those that began before it and reach into it."""
     open: Int64
     """Instances that were never closed; they are in ``gpu`` but not in ``host``."""
     host: Int64
@@ -112,8 +114,8 @@ def nvtx_tree(
 
 def _host(
     report: Report, scope: Scope, paths: Paths, size: int
-) -> tuple[Int64, Int64, Int64, Int64]:
-    """Instances, open instances, host time and host self time per node."""
+) -> tuple[Int64, Int64, Int64, Int64, Int64]:
+    """Per node: instances, those that straddle, open ones, host time and host self time."""
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[paths.node[rows] >= 0]
@@ -125,6 +127,7 @@ def _host(
     inside = self_ns[rows]
     return (
         np.bincount(node[counting & closed], minlength=size),
+        np.bincount(node[~counting & closed], minlength=size),
         np.bincount(node[counting & ~closed], minlength=size),
         sums(node[closed], (end - start)[closed], size),
         sums(node[closed], inside[closed], size),

@@ -151,6 +151,17 @@ def test_a_slow_step_is_an_outlier_and_the_warm_up_is_not(synth: Synth) -> None:
     assert found.outliers.tolist() == [5]
 
 
+def test_a_step_that_never_closed_is_in_no_deviation(synth: Synth) -> None:
+    start = 0
+    for number, width in enumerate((900, 1000, 1020, 980, 1060, 1200)):
+        synth.nvtx(f"step {number}", start, start + width)
+        start += width
+    synth.nvtx("step 6", start, None).kernel("k", start, start + 40)
+    found = find_iterations(open_report(synth.write()))
+    # Median 1020, median distance 40; with the last one the median would be 1010.
+    assert found.z[5] == pytest.approx(180 / (1.4826 * 40))
+
+
 def test_phases_and_what_is_not_annotated_add_up(synth: Synth) -> None:
     report = open_report(steps(synth).write())
     found = find_iterations(report)

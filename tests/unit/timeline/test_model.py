@@ -235,15 +235,15 @@ def test_a_point_in_time_is_typed_with_units_shares_and_steps(handmade: Timeline
 def test_iterations_are_left_and_right_of_the_cursor(
     training: TimelineModel, report: Report, demo: Path
 ) -> None:
-    sql = "SELECT start FROM NVTX_EVENTS WHERE text LIKE 'Train step %' ORDER BY globalTid, start"
-    steps = [start for (start,) in query(demo, sql)]
+    sql = "SELECT start, text FROM NVTX_EVENTS WHERE text LIKE 'Train step %'"
+    steps = dict(query(demo, sql))
     found = find_iterations(report)
     model = moving.zoom(moving.go_to(training, "400ms"), 0.5)
     ahead = moving.step_iteration(model, found, 1)
     assert ahead.view.cursor.time == min(t for t in found.start.tolist() if t > 400_000_000)
-    assert ahead.view.cursor.time in steps
     assert ahead.window.width == model.window.width
-    assert "by NVTX name" in str(ahead.said)
+    name = steps[ahead.view.cursor.time]
+    assert ahead.said == f"iteration {name.split()[-1]}: {name} (by NVTX name)"
     second = moving.step_iteration(ahead, found, 1)
     assert moving.step_iteration(second, found, -1).view.cursor == ahead.view.cursor
     first = moving.go_to(training, "0%")

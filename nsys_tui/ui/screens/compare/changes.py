@@ -55,10 +55,11 @@ def change_value(row: Row) -> float:
 
 
 def change_text(value: float) -> str:
-    """``-53.9``, ``new``."""
+    """``-53.9``, ``+18868``, ``new``; at most 6 cells."""
     if value == inf:
         return "new"
-    return "gone" if value == -100 else f"{value:+.1f}" if round(value, 1) else "0.0"
+    form = "+.1f" if value < 999.95 else "+.0f" if value < 99_999.5 else "+.0e"
+    return "gone" if value == -100 else format(value, form) if round(value, 1) else "0.0"
 
 
 def often(row: Row) -> str:

@@ -68,7 +68,7 @@ class CompareScreen(ResultScreen[Result]):
     CompareScreen #difference { height: 1fr; display: none; }
     CompareScreen.-lower #changes { display: none; }
     CompareScreen.-lower #summary { height: 5; }
-    CompareScreen.-tall #summary { height: 10; }
+    CompareScreen.-tall #summary { height: 24%; min-height: 10; }
     CompareScreen.-lower #lower, CompareScreen.-tall #lower { display: block; }
     CompareScreen.-tall #changes { display: block; }
     CompareScreen.-alone.-alone #lower, CompareScreen.-alone #summary { display: none; }

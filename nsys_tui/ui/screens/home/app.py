@@ -146,7 +146,7 @@ class Home(Picker):
 
     DEFAULT_CSS: ClassVar[str] = """
     Home { align: center top; background: $background; }
-    Home DialogBox { width: 100%; height: 100%; }
+    Home DialogBox { width: 100%; max-width: 100%; height: 100%; }
     Home #told { height: 5; border-top: solid $frame; }
     """
 

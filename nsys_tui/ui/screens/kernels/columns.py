@@ -25,9 +25,7 @@ from nsys_tui.state import Display
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import (
     Numbers,
-    Source,
     TableColumn,
-    counts,
     durations,
     numbers,
     strings,
@@ -35,7 +33,7 @@ from nsys_tui.ui.widgets.table.columns import (
     texts,
     written,
 )
-from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
+from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
 from nsys_tui.units import format_bytes, format_duration
 
 NARROW_WHEN = PARTS // 2
@@ -60,7 +58,7 @@ def group_columns(
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         time("total", table.total),
-        _calls(table),
+        begun("calls", 7, table.count, table.straddling),
         time("avg", table.mean, decimals=1),
         time("med", table.median, extra=True, decimals=1),
         time("p99", table.p99, decimals=1),
@@ -109,28 +107,6 @@ def sampled_columns(
         return replace(column, write=lambda value: f"≈{write(value)}")
 
     return tuple(estimated(column) for column in group_columns(table, report, glyphs, wide))
-
-
-def _calls(table: KernelTable) -> TableColumn:
-    """Operations that start in the window, and how many more reach into it."""
-    if not table.straddling.any():
-        return counts("calls", 7, table.count)
-
-    def pair(row: int) -> tuple[int, int]:
-        return int(table.count[row]), int(table.straddling[row])
-
-    def write(value: Any) -> str:
-        count, more = value if isinstance(value, tuple) else (int(value), 0)
-        return f"{count:,}" + (f" +{more:,}" if more else "")
-
-    return numbers(
-        "calls +straddling",
-        17,
-        Source(lambda: table.count, pair),
-        write,
-        unit=Unit.COUNT,
-        also=(counts("straddling", 17, table.straddling),),
-    )
 
 
 def _devices(report: Report, places: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, taken, texts
-from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
+from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
 
 NARROW_WHEN, WIDE_WHEN = 8, 12
 """Cells of the sparkline; both divide ``PARTS``."""
@@ -34,7 +34,7 @@ def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 25, np.arange(len(table.labels)), table.labels, grow=True)
     return (
         name,
-        *_host(tree.count, tree.host, tree.host_self),
+        *_host(tree.count, tree.straddling, tree.host, tree.host_self),
         *_gpu(table.report, tree.gpu, tree.gpu_busy, tree.busy_share),
         _when(table.when, glyphs, wide),
         *((counts("open", 5, tree.open, extra=True),) if tree.open.any() else ()),
@@ -49,15 +49,15 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 25, np.arange(len(labels)), labels, grow=True)
     return (
         name,
-        *_host(flat.count, flat.host, flat.host_self),
+        *_host(flat.count, flat.straddling, flat.host, flat.host_self),
         *_gpu(table.report, flat.gpu, flat.gpu_busy, flat.busy_share),
         _when(when, glyphs, wide),
     )
 
 
-def _host(count: Int64, total: Int64, self_ns: Int64) -> tuple[TableColumn, ...]:
+def _host(count: Int64, straddling: Int64, total: Int64, self_ns: Int64) -> tuple[TableColumn, ...]:
     return (
-        counts("count", 7, count),
+        begun("count", 7, count, straddling),
         durations("total", 8, total, duration_text),
         durations("self", 8, self_ns, duration_text),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,20 @@ from nsys_tui.analysis.kernel_table import PARTS
 from nsys_tui.model.arrays import Array, Indices, Int64
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
+from nsys_tui.model.table import Unit
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import sparkline
 from nsys_tui.state import Display
 from nsys_tui.times import duration_text, moment_text
-from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, taken
+from nsys_tui.ui.widgets.table.columns import (
+    Drawn,
+    Source,
+    TableColumn,
+    counts,
+    durations,
+    numbers,
+    taken,
+)
 
 
 def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
@@ -53,3 +63,25 @@ def span_columns(
         durations("start", 15, taken(rows, events.start), started),
         durations("duration", 10, taken(rows, events.durations), duration_text),
     ]
+
+
+def begun(header: str, width: int, count: Int64, straddling: Int64) -> TableColumn:
+    """Events that start in the window, and how many more reach into it."""
+    if not straddling.any():
+        return counts(header, width, count)
+
+    def pair(row: int) -> tuple[int, int]:
+        return int(count[row]), int(straddling[row])
+
+    def write(value: Any) -> str:
+        first, more = value if isinstance(value, tuple) else (int(value), 0)
+        return f"{first:,}" + (f" +{more:,}" if more else "")
+
+    return numbers(
+        f"{header} +straddling",
+        17,
+        Source(lambda: count, pair),
+        write,
+        unit=Unit.COUNT,
+        also=(counts("straddling", 17, straddling),),
+    )
