@@ -226,8 +226,11 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int) -> str:
-    """A text of exactly ``cells`` cells: shortened with ``~`` or filled with spaces."""
-    if cell_len(text) > cells:
+    """A text of exactly ``cells`` cells: shortened with ``~`` or filled with spaces.
+
+    What is shortened loses its secrets first: the beginning of one is not known as such any more.
+    """
+    if cell_len(text) > cells and cell_len(text := redacted(text)) > cells:
         text = cut(text, cells - 1) + "~" if cells > 0 else ""
     return text + " " * (cells - cell_len(text))
 

@@ -89,8 +89,9 @@ def _capability(word: str) -> str:
 
 
 def _exit_code(word: str) -> str:
-    meaning = exit_codes().get(int(word)) if word.isdecimal() else None
-    return _entry(f"exit code {word}", meaning) if meaning else ""
+    code = word.removeprefix("exit code ")
+    meaning = exit_codes().get(int(code)) if code.isdecimal() else None
+    return _entry(f"exit code {code}", meaning) if meaning else ""
 
 
 def exit_codes() -> dict[int, str]:

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query", nargs="?", metavar="QUERY", help="one SELECT; - for standard input"
     )
-    parser.add_argument("--file", type=Path, metavar="FILE", help="read the query from FILE")
+    parser.add_argument(
+        "--file", type=Path, metavar="FILE", help="read the query from FILE; - for standard input"
+    )
     parser.add_argument(
         "--tables", action="store_true", help="list views and tables with their columns instead"
     )
@@ -100,14 +102,14 @@ def _query(arguments: argparse.Namespace) -> str:
     """
     if arguments.query is not None and arguments.file is not None:
         raise UsageError("a query and --file exclude each other")
-    if arguments.file is not None:
+    if "-" in (arguments.query, str(arguments.file)):
+        text = sys.stdin.read(_LONGEST + 1)
+    elif arguments.file is not None:
         try:
             text = arguments.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is no UTF-8 text"
             raise UsageError(f"cannot read {arguments.file}: {why}") from error
-    elif arguments.query == "-":
-        text = sys.stdin.read(_LONGEST + 1)
     else:
         text = arguments.query or ""
     if not text.strip():

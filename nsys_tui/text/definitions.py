@@ -15,7 +15,7 @@ from typing import Final
 
 FOLDER: Final = Path(__file__).parents[1] / "definitions"
 CAUSE: Final = "cause: "
-_UNITS: Final = re.compile(r"( (ns|share|bytes|count|per s|gb/s|mb|%)|%)$")
+_UNITS: Final = re.compile(r"( (ns|share|bytes|count|per s|gb/s|mb|%|\(s\))|%)$")
 
 
 _MOST_WORDS: Final = 8
@@ -37,7 +37,8 @@ class Definition:
     @property
     def words(self) -> tuple[str, ...]:
         """All that it is called, in lower case."""
-        return tuple(word.lower() for word in (self.name.removeprefix(CAUSE), *self.also))
+        words = (self.name.removeprefix(CAUSE), self.name, *self.also)
+        return tuple(dict.fromkeys(word.lower() for word in words))
 
 
 @cache

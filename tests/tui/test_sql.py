@@ -147,3 +147,31 @@ async def test_a_call_that_cannot_be_stopped_lets_the_screen_go(path: Path) -> N
         await asked(pilot, "select name from kernels")
         await settled(pilot)
         assert "2 rows" in text(pilot)
+
+
+async def test_a_row_lands_on_its_own_event_stream_or_gpu(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").gpu(0).gpu(1)
+    made.launch("gemm()", (10, 20), (1000, 4000), stream=7)
+    made.launch("other()", (30, 40), (1000, 4000), device=1, context=2, stream=15)
+    made.launch("relu()", (50, 60), (50_000, 60_000), device=1, context=2, stream=15)
+    made.launch("tail()", (70, 80), (90_000, 99_000), device=1, context=2, stream=16).write()
+    rows = {
+        "start_ns, duration_ns, device, stream from kernels where name = 'other'": (1, 15, True),
+        "start_ns, end_ns, pid from kernels where name = 'tail'": (1, 16, True),
+        "min(start_ns) as start_ns, max(end_ns) as end_ns, device, stream from kernels"
+        " where stream = 15": (1, 15, False),
+        "start_ns, idle_ns, device from stalls where device = 1": (1, None, False),
+        "start_ns, duration_ns from kernels where name = 'gemm'": (0, None, False),
+    }
+    async with running(tmp_path / "r.sqlite") as pilot:
+        for query, (device, stream, selects) in rows.items():
+            await asked(pilot, f"select {query}")
+            await settled(pilot)
+            await pilot.press("enter")
+            await settled(pilot)
+            screen: Any = pilot.app.screen
+            track = screen.model.row
+            assert screen.SCREEN == "timeline"
+            assert track.device == device, query
+            assert stream is None or f"str {stream}" in track.title, query
+            assert (screen.model.picked is not None) == selects, query

@@ -128,6 +128,11 @@ def test_fitted_and_padded_text_never_takes_more_cells(text: str, cells: int) ->
     assert names.cell_len(names.pad(text, cells)) == cells
 
 
+def test_a_padded_text_keeps_no_beginning_of_a_secret() -> None:
+    shown = names.pad("load hf_AbCdEfGhIjKlMnOpQrStUvWxYz and more", 20)
+    assert shown == "load [redacted] and~"
+
+
 def test_wide_and_combining_characters_count_as_cells() -> None:
     assert names.cell_len("前向") == 4
     assert names.cell_len("e\u0301") == 1

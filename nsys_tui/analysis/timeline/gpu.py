@@ -66,6 +66,11 @@ def keep_order(report: Report) -> None:
     kept_groups(report, BY_STREAM, ops, lambda: (None, ops.stream))
 
 
+def stream_key(stream: Stream) -> str:
+    """Key of a stream's row."""
+    return f"{gpu_key(stream.device)}/{pid_of(stream.globalPid)}:{stream.context}:{stream.id}"
+
+
 def stream_tracks(
     ops: Operations, by_stream: InGroups | None = None, *, apart: bool = True
 ) -> list[Track]:
@@ -84,7 +89,7 @@ def stream_tracks(
         lanes = split(lane) if apart else (lane,)
         device = ops.devices[stream.device]
         track = Track(
-            key=f"{gpu_key(stream.device)}/{pid_of(stream.globalPid)}:{stream.context}:{stream.id}",
+            key=stream_key(stream),
             label=stream.label,
             words=_stream_words(stream, lane),
             title=f"{device.label} {stream.label}{_of_process(ops, code)}",

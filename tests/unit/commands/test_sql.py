@@ -62,8 +62,9 @@ def test_a_query_comes_from_a_file_or_standard_input(
     file = tmp_path / "q.sql"
     file.write_text("-- how many\nselect count(*) as n from kernels;\n")
     assert run(capsys, path, "--file", str(file), "--format", "csv")[1] == "n\n2\n"
-    monkeypatch.setattr(sys, "stdin", io.StringIO("select 5 as n"))
-    assert run(capsys, path, "-", "--format", "csv")[1] == "n\n5\n"
+    for words in (["-"], ["--file", "-"]):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("select 5 as n"))
+        assert run(capsys, path, *words, "--format", "csv")[1] == "n\n5\n"
 
 
 def test_rows_left_out_are_told(path: str, capsys: Out) -> None:

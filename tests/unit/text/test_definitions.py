@@ -98,6 +98,15 @@ def test_explain_prints_the_paragraph(capsys: pytest.CaptureFixture[str]) -> Non
     assert "the length of the union" in out
 
 
+@pytest.mark.parametrize("head", ["cause: wait", "cause: MPI", "exit code 2"])
+def test_what_is_printed_as_a_heading_is_found_once(
+    head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *head.split()]) == 0
+    assert capsys.readouterr().out.startswith(f"{head}\n\n")
+    assert [one.name for one in define("wait")] == ["waited", "cause: wait"]
+
+
 def test_explain_alone_lists_the_terms(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain"]) == 0
     out = capsys.readouterr().out

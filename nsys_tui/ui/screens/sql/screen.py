@@ -20,13 +20,15 @@ from nsys_tui.sql.console import Answer, Console
 from nsys_tui.sql.faults import QueryError
 from nsys_tui.sql.guard import TimeLimitError
 from nsys_tui.sql.snippets import SNIPPETS
-from nsys_tui.state import Cursor, ViewState, Window
+from nsys_tui.state import Cursor, ViewState
 from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.sql.editor import Editor, asked_before, remember
+from nsys_tui.ui.screens.sql.rows import beside, event_of, lane_of, row_of, span_of
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
@@ -38,9 +40,6 @@ from nsys_tui.units import format_duration, plural
 
 SHOWN: Final = 100_000
 """Rows of an answer on the screen."""
-AROUND: Final = 20
-"""On the timeline a row has one part in so many beside it."""
-_LENGTHS: Final = ("duration_ns", "time_ns", "idle_ns")
 
 
 @dataclass(frozen=True)
@@ -73,19 +72,6 @@ def _with_unit(known: Column) -> Column:
     unit = column(known.header).unit
     timed = unit in (Unit.NS, Unit.BYTES) and not known.is_text
     return Column(known.header, unit, 0, known.key) if timed else known
-
-
-def window_of(table: Table, row: int) -> Window | None:
-    """When a row was, from its columns ``start_ns`` and ``end_ns`` or a length; None for never."""
-    values = {c.header: data[row] for c, data in zip(table.columns, table.data, strict=True)}
-    start, end = values.get("start_ns"), values.get("end_ns")
-    if not isinstance(start, int):
-        return None
-    if not isinstance(end, int):
-        lengths = (values.get(name) for name in _LENGTHS)
-        end = start + next((ns for ns in lengths if isinstance(ns, int)), 0)
-    beside = max((end - start) // AROUND, 1)
-    return Window(start - beside, max(end, start) + beside)
 
 
 def chart_lines(
@@ -324,11 +310,18 @@ class SqlScreen(TableScreen[Asked]):
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """A row that has times, on the timeline."""
         answer = self.result.answer if self.result is not None else None
-        window = window_of(answer.table, message.row) if answer is not None else None
-        if window is None:
+        row = row_of(answer.table, message.row) if answer is not None else {}
+        span = span_of(row)
+        if span is None or self.report is None:
             self.app.say("no column start_ns: nothing to show on the timeline")
             return
-        self.app.show("timeline", window=window, cursor=Cursor(window.start))
+        event = event_of(self.report, row, span)
+        self.app.show(
+            "timeline",
+            window=beside(span),
+            selection=event and selection_of(*event, self.app.state.display.names),
+            cursor=Cursor(span.start, "" if event else lane_of(self.report, row)),
+        )
 
     def action_nav_escape(self) -> None:
         """Leaves the editor, then the chart."""
