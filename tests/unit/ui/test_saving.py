@@ -89,7 +89,7 @@ def test_an_unfinished_file_does_not_stay(tmp_path: Path) -> None:
 def test_a_file_that_came_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("kept")
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(UsageError, match="exists already"):
         written(path, table_writers(table, 3)[".csv"], silent)
     assert path.read_text() == "kept"
 
