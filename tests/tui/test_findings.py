@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tui.frames import rows, running, settled
 
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.demo.report import make_report
+from nsys_tui.ui.screens.overview.panes import finding_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +63,8 @@ async def test_planted_problems_of_the_demo_are_found_gravest_first(
         ):
             assert re.search(pattern, texts), pattern
         if size[0] > 100:
-            assert re.search(r"[12] of 11 steps much slower: Train step 8", texts), "below its stall"
+            # The planted one, and the one after it, which holds the validation.
+            assert re.search(r"2 of 11 steps much slower: Train step 8", texts), "below its stall"
             assert re.search(r"3 x asynchronous copy of pageable memory", texts)
             assert re.search(r"1 launch-bound phase: 480 short operations", texts)
             assert re.search(r"idle .* sync call", texts)
@@ -110,3 +113,27 @@ async def test_times_of_findings_follow_the_format(demo: tuple[Path, dict[str, A
         await pilot.press("T")
         await settled(pilot)
         assert re.search(r"   GPU \d \d{9} ns \[", "\n".join(rows(pilot)))
+
+
+@pytest.mark.parametrize("width", range(60, 130))
+def test_what_does_not_fit_is_marked_and_keeps_its_secrets(width: int) -> None:
+    token = "hf_" + "aB3dE5fG7h" * 4
+    finding = Finding(
+        rule="some_rule",
+        severity=Severity.HIGH,
+        title=f"GPU 0 idle 40.00 ms, most in a range with a long name: load {token} again",
+        subject="idle",
+        advice="read ahead on another thread, so that the launching one need not wait for it",
+        saved_ns=1,
+        window=None,
+        device=0,
+        screen="5",
+        command="",
+        same_as="something that is told above",
+    )
+    lines, _ = finding_lines([finding], [], width, lambda _: "GPU 0", lambda _: "1.0%")
+    first, *below = ["".join(text for text, _ in line).rstrip() for line in lines]
+    assert all(len(line) <= width for line in (first, *below))
+    for line in below:
+        assert line.endswith((")", "~"))
+        assert token[:8] not in line or token in line

@@ -239,9 +239,9 @@ def finding_lines(
             told.append([(INDENT, 0), (advice[: len(where)], MUTED), (advice[len(where) :], 0)])
             told += [[(INDENT, 0), (part, 0)] for part in more]
         elif rest:
-            told.append([(INDENT, 0), (cut(" ".join(rest) + part_of, width - len(INDENT)), weight)])
+            told.append([(INDENT, 0), (pad(" ".join(rest) + part_of, width - len(INDENT)), weight)])
         elif width >= ADVISED:
-            advice = cut(visible(entry.advice) + part_of, width - len(INDENT) - cell_len(where))
+            advice = pad(visible(entry.advice) + part_of, width - len(INDENT) - cell_len(where))
             told.append([(INDENT + where, MUTED), (advice, 0)])
         lines += told
         choices += [entry, *[None] * (len(told) - 1)]
