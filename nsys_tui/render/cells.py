@@ -39,6 +39,8 @@ class Ink(IntEnum):
     COUNTER = 10
     CATEGORY = 16
     """First of the category inks: 16 + 2 × category, the odd ones a luminance step apart."""
+    WORDS = 48
+    """First of the inks for words about a category, readable where its fill is too faint to be."""
     SLOT = 64
     """First of ``SLOTS`` pairs of inks for colouring by stream, name or duration."""
     OWN = 128
@@ -80,6 +82,11 @@ def parts(code: int) -> StyleParts:
 def category_ink(category: int, alternate: bool = False) -> int:
     """Ink of a category; the alternate keeps neighbours apart."""
     return Ink.CATEGORY + 2 * category + alternate
+
+
+def word_ink(category: int) -> int:
+    """Ink of words about a category."""
+    return Ink.WORDS + category
 
 
 def slot_ink(slot: int) -> int:

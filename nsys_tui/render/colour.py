@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+READABLE: Final = 4.5
+"""Least contrast of words."""
+VISIBLE: Final = 3.0
+"""Least contrast of lines and marks."""
 _LEAST_CONTRAST: Final = 4.0
 """From which a colour of a range can be told from the background."""
 _HEX: Final = re.compile(r"#[0-9A-Fa-f]{6}\Z")
@@ -43,6 +47,12 @@ def mix(colour: str, other: str, share: float) -> str:
 def readable_on(ground: str) -> str:
     """Black or white, whichever has more contrast on ``ground``."""
     return max(("#000000", "#FFFFFF"), key=lambda ink: contrast(ink, ground))
+
+
+def legible(colour: str, ground: str, words: str, least: float = READABLE) -> str:
+    """A colour that can be told from ``ground``: no nearer to ``words`` than that takes."""
+    shades = (mix(colour, words, tenth / 10) for tenth in range(10))
+    return next((shade for shade in shades if contrast(shade, ground) >= least), words)
 
 
 def own_colour(argb: int, background: str) -> str | None:

@@ -18,7 +18,7 @@ from nsys_tui.errors import ConfigError
 from nsys_tui.model.arrays import Int64, Integers, UInt8
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import OWN_INKS, SLOTS, Emphasis, Ink, parts
-from nsys_tui.render.colour import is_hex, luminance, mix, own_colour, readable_on
+from nsys_tui.render.colour import is_hex, legible, luminance, mix, own_colour, readable_on
 
 
 def slot_inks(codes: Integers) -> UInt8:
@@ -70,7 +70,7 @@ CATEGORY_KEYS: Final = tuple(category.name.lower() for category in Category)
 SLOT_KEYS: Final = tuple(f"slot{number}" for number in range(SLOTS))
 BORROWED: Final = (
     *("atom-one-light", "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki"),
-    *("gruvbox", "monokai", "nord", "rose-pine", "rose-pine-moon", "textual-dark"),
+    *("gruvbox", "monokai", "nord", "rose-pine", "rose-pine-moon", "textual-dark", "textual-light"),
 )
 """Textual's themes on whose background our colours of categories, and words, can be read."""
 ANSI: Final = frozenset(
@@ -145,6 +145,10 @@ class Theme:
             colour = self.colours[key]
         if alternate and self.kind == "rgb":
             return _step(colour, self.dark)
+        if Ink.WORDS <= ink < Ink.SLOT:
+            if self.kind == "rgb":
+                return legible(colour, self.colours["background"], self.colours["foreground"])
+            return None if not self.dark and colour not in _DARK_ANSI else colour
         return None if colour == "default" else colour
 
     def _words(self, ink: int) -> Emphasis:
@@ -158,6 +162,8 @@ def _key(ink: int) -> tuple[str | None, bool]:
         return None, bool(ink & 1)
     if ink >= Ink.SLOT:
         return SLOT_KEYS[(ink - Ink.SLOT) // 2 % SLOTS], bool(ink & 1)
+    if ink >= Ink.WORDS:
+        return CATEGORY_KEYS[ink - Ink.WORDS], False
     if ink >= Ink.CATEGORY:
         place = (ink - Ink.CATEGORY) // 2
         return (CATEGORY_KEYS[place] if place < len(CATEGORY_KEYS) else None), bool(ink & 1)

@@ -11,13 +11,11 @@ from textual.theme import Theme as TextualTheme
 
 from nsys_tui.errors import ConfigError
 from nsys_tui.render.cells import Emphasis
-from nsys_tui.render.colour import contrast, mix
+from nsys_tui.render.colour import READABLE, VISIBLE, contrast, legible, mix
 from nsys_tui.render.palette import BORROWED, Theme, load_theme, theme_files
 from nsys_tui.ui.terminal import Colours, Terminal
 
 AUTO: Final = "auto"
-READABLE: Final = 4.5
-"""Least contrast of words."""
 
 
 class StyleTable(dict[int, Style]):
@@ -91,12 +89,13 @@ def borrowed(name: str) -> Theme:
         "foreground": words,
         "accent": next((c for c in accents if contrast(c, ground) >= READABLE), words),
         "axis": mix(words, ground, 0.15),
-        "muted": mix(words, ground, 0.25),
-        "idle": mix(words, ground, 0.5),
-        "border": mix(words, ground, 0.65),
+        "muted": legible(mix(words, ground, 0.25), made["surface"], words),
+        "idle": legible(mix(words, ground, 0.5), ground, words, VISIBLE),
+        "border": legible(mix(words, ground, 0.65), ground, words, VISIBLE),
     }
     ours = load_theme(theme_files()["high-contrast" if theirs.dark else "light"])
-    return Theme(name, "rgb", theirs.dark, ours.colours | colours)
+    fills = {key: legible(colour, ground, words) for key, colour in ours.colours.items()}
+    return Theme(name, "rgb", theirs.dark, fills | colours)
 
 
 def textual_theme(theme: Theme) -> TextualTheme:

@@ -8,7 +8,7 @@ import pytest
 
 from nsys_tui.errors import ConfigError
 from nsys_tui.model.categories import Category
-from nsys_tui.render.cells import Emphasis, Ink, category_ink, slot_ink, style
+from nsys_tui.render.cells import Emphasis, Ink, category_ink, slot_ink, style, word_ink
 from nsys_tui.render.colour import contrast, own_colour, readable_on
 from nsys_tui.render.palette import Look, builtin_folder, load_theme, theme_files
 
@@ -122,6 +122,23 @@ def test_text_is_readable(theme: str) -> None:
         assert contrast(chosen.colour("foreground"), chosen.colour(ground)) >= 7
     for key in ("better", "worse", "warning", "error", "axis"):
         assert contrast(chosen.colour(key), chosen.colour("background")) >= 4.5
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "high-contrast"])
+def test_words_about_a_category_can_be_read(theme: str) -> None:
+    background = THEMES[theme].colour("background")
+    for category in Category:
+        colour = THEMES[theme].look(style(word_ink(category))).fg
+        assert colour is not None
+        assert contrast(colour, background) >= 4.5
+
+
+def test_words_on_a_light_terminal_have_none_of_its_pale_colours() -> None:
+    theme = THEMES["ansi-light"]
+    inks = {category: theme.look(style(word_ink(category))).fg for category in Category}
+    assert inks[Category.COMM] is inks[Category.MEMORY] is inks[Category.GRAPH] is None
+    assert inks[Category.COMPUTE] == "blue"
+    assert theme.look(style(category_ink(Category.COMM))).fg == "yellow", "bars keep it"
 
 
 def test_neighbours_of_one_category_differ_in_luminance() -> None:

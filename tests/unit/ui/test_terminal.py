@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from textual.theme import BUILTIN_THEMES
+from unit.render.test_palette import DISTINCT, smallest_difference
 
 from nsys_tui.config import Config
 from nsys_tui.errors import ConfigError
@@ -106,6 +107,7 @@ def is_readable(theme: Theme) -> bool:
     return (
         all(contrast(fill, ground) >= 4 for fill in fills)
         and all(contrast(theme.colour(key), ground) >= 4.5 for key in words)
+        and all(contrast(theme.colour(key), ground) >= 3 for key in ("idle", "border"))
         and all(
             contrast(theme.colour("foreground"), theme.colour(key)) >= 7
             for key in ("background", "surface", "panel")
@@ -116,6 +118,8 @@ def is_readable(theme: Theme) -> bool:
 def test_textuals_themes_are_offered_where_all_of_them_can_be_read() -> None:
     plain = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
     assert {name for name in plain if is_readable(borrowed(name))} == set(BORROWED)
+    for name in BORROWED:
+        assert smallest_difference([borrowed(name).colour(key) for key in DISTINCT]) >= 12, name
     dracula = find_theme("dracula")
     assert dracula.colour("background") == "#282A36"
     assert dracula.colour("comm") == find_theme("high-contrast").colour("comm")

@@ -21,7 +21,7 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.model.arrays import Int64
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
-from nsys_tui.render.cells import MUTED, category_ink, style
+from nsys_tui.render.cells import MUTED, style, word_ink
 from nsys_tui.state import Display, Selection, ViewState
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import evidence_of, show_on_timeline
@@ -55,7 +55,7 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
         return format_duration(ns) if ns else "-"
 
     def ink(row: int) -> int:
-        return style(category_ink(table.category(row)))
+        return style(word_ink(table.category(row)))
 
     return (
         durations("start", 14, starts, moment),

@@ -17,7 +17,7 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
 from nsys_tui.model.categories import Category
 from nsys_tui.model.table import Unit
-from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.cells import style, word_ink
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
 from nsys_tui.units import parse_window
@@ -70,7 +70,7 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     def share(
         header: str, figure: str, category: Category | None = None, *, extra: bool = False
     ) -> TableColumn:
-        ink = style(category_ink(category)) if category is not None else 0
+        ink = style(word_ink(category)) if category is not None else 0
         values = _shares(fleet, rows, figure)
         return numbers(
             header, 5, values, "{:.1f}".format, decimals=1, ink=lambda _: ink, extra=extra

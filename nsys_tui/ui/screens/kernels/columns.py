@@ -19,7 +19,7 @@ from nsys_tui.model.events import SHAPE
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
-from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.cells import category_ink, style, word_ink
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
 from nsys_tui.times import duration_text
@@ -55,6 +55,7 @@ def group_columns(
         return durations(header, 8, values, duration_text, **options)
 
     inks = [style(category_ink(int(code))) for code in table.category]
+    words = [style(word_ink(int(code))) for code in table.category]
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         time("total", table.total),
@@ -75,7 +76,7 @@ def group_columns(
             table.labels,
             grow=True,
             names=table.by in (GroupBy.NAME, GroupBy.SHAPE),
-            ink=inks.__getitem__,
+            ink=words.__getitem__,
         ),
     )
 

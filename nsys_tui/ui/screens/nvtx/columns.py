@@ -12,7 +12,7 @@ from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
-from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.cells import category_ink, style, word_ink
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
 from nsys_tui.times import duration_text
@@ -83,7 +83,7 @@ def _when(when: Int64, glyphs: Glyphs, wide: bool) -> TableColumn:
 
 def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     """GPU work under a range, by name."""
-    inks = [style(category_ink(int(code))) for code in table.category]
+    inks = [style(word_ink(int(code))) for code in table.category]
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         durations("total", 8, table.total, duration_text),

@@ -8,7 +8,7 @@ from nsys_tui.analysis.timeline.area import Area, CategoryRow
 from nsys_tui.analysis.timeline.facts import SPREAD, Facts
 from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, told_apart, visible
-from nsys_tui.render.cells import BOLD, MUTED, Line, category_ink, style
+from nsys_tui.render.cells import BOLD, MUTED, Line, style, word_ink
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.text.folding import wrapped as folded
 from nsys_tui.ui.pane_text import side_by_side
@@ -51,7 +51,7 @@ def _names(area: Area, width: int, *, ascii_only: bool) -> list[Line]:
     for row, name in zip(area.names, told, strict=True):
         more = f"+{row.straddling}" if row.straddling else ""
         figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
-        letter = (f" {LETTERS[row.category]} ", style(category_ink(row.category)))
+        letter = (f" {LETTERS[row.category]} ", style(word_ink(row.category)))
         lines.append([letter, (f"{name:<{room}}{figures}", 0)])
     if area.more_names:
         lines.append([(f" and {area.more_names:,} more names", MUTED)])
@@ -79,7 +79,7 @@ def low_lines(area: Area, width: int, *, ascii_only: bool = False) -> list[Line]
     for entry, name in zip(area.names, told, strict=True):
         figures = format_duration(entry.total) + _share(alone.get(entry.category))
         text = f"{name} {figures}{_times(entry.events) or ' from before'}"
-        names.append([(f" {text}", category_ink(entry.category))])
+        names.append([(f" {text}", style(word_ink(entry.category)))])
     return [line for items in (work, names, host) for line in side_by_side(items, width)]
 
 
