@@ -39,6 +39,11 @@ class OpName(NamedTuple):
     demangled: str
     mangled: str
 
+    @property
+    def full(self) -> str:
+        """The longest name that is known."""
+        return self.demangled or self.short
+
 
 class Domain(NamedTuple):
     """An NVTX domain: numbers are unique only within a process."""
@@ -101,7 +106,7 @@ def called(names: tuple[OpName, ...], style: str) -> tuple[str, ...]:
     if style == NameStyle.SHORT:
         return tuple(short_names([(name.short, name.demangled) for name in names]))
     if style == ACROSS:
-        return tuple(short_name(name.demangled or name.short, name.short).name for name in names)
+        return tuple(short_name(name.full, name.short).name for name in names)
     return tuple(kernel_name(name.short, name.demangled, style) for name in names)
 
 

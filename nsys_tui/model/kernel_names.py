@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of
+from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of, types
 from nsys_tui.names import last_component
 
 LONGEST: Final = 20_000
 """Characters up to which a name is taken apart; a longer one keeps its plain name."""
+_APART: Final = ", "
 
 
 def short_names(names: Sequence[tuple[str, str]]) -> list[str]:
@@ -86,6 +87,26 @@ def _numbered(told: dict[str, str]) -> dict[str, str]:
         taken.add(name)
         names[full] = name
     return names
+
+
+@lru_cache(maxsize=32768)
+def variant(demangled: str) -> str:
+    """What template arguments say of a kernel beside its short name, the same in all builds.
+
+    Numbers of lambdas and of fused kernels are left out: they move with any change of the code.
+    """
+    if demangled.startswith("[") or len(demangled) > LONGEST:
+        return ""
+    arguments = parts_of(demangled).arguments
+    words = (*short_name(demangled).details, *map(argument, arguments), *map(types, arguments))
+    told = ["" if word.startswith("#") else word for word in words]
+    return _APART.join(told).rstrip(_APART)
+
+
+def variant_names(name: str, variants: Iterable[str]) -> dict[str, str]:
+    """What kernels of one short name are called, by what ``variant`` says of each."""
+    columns = {each: tuple(each.split(_APART)) for each in sorted(variants)}
+    return _by_columns(dict.fromkeys(columns, name), columns)
 
 
 @lru_cache(maxsize=32768)

@@ -114,6 +114,11 @@ def argument(text: str) -> str:
     return plain if _WORD.fullmatch(plain) else _operation(plain)[0]
 
 
+def types(text: str) -> str:
+    """The types within a template argument that is more than a word."""
+    return " ".join(TYPES[match[1]] for match in _TYPED.finditer(text))
+
+
 _BRACKET: Final = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>()\[\]{},]"
 )

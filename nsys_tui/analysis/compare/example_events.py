@@ -9,19 +9,25 @@ from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import ApiCalls, EventSet
-from nsys_tui.names import across, api_name, normalise_nvtx
+from nsys_tui.model.kernel_names import variant
+from nsys_tui.names import api_name, normalise_nvtx
 
 
 def event_of(
-    plan: Plan, group: str, name: str, window: tuple[int, int] | None
+    plan: Plan,
+    group: str,
+    name: str,
+    window: tuple[int, int] | None,
+    kernel_variant: str | None = None,
 ) -> tuple[EventSet, int] | None:
     """The longest event of a name that starts in a window, else the one of median length in all.
 
     Args:
         plan: what was measured.
         group: key of ``side.GROUPS`` other than ``stalls``.
-        name: as the comparison calls it.
+        name: key of the comparison's row.
         window: where to look first.
+        kernel_variant: which of the kernels of that name; None for any.
 
     Returns:
         the event set and the row, or None where there is no such event.
@@ -30,6 +36,9 @@ def event_of(
         return _work_of(plan, name, window)
     events, texts = _events(plan, group)
     codes = np.array([text == name for text in texts], bool)
+    if kernel_variant is not None:
+        names = plan.report.operations.names
+        codes &= np.array([variant(each.full) == kernel_variant for each in names], bool)
     if not codes.any():
         return None
     named = codes[events.name]  # type: ignore[attr-defined]
@@ -94,4 +103,4 @@ def _events(plan: Plan, group: str) -> tuple[EventSet, list[str]]:
         calls = report.host_events if group == "mpi_calls" else report.osrt
         return calls, [*calls.names]
     ops = report.operations
-    return ops, ops.texts(across(plan.style))
+    return ops, plan.names

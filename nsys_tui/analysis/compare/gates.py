@@ -12,6 +12,7 @@ from nsys_tui.analysis.compare.side import METRICS, SHARES, WHOLE
 from nsys_tui.analysis.compare.stats import Rules, Verdict
 from nsys_tui.analysis.compare.tails import TAILS
 from nsys_tui.errors import UsageError
+from nsys_tui.names import normalise_kernel
 from nsys_tui.patterns import matching
 from nsys_tui.units import parse_duration, parse_percent
 
@@ -74,23 +75,53 @@ def _outcome(comparison: Comparison, gate: Gate) -> Outcome:
     if not gate.kind or comparison.verdict is Verdict.UNKNOWN:
         return Outcome(gate, comparison.verdict, comparison.judgement.reason)
     rules = Rules(gate.threshold, comparison.noise, absolute=gate.absolute)
-    judge = RowJudge(comparison.a, comparison.b, rules)
+    judge, matched = RowJudge(comparison.a, comparison.b, rules), ""
     if gate.kind in _FIGURES:
         rows = [row for row in judge.summary() if row.key == _FIGURES[gate.kind]]
     else:
-        rows = [*judge.group(_GROUPS[gate.kind])]
-        names = {*matching(gate.pattern, [row.name for row in rows])}
-        rows = [row for row in rows if row.name in names]
+        rows, matched = _matched(comparison, gate, judge.group(_GROUPS[gate.kind]))
     if not rows:
         few = f"too few steady steps: {TAILS[gate.kind]} needed" if gate.kind in TAILS else ""
         return Outcome(gate, Verdict.UNKNOWN, few or "it matches nothing on either side")
     verdicts = [_row_verdict(row, rows, gate) for row in rows]
     verdict = next(each for each in _ORDER if each in verdicts)
     shown = tuple(row for row, each in zip(rows, verdicts, strict=True) if each is verdict)
-    reason, rare = _reason(shown, len(rows)), verdicts.count(Verdict.UNKNOWN)
+    reason, rare = _reason(shown, len(rows)) + matched, verdicts.count(Verdict.UNKNOWN)
     if rare and verdict is not Verdict.UNKNOWN:
         reason = f"{reason}, {rare} of them too rare to be judged"
     return Outcome(gate, verdict, reason, shown)
+
+
+def _matched(comparison: Comparison, gate: Gate, rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The rows in whose names a gate's pattern occurs, and in which, where not in those shown.
+
+    Full names hold the types of arguments too: they are searched where no other name fits.
+    """
+    full = [_full_names(comparison, row) if gate.kind == "kernel" else set() for row in rows]
+    kinds = {
+        "": [{row.name, row.key} for row in rows],
+        "normalised": [set(map(normalise_kernel, names)) for names in full],
+        "full": full,
+    }
+    found: dict[str, set[int]] = {}
+    for kind, names in kinds.items():
+        if kind != "full" or not any(found.values()):
+            wanted = {*matching(gate.pattern, sorted({n for each in names for n in each}))}
+            found[kind] = {place for place, each in enumerate(names) if each & wanted}
+    places = sorted(set().union(*found.values()))
+    others = [kind for kind in found if kind and found[kind] - found[""]]
+    return [rows[place] for place in places], f", by {others[0]} names" if others else ""
+
+
+def _full_names(comparison: Comparison, row: Row) -> set[str]:
+    """Full names of the kernels of a row, as far as they are known."""
+    return {
+        full
+        for side, chosen in zip((comparison.a, comparison.b), row.variants, strict=True)
+        for key, variant in side.variants.get(row.key, {}).items()
+        if chosen in (None, key)
+        for full in variant.full
+    }
 
 
 def _row_verdict(row: Row, rows: Sequence[Row], gate: Gate) -> Verdict:

@@ -14,7 +14,15 @@ from nsys_tui.analysis.breakdown import Coverage, coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps, tallied
 from nsys_tui.analysis.compare.origin import origin_of
-from nsys_tui.analysis.compare.side import HOST_AHEAD, WHOLE, Bounds, Named, Side, Steps
+from nsys_tui.analysis.compare.side import (
+    HOST_AHEAD,
+    WHOLE,
+    Bounds,
+    Named,
+    Side,
+    Steps,
+    Variant,
+)
 from nsys_tui.analysis.compare.stats import FEWEST, SEED, Sample, samples
 from nsys_tui.analysis.compare.tails import SLOW, tails
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
@@ -27,6 +35,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.kernel_names import variant
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
 
@@ -107,6 +116,11 @@ class Plan:
         )
         starts, ends = clipped(events, rows, self.window)
         return float((ends - starts).sum()) / max(1, len(self.steps) * self.by_step)
+
+    @property
+    def names(self) -> list[str]:
+        """What each operation is called, the same in all reports."""
+        return self.report.operations.texts(across(self.style))
 
     @cached_property
     def gaps(self) -> Gaps:
@@ -275,6 +289,7 @@ def _measured(
         run=identity.partition(" ")[0],
         recorded=_recorded(report),
         origin=origin_of(report),
+        variants=_variants(plan, groups["kernels"]) if whole else {},
     )
 
 
@@ -353,26 +368,62 @@ def _parts(part: Int64, whole: Int64) -> Int64:
     return np.asarray(np.rint(part / np.maximum(whole, 1) * WHOLE), np.int64)
 
 
+_KERNELS: Final = (OpKind.KERNEL, OpKind.GRAPH)
+
+
 def _kernels(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
-    return _operations(plan, tell, OpKind.KERNEL, OpKind.GRAPH)
+    return _operations(plan, tell, _rows_of(plan, _KERNELS), plan.names)
 
 
 def _copies(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
-    return _operations(plan, tell, OpKind.MEMCPY, OpKind.MEMSET)
+    rows = _rows_of(plan, (OpKind.MEMCPY, OpKind.MEMSET))
+    return _operations(plan, tell, rows, plan.names, with_bytes=True)
 
 
-def _operations(plan: Plan, tell: Telling, *kinds: OpKind) -> dict[str, Named]:
+def _variants(plan: Plan, kernels: Iterable[str]) -> dict[str, dict[str, Variant]]:
+    """The kernels of each name that differ in more than what a build numbers."""
+    if plan.style == NameStyle.FULL:
+        return {}
+    ops = plan.report.operations
+    known: dict[str, dict[str, dict[str, None]]] = {name: {} for name in kernels}
+    keys = [variant(op.full) for op in ops.names]
+    for name, key, op in zip(plan.names, keys, ops.names, strict=True):
+        if name in known:
+            known[name].setdefault(key, {})[op.full] = None
+    several = np.array([len(known.get(name, ())) > 1 for name in plan.names], bool)
+    rows = _rows_of(plan, _KERNELS)
+    rows = masked(rows, several[ops.name[rows]])
+    both = [f"{name}<{key}>" for name, key in zip(plan.names, keys, strict=True)]
+    named = _operations(plan, in_steps, rows, both)
+    return {
+        name: {
+            key: Variant(tuple(full), named.get(f"{name}<{key}>"))
+            for key, full in variants.items()
+            if len(variants) == 1 or f"{name}<{key}>" in named
+        }
+        for name, variants in known.items()
+    }
+
+
+def _rows_of(plan: Plan, kinds: Sequence[OpKind]) -> Rows:
+    """GPU work of some kinds that is searched and counts."""
+    ops = plan.report.operations
+    wanted = np.zeros(len(OpKind), bool)
+    wanted[list(kinds)] = True
+    chosen = plan.searched.operations(ops)
+    return masked(chosen, wanted[ops.kind[chosen]] & ops.counted[chosen])
+
+
+def _operations(
+    plan: Plan, tell: Telling, rows: Rows, names: Sequence[str], *, with_bytes: bool = False
+) -> dict[str, Named]:
     """GPU work by name; with steps, work belongs to the step in which it was launched."""
     report = plan.report
     ops = report.operations
     if not len(ops):
         return {}
-    wanted = np.zeros(len(OpKind), bool)
-    wanted[list(kinds)] = True
-    chosen = plan.searched.operations(ops)
-    rows = masked(chosen, wanted[ops.kind[chosen]] & ops.counted[chosen])
-    group, distinct = regroup(ops.name[rows], ops.texts(across(plan.style)))
-    sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
+    group, distinct = regroup(ops.name[rows], names)
+    sizes = ops.bytes[rows] if with_bytes else None
     if not plan.by_step:
         return by_name(distinct, aggregate(ops, rows, group, len(distinct), plan.window), sizes)
     times = ops.start[rows]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
@@ -15,6 +16,7 @@ from nsys_tui.analysis.compare.stats import (
     judge,
     relative,
 )
+from nsys_tui.model.kernel_names import variant_names
 
 _KINDS: Final = {
     Verdict.BETTER: "faster",
@@ -46,6 +48,8 @@ class Row:
     """``new``, ``gone``, ``slower``, ``faster``, ``more calls``, ``fewer calls``, ``more bytes``,
     ``fewer bytes``, ``too few``, ``more``, ``less``, ``same`` or ``inconclusive``."""
     verdict: Verdict
+    variants: tuple[str | None, str | None] = (None, None)
+    """Which kernels of the name that ``key`` is these are in A and in B; None for all."""
     a_bytes: float = 0
     b_bytes: float = 0
     share: bool = False
@@ -73,6 +77,14 @@ class Row:
         return f"{self.verdict}: {self.kind}"
 
 
+class _Pair(NamedTuple):
+    key: str
+    name: str
+    a: Named | None
+    b: Named | None
+    variants: tuple[str | None, str | None] = (None, None)
+
+
 class RowJudge:
     """Compares sides row by row.
 
@@ -83,7 +95,7 @@ class RowJudge:
     """
 
     def __init__(self, a: Side, b: Side, rules: Rules) -> None:
-        self.a, self.b = a, b
+        self.a, self.b = self.sides = a, b
         self.has_common = True
         """Where nothing is, what only one side has is neither better nor worse."""
         self.rules = rules
@@ -127,22 +139,43 @@ class RowJudge:
         """
         if key in self.unknown:
             return ()
-        mine, theirs = self.a.names(key), self.b.names(key)
-        names = sorted({*mine, *theirs})
-        common = [name for name in names if name in mine and name in theirs]
-        judged = [self._change(mine[name], theirs[name]) for name in common]
-        changes = dict(zip(common, discovered(judged), strict=True))
-        rows = [self._named(n, mine.get(n), theirs.get(n), changes.get(n)) for n in names]
+        pairs = [*self._pairs(key)]
+        changes = iter(discovered([self._change(p.a, p.b) for p in pairs if p.a and p.b]))
+        rows = [self._named(pair, next(changes) if pair.a and pair.b else None) for pair in pairs]
         if key == "stalls":
             rows = [replace(row, kind=_IDLE.get(row.kind, row.kind)) for row in rows]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
+
+    def _pairs(self, group: str) -> Iterator[_Pair]:
+        """What is compared with what: names, and kernels of a name by their template arguments.
+
+        Of variants that only A has and those that only B has it is not known which became which:
+        one each are a pair, more are not told apart.
+        """
+        mine, theirs = self.a.names(group), self.b.names(group)
+        for name in sorted({*mine, *theirs}):
+            a, b = (side.variants_of(name) if group == "kernels" else {} for side in self.sides)
+            left, right = ([key for key in one if key not in b or key not in a] for one in (a, b))
+            if not (a and b) or (left and right and len(left) + len(right) > 2):
+                other = " (other template arguments)" if a and b else ""
+                yield _Pair(name, name + other, mine.get(name), theirs.get(name))
+                continue
+            called = variant_names(name, {*a, *b})
+            if left and right:
+                (old,), (new,) = left, right
+                text = f"{called[old]} -> {called[new]}"
+                yield _Pair(name, text, a[old], b[new], (old, new))
+            single = {*left, *right} if left and right else set()
+            for key in sorted({*a, *b} - single):
+                yield _Pair(name, called[key], a.get(key), b.get(key), (key, key))
 
     def _change(self, a: Named, b: Named) -> Change:
         if a.per_step is None or b.per_step is None:
             return judge(a.instances, b.instances, self.rules)
         return judge(a.per_step, b.per_step, self.rules)
 
-    def _named(self, name: str, a: Named | None, b: Named | None, change: Change | None) -> Row:
+    def _named(self, pair: _Pair, change: Change | None) -> Row:
+        a, b = pair.a, pair.b
         by_step = change is not None and bool(a and a.per_step and b and b.per_step)
         if change is None or a is None or b is None:
             change, kind = _one_sided(a, b), "new" if a is None else "gone"
@@ -152,8 +185,9 @@ class RowJudge:
         if self.has_common:
             verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, verdict)
         return Row(
-            key=name,
-            name=name,
+            key=pair.key,
+            name=pair.name,
+            variants=pair.variants,
             a_total=change.a if by_step else _each(a.total if a else 0, self.a),
             b_total=change.b if by_step else _each(b.total if b else 0, self.b),
             a_count=_each(a.count if a else 0, self.a),

@@ -163,6 +163,16 @@ class Named:
         return self.instances.count
 
 
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One of the kernels that have a name in common."""
+
+    full: tuple[str, ...]
+    """Full names; none in a file of baselines."""
+    named: Named | None = None
+    """None where the name has no other variant."""
+
+
 @dataclass(frozen=True)
 class Found:
     """A finding of the expert rules as far as it is compared."""
@@ -221,6 +231,8 @@ class Side:
     recorded: tuple[int, int] = (0, 0)
     """UTC, ns: the first and the last event; zeros where it is not known."""
     origin: Origin = NOWHERE
+    variants: Mapping[str, Mapping[str, Variant]] = field(default_factory=dict)
+    """Kernels by their name in ``groups``, then by template arguments; empty where not known."""
 
     @property
     def step_count(self) -> int:
@@ -235,6 +247,13 @@ class Side:
     def names(self, group: str) -> Mapping[str, Named]:
         """What was measured in one group."""
         return self.groups.get(group, {})
+
+    def variants_of(self, kernel: str) -> dict[str, Named]:
+        """What was measured of each variant of a kernel; empty where these are not known."""
+        whole = self.names("kernels").get(kernel)
+        if whole is None:
+            return {}
+        return {key: each.named or whole for key, each in self.variants.get(kernel, {}).items()}
 
 
 def pooled_side(sides: Sequence[Side]) -> Side:
@@ -314,6 +333,13 @@ def _one_run(ranks: Sequence[Side]) -> Side:
             key: {name: _known_once(named) for name, named in names.items()}
             for key, names in run.groups.items()
         },
+        variants={
+            name: {
+                key: replace(each, named=each.named and _known_once(each.named))
+                for key, each in variants.items()
+            }
+            for name, variants in run.variants.items()
+        },
     )
 
 
@@ -353,6 +379,7 @@ def _together(sides: Sequence[Side], label: str) -> Side:
         unknown=frozenset().union(*(side.unknown for side in sides)),
         style=first.style,
         run_count=sum(side.run_count for side in sides),
+        variants=_variants(sides),
     )
 
 
@@ -368,6 +395,25 @@ def _facts(several: Sequence[Mapping[str, str]]) -> dict[str, str]:
 def _group(several: Sequence[Mapping[str, Named]]) -> dict[str, Named]:
     names = dict.fromkeys(name for group in several for name in group)
     return {name: _named([group.get(name) for group in several]) for name in names}
+
+
+def _variants(sides: Sequence[Side]) -> dict[str, dict[str, Variant]]:
+    """Variants of the kernels of which each report that has them knows the variants."""
+    pooled: dict[str, dict[str, Variant]] = {}
+    for name in dict.fromkeys(name for side in sides for name in side.variants):
+        if any(name in side.names("kernels") and name not in side.variants for side in sides):
+            continue
+        named = [side.variants_of(name) for side in sides]
+        pooled[name] = {
+            key: Variant(_full_names(sides, name, key), _named([each.get(key) for each in named]))
+            for key in dict.fromkeys(key for each in named for key in each)
+        }
+    return pooled
+
+
+def _full_names(sides: Sequence[Side], kernel: str, variant: str) -> tuple[str, ...]:
+    known = (side.variants.get(kernel, {}).get(variant) for side in sides)
+    return tuple(dict.fromkeys(full for each in known if each for full in each.full))
 
 
 def _named(several: Sequence[Named | None]) -> Named:

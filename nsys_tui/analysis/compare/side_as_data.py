@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final, get_type_hints
 
 import numpy as np
 
-from nsys_tui.analysis.compare.side import Side, Steps
+from nsys_tui.analysis.compare.side import Side, Steps, Variant
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.arrays import Int64
@@ -27,13 +27,13 @@ def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:
 
     Args:
         side: what was measured.
-        whole: with the times of all steps; else with their number alone.
+        whole: with the times of all steps, else with their number alone; and with full names.
     """
-    steps = side.steps
+    steps, kept = side.steps, side if whole else replace(side, variants=_without_full(side))
     times = {"start": steps.start.tolist(), "end": steps.end.tolist()}
     return {
         "version": VERSION,
-        **{name: plain(getattr(side, name), rows=True) for name in _KEPT},
+        **{name: plain(getattr(kept, name), rows=True) for name in _KEPT},
         "steps": {
             "rule": str(steps.rule),
             "name": steps.name,
@@ -56,8 +56,15 @@ def from_data(data: Mapping[str, Any]) -> Side:
     if "nothing" in causes:  # as this cause was called before
         causes[Cause.NOTHING.key] = causes.pop("nothing")
     hints = get_type_hints(Side)
-    kept = {name: restored(hints[name], data[name]) for name in _KEPT}
+    kept = {name: restored(hints[name], data[name]) for name in _KEPT if name in data}
     return Side(steps=_steps(data["steps"]), **kept)
+
+
+def _without_full(side: Side) -> dict[str, dict[str, Variant]]:
+    return {
+        name: {key: replace(each, full=()) for key, each in variants.items()}
+        for name, variants in side.variants.items()
+    }
 
 
 def _steps(data: Mapping[str, Any]) -> Steps:

@@ -244,7 +244,88 @@ def test_kernels_pair_whatever_else_one_side_has(tmp_path: Path, capsys: Out, st
     for pair in pairs:
         rows = json.loads(run(tmp_path, capsys, "compare", *pair, *words)[1])["kernels"]
         calls = {row["name"]: {row["a_count"], row["b_count"]} for row in rows}
-        assert calls == {"gemm": {4, 8}, "f" if style == "short" else "k": {4}}
+        lambdas = "f" if style == "short" else "k"
+        assert calls == {"gemm f32": {4}, "gemm f64": {0, 4}, lambdas: {4}}
+
+
+FLOAT, DOUBLE, HALF = (f"void gemm<{of}, (int)128>(int)" for of in ("float", "double", "__half"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({FLOAT: 50, DOUBLE: 90}, {FLOAT: 60, DOUBLE: 80}, {"gemm f32": 20, "gemm f64": -11}),
+        ({FLOAT: 50}, {FLOAT: 60}, {"gemm": 20}),
+        ({FLOAT: 50}, {DOUBLE: 60}, {"gemm f32 -> gemm f64": 20}),
+        ({FLOAT: 50, HALF: 9}, {DOUBLE: 60, HALF: 9},
+         {"gemm f32 -> gemm f64": 20, "gemm f16": 0}),
+        ({FLOAT: 50, HALF: 10}, {DOUBLE: 66}, {"gemm (other template arguments)": 10}),
+    ],
+)  # fmt: skip
+def test_kernels_of_a_name_are_told_apart_by_template_arguments(
+    tmp_path: Path,
+    capsys: Out,
+    before: dict[str, int],
+    after: dict[str, int],
+    expected: dict[str, int],
+) -> None:
+    for name, kernels in (("a", before), ("b", after)):
+        for number in range(2):
+            path = tmp_path / f"{name}{number}.sqlite"
+            Run(names=(*kernels.items(), ("other(int)", 200)), seed=number).write(path)
+    for words in (("a0", "b0"), ("a0", "a1", "--against", "b0", "b1")):
+        words = ("compare", *words, "--no-findings", "--format", "json")
+        rows = json.loads(run(tmp_path, capsys, *words)[1])["kernels"]
+        told = {row["name"]: round(100 * row["change"]) for row in rows}
+        assert told == expected | {"other": 0}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rows", "by"),
+    [
+        ("gemm f32", ["gemm f32"], ""),
+        ("^gemm$", ["gemm f32"], ""),
+        ("^at::native::elementwise_kernel$", ["elementwise add f32"], ", by normalised names"),
+        ("gemm<float, ", ["gemm f32"], ", by full names"),
+        ("other|float", ["other"], ""),
+    ],
+)
+def test_gates_look_for_kernels_under_all_their_names(
+    tmp_path: Path, capsys: Out, pattern: str, rows: list[str], by: str
+) -> None:
+    torch = (
+        "void at::native::elementwise_kernel<(int)128, at::native::gpu_kernel_impl<"
+        "at::native::CUDAFunctor_add<float>>(T1)::[lambda(int) (instance 1)]>(int, T2)"
+    )
+    kernels = ((FLOAT, 50), (DOUBLE, 90), (torch, 40), ("other(int)", 70))
+    file = str(tmp_path / "base.json")
+    for name, scale in (("a", 1.0), ("b", 1.5)):
+        slower = ((n, round(ns * scale)) if n != DOUBLE else (n, ns) for n, ns in kernels)
+        Run(names=tuple(slower)).write(tmp_path / f"{name}.sqlite")
+    assert run(tmp_path, capsys, "baseline", "add", "a", "--file", file)[0] == 0
+    for words in (("a", "b"), ("b", "--baseline-file", file)):
+        words = (*words, "--gate", f"kernel:{pattern}:20%", "--no-findings", "--format", "json")
+        status, out, err = run(tmp_path, capsys, "compare", *words)
+        (gate,) = json.loads(out)["gates"]
+        assert (status, gate["verdict"], gate["rows"]) == (1, "worse", rows), err
+        assert gate["reason"].partition(", by")[2] == by.removeprefix(", by")
+
+
+def test_baselines_that_know_no_variants_are_compared_by_name(tmp_path: Path, capsys: Out) -> None:
+    for name in "ab":
+        path = tmp_path / f"{name}.sqlite"
+        Run(names=((FLOAT, 50), (DOUBLE, 90)), jitter=0.001, seed=ord(name)).write(path)
+    file = tmp_path / "base.json"
+    run(tmp_path, capsys, "baseline", "add", "a", "--file", str(file))
+    lines = file.read_text().splitlines()
+    assert "void" not in lines[1]
+    kept = json.loads(lines[1].removesuffix(","))
+    assert kept["run"].pop("variants")
+    file.write_text("\n".join((lines[0], json.dumps(kept) + ",", *lines[2:])))
+    words = ("compare", "b", "--baseline-file", str(file), "--format", "json", "--force")
+    status, out, err = run(tmp_path, capsys, *words)
+    assert status in (0, 3), err
+    assert [row["name"] for row in json.loads(out)["kernels"]] == ["gemm"]
 
 
 def side(wall: float, kernel: float) -> Side:

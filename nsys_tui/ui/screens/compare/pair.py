@@ -18,6 +18,7 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, i
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, first_look, identity_of, measure, plan
+from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.stats import Rules
 from nsys_tui.analysis.rules.finding import Finding
@@ -168,11 +169,12 @@ class Result:
                 return ranges.names[int(ranges.name[made.rows[step]])]
         return f"step {step + 1}"
 
-    def examples(self, group: str, name: str, step: int | None) -> BothPicked:
-        """One event of a name on each side."""
+    def examples(self, group: str, row: Row, step: int | None) -> BothPicked:
+        """One event of a row's name on each side."""
+        sides = zip(self.plans, self.windows(step), row.variants, strict=True)
         spans = [
-            None if made is None else event_of(made, group, name, window)
-            for made, window in zip(self.plans, self.windows(step), strict=True)
+            None if made is None else event_of(made, group, row.key, window, variant)
+            for made, window, variant in sides
         ]
         first, second = (None if event is None else Picked(*event) for event in spans)
         return first, second

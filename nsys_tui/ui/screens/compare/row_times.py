@@ -53,7 +53,7 @@ class RowTimes:
             halves = twins.halves
 
             def work() -> tuple[BothPicked, list[Half | None]]:
-                picked = result.examples(self._group, row.name, step)
+                picked = result.examples(self._group, row, step)
                 return picked, [*map(with_lane_of, halves, picked)]
 
             def show(times: tuple[BothPicked, list[Half | None]]) -> None:
@@ -78,7 +78,7 @@ class RowTimes:
         """An event of the row's name in the report in front; None where that has none."""
         result, row = self._screen.result, self._table.change
         if result is not None and row is not None:
-            spans = result.examples(self._group, row.name, self._step(result))
+            spans = result.examples(self._group, row, self._step(result))
             for end, picked in zip((result.pair.a, result.pair.b), spans, strict=True):
                 if picked is not None and getattr(end, "session", None) is self._screen.session:
                     return evidence_of(picked.events, picked.row)
