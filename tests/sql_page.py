@@ -45,6 +45,11 @@ refused before they run (pragmas: {pragmas} only). printf is refused too: use ro
 | temporary files, for sorting | {disk} MiB; they have no names |
 | one value or row | {value} MiB; {slow} |
 
+Your queries see names as they were recorded, with tokens and passwords that stand in them; look at
+an answer before it leaves the house. With `--redacted`, and always when [an agent](agents.md) asks,
+a query reads texts [without them](share.md#what-is-left-out), so that `substr`, `hex` and
+comparisons find no piece of one either.
+
 Exit codes: 0 an answer, even an empty one; 64 not understood or not allowed; 66 the report has
 nothing of what was asked (it says which option of nsys records it); 130 time was up.
 

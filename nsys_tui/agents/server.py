@@ -177,7 +177,8 @@ class _Tools:
         with _refusing():
             path = self._roots.resolve(report)
             # A blank before it: a query that begins with a comment is no option.
-            data = await self._verbs.json("sql", *options(limit=10_000), str(path), f" {query}")
+            how = ("--redacted", "--limit=10000")
+            data = await self._verbs.json("sql", *how, str(path), f" {query}")
             return self._answers.first(data, rows, {"tool": "sql", "report": str(path)})
 
     async def compare(

@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", action="store_true", help="list views and tables with their columns instead"
     )
+    parser.add_argument(
+        "--redacted",
+        action="store_true",
+        help="let the query see texts without tokens and passwords, as nsys-tui mcp does",
+    )
     options.add_format(parser, "")
     options.add_rows(
         parser, "--limit", f"rows to print, 0 for all (default {SHOWN}; all in csv, tsv and json)"
@@ -64,7 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
     if timeout <= 0:
         raise UsageError(f"--timeout {arguments.timeout}: no query is answered in no time")
     query = "" if arguments.tables else _query(arguments)
-    console = Console(options.open_from(arguments), load_config().analysis.communication)
+    console = Console(
+        options.open_from(arguments),
+        load_config().analysis.communication,
+        redacts=arguments.redacted,
+    )
     every = arguments.format in (*DATA_FORMATS, options.SCHEMA)
     limit = options.rows_shown(arguments.limit, None if every else SHOWN)
     if arguments.tables:

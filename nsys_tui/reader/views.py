@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, is_communication
-from nsys_tui.model.kernel_names import short_names
+from nsys_tui.model.events import OpName, called
+from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import api_name
-from nsys_tui.reader.encode import Strings
+from nsys_tui.names import NameStyle, api_name
+from nsys_tui.reader.encode import UNNAMED, Strings
 from nsys_tui.reader.schema import COPY_KINDS, STRINGS
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import Devices, read_process_names, read_ranks, read_thread_names
@@ -278,13 +279,16 @@ def device_sql(numbers: Sequence[tuple[Any, Any, Any]]) -> str:
     return f"coalesce({number}{pid}), {number}-1), {{deviceId}})"
 
 
-def view_sql(view: View, names: Mapping[str, str], settings: Mapping[str, str]) -> str:
+def view_sql(
+    view: View, names: Mapping[str, str], settings: Mapping[str, str], database: str = "main"
+) -> str:
     """The SELECT behind a view over a table.
 
     Args:
         view: over a table of the file.
         names: columns of the table as the newest nsys calls them -> as the file does.
         settings: what stands for ``{{word}}``.
+        database: where the table stands, as SQLite calls it.
     """
 
     def actual(match: re.Match[str]) -> str:
@@ -301,31 +305,34 @@ def view_sql(view: View, names: Mapping[str, str], settings: Mapping[str, str]) 
         return expanded
 
     terms = ", ".join(f"{written(c.expression)} AS {quoted(c.name)}" for c in view.columns)
-    return f"SELECT {terms} FROM main.{quoted(view.table)} AS t WHERE {written(view.where)}"
+    return f"SELECT {terms} FROM {database}.{quoted(view.table)} AS t WHERE {written(view.where)}"
 
 
 _DOMAIN_CREATED: Final = 75
 """eventType of NVTX rows that make a domain."""
 
 
-def name_rows(table: str, db: Database, patterns: tuple[str, ...] = ()) -> Iterable[Sequence[Any]]:
+def name_rows(
+    table: str, db: Database, report: Report, patterns: tuple[str, ...] = ()
+) -> Iterable[Sequence[Any]]:
     """Rows of one of ``views.TEMPORARY``.
 
     Args:
         table: which.
         db: the file.
+        report: the report made of it.
         patterns: the user's own regular expressions for communication kernels.
     """
-    if table in ("_strings", "_communication", "_calls"):
+    if table in ("_strings", "_communication", "_calls", "_kernels"):
         strings = [row for row in db.select(STRINGS, ("id", "value")) if None not in row]
         if table == "_strings":
             return strings
+        if table == "_kernels":
+            return _kernels(strings, report.operations.names)
         if table == "_calls":
             calls = ((number, text, api_name(text)) for number, text in strings)
             return [(number, name) for number, text, name in calls if name != text]
         return [(number,) for number, text in strings if is_communication((text,), patterns)]
-    if table == "_kernels":
-        return _kernels(db)
     if table == "_threads":
         return read_thread_names(db, Strings(db)).items()
     if table == "_processes":
@@ -336,19 +343,13 @@ def name_rows(table: str, db: Database, patterns: tuple[str, ...] = ()) -> Itera
     return _domains(db)
 
 
-def _kernels(db: Database) -> Iterable[Sequence[Any]]:
+def _kernels(
+    strings: Iterable[tuple[int, str]], names: tuple[OpName, ...]
+) -> Iterable[Sequence[Any]]:
     """(number of the full name, short name) of the kernels."""
-    table = "CUPTI_ACTIVITY_KIND_KERNEL"
-    known = db.schema.names(table, ("demangledName", "shortName"))
-    if not known:
-        return ()
-    columns = [quoted(column) for column in known.values()]
-    full, short = columns[0], columns[-1]
-    pairs = db.query(f"SELECT DISTINCT coalesce({full}, {short}), {short} FROM {table}")
-    pairs = [pair for pair in pairs if all(isinstance(number, int) for number in pair)]
-    strings = Strings(db)
-    recorded = [(strings.get(short), strings.get(full)) for full, short in pairs]
-    return [(full, name) for (full, _), name in zip(pairs, short_names(recorded), strict=True)]
+    shown = zip(names, called(names, NameStyle.SHORT), strict=True)
+    short = {o.short if o.demangled == UNNAMED else o.demangled: name for o, name in shown}
+    return [(number, short[text]) for number, text in strings if text in short]
 
 
 def _domains(db: Database) -> Iterable[Sequence[Any]]:

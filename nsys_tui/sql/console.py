@@ -22,9 +22,11 @@ from nsys_tui.names import visible
 from nsys_tui.reader.schema import STRINGS
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, name_rows, view_sql
+from nsys_tui.redaction import redacted
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
+from nsys_tui.sql.hidden import copy_without_secrets, hold_secrets
 from nsys_tui.sql.strange import strange_values
 
 Parts: TypeAlias = Iterator[list[Sequence[Any]]]
@@ -67,13 +69,16 @@ class Console:
     Args:
         report: the report; what SQL cannot tell is computed from it when a query asks for it.
         patterns: the user's own regular expressions for communication kernels.
+        redacts: whether queries see texts without tokens and passwords.
 
     Raises:
         UnreadableReportError: the file can no longer be read.
     """
 
-    def __init__(self, report: Report, patterns: tuple[str, ...] = ()) -> None:
-        self._report, self._patterns = report, patterns
+    def __init__(
+        self, report: Report, patterns: tuple[str, ...] = (), *, redacts: bool = False
+    ) -> None:
+        self._report, self._patterns, self._redacts = report, patterns, redacts
         self._lock = threading.Lock()
         self._asking = False
         """Whether SQLite is at a query, and at nothing of ours: then it may be interrupted."""
@@ -119,11 +124,13 @@ class Console:
             self._raw[table] = (*self._raw.get(table, ()), column)
         for table, columns in TEMPORARY.items():
             connection.execute(f"CREATE TEMP TABLE {table} ({columns})").close()
-        settings = self._settings()
+        self._searched: set[tuple[str, str]] = set()
+        self._hidden: set[str] = set()
+        self._view_settings = self._settings()
         for view in VIEWS:
-            self._create(view, settings)
+            self._create(view)
         known = (*self._raw, *TEMPORARY, *(view.name for view in VIEWS))
-        self._guard = Guard(connection, [name.lower() for name in known])
+        self._guard = Guard(connection, [name.lower() for name in known], self._hidden)
 
     def _settings(self) -> dict[str, str]:
         """What stands for words in views: it depends on the file as a whole."""
@@ -139,25 +146,45 @@ class Console:
         utc, process = self._report.metadata.session_start_utc_ns, self._db.only_process()
         if not keyed and STRINGS in self._raw:
             self._fill("_strings")
-        return {
+        return ({} if keyed else {"strings": "temp._strings"}) | {
             "device": device_sql(numbers),
-            "strings": f"main.{STRINGS}" if keyed else "temp._strings",
             "utc": "NULL" if utc is None else str(utc),
             PROCESS: "NULL" if process is None else str(process),
         }
 
-    def _create(self, view: View, settings: dict[str, str]) -> None:
+    def _create(self, view: View) -> None:
         connection, name = self._db.connection, quoted(view.name)
         names = self._db.schema.columns.get(view.table, {})
         if not view.table:
             listed = ", ".join(map(quoted, columns_of(view)))
             connection.execute(f"CREATE TEMP TABLE {name} ({listed})").close()
         elif names:
-            select = view_sql(view, names, settings)
+            database = self._database(view.table)
+            settings = {"strings": f"{self._database(STRINGS)}.{STRINGS}", **self._view_settings}
+            select = view_sql(view, names, settings, database)
             connection.execute(f"CREATE TEMP VIEW {name} AS {select}").close()
         else:
             nulls = ", ".join(f"NULL AS {quoted(column.name)}" for column in view.columns)
             connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {nulls} WHERE 0").close()
+
+    def _database(self, table: str) -> str:
+        """Where views read a table: its copy without secrets stands among the temporary ones."""
+        return "temp" if table.lower() in self._hidden else "main"
+
+    def _hide(self, read: set[tuple[str, str]]) -> None:
+        """Lets the query, and views, read copies of the tables that hold secrets in its columns."""
+        connection = self._db.connection
+        for table, columns in self._raw.items():
+            new = {(table.lower(), column.lower()) for column in columns} & read - self._searched
+            self._searched |= new
+            if not new or table.lower() in self._hidden:
+                continue
+            if hold_secrets(connection, table, [column for _, column in new]):
+                copy_without_secrets(connection, table)
+                self._hidden.add(table.lower())
+                for view in (view for view in VIEWS if view.table):
+                    connection.execute(f"DROP VIEW temp.{quoted(view.name)}").close()
+                    self._create(view)
 
     def _fill(self, table: str, checked: Callable[[Parts], Parts] = iter) -> None:
         """Fills a temporary table, once; what ``checked`` raises on the way leaves it empty."""
@@ -166,7 +193,7 @@ class Console:
         rows = (
             FIGURES[table](self._report)
             if table in FIGURES
-            else name_rows(table, self._db, self._patterns)
+            else name_rows(table, self._db, self._report, self._patterns)
         )
         connection = self._db.connection
         width = len(connection.execute(f"SELECT * FROM temp.{table} LIMIT 0").description)
@@ -176,6 +203,8 @@ class Console:
             for part in checked(iter(lambda: [*islice(rows, size)], [])):
                 insert = f"INSERT OR REPLACE INTO temp.{table} VALUES "
                 values = [*chain.from_iterable(part)]
+                if self._redacts:
+                    values = [redacted(v) if isinstance(v, str) else v for v in values]
                 connection.execute(insert + ", ".join([places] * len(part)), values).close()
         except NoDataError as error:
             self._lacking[table] = "; ".join(part for part in (error.title, error.hint) if part)
@@ -270,6 +299,8 @@ class Console:
         ]
         self._guard.step_aside()
         try:
+            if self._redacts:
+                self._hide(read)
             for table in dict.fromkeys(wanted):
                 self._fill(table, self._guard.checked)
             strange = strange_values(self._db, read)

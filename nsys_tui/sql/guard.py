@@ -118,6 +118,7 @@ class Guard:
     Args:
         connection: read-only already; from now on every statement on it is looked at.
         readable: tables and views that a query may name, in lower case.
+        hidden: tables of the file, in lower case, that temporary ones of the same name stand for.
 
     Attributes:
         read: (table, column) pairs of the query and of what is behind its views.
@@ -125,8 +126,13 @@ class Guard:
         denied: what the query was refused; empty for nothing.
     """
 
-    def __init__(self, connection: sqlite3.Connection, readable: Collection[str]) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        readable: Collection[str],
+        hidden: Collection[str] = (),
+    ) -> None:
+        self._connection, self._hidden = connection, hidden
         self._readable = frozenset((*readable, *TABLE_FUNCTIONS, *_SCHEMA))
         others = connection.execute(_OTHERS).fetchall()
         self._others = frozenset(name.lower() for (name,) in others) - self._readable
@@ -198,14 +204,21 @@ class Guard:
             )
         return int(self.stopped is not None)
 
-    def _authorise(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    def _authorise(
+        self,
+        action: int,
+        first: str | None,
+        second: str | None,
+        database: str | None,
+        _source: str | None,
+    ) -> int:
         """Called while a statement is compiled, which itself may be made to take forever."""
         if self.denied or self._go_on():
             return sqlite3.SQLITE_DENY
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ:
-            return self._reading((first or "").lower(), (second or "").lower())
+            return self._reading((first or "").lower(), (second or "").lower(), database)
         if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
             self.slow += [name] if name in SLOW else []
@@ -217,8 +230,10 @@ class Guard:
             return self._ruled(False, "a table that is a function")
         return self._ruled(False, _DENIED.get(action, "this statement: a query only reads"))
 
-    def _reading(self, table: str, column: str) -> int:
+    def _reading(self, table: str, column: str, database: str | None) -> int:
         """Rows of a recursive WITH that are only counted come as a table without a column."""
+        if database == "main" and table in self._hidden:
+            return self._ruled(False, f"reading main.{table}, which holds secrets: leave out main.")
         self.read.add((table, column))
         counted = not column and table not in self._others
         return self._ruled(counted or table in self._readable, f"reading {table}")

@@ -44,7 +44,7 @@ def _found(
     db: Database, table: str, kinds: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, int]]]:
     """Columns with values of other kinds than the usual ones, and how many of each."""
-    rows = f"(SELECT * FROM main.{quoted(table)} LIMIT {FIRST})"
+    rows = f"(SELECT {', '.join(map(quoted, kinds))} FROM main.{quoted(table)} LIMIT {FIRST})"
     tests = {c: f"typeof({quoted(c)}) NOT IN ({usual}, 'null')" for c, usual in kinds.items()}
     if not tests:
         return

@@ -116,6 +116,15 @@ async def test_cursors_lead_through_all_rows_once(folder: Path) -> None:
     assert [row["start (ns)"] for row in rows] == [at * 100_000 + 5_000 for at in range(15)]
 
 
+async def test_a_query_finds_no_piece_of_a_secret(tmp_path: Path) -> None:
+    token = "hf_QxZvKjWqYpGhTbNmRdLfScUo"
+    Synth(tmp_path / "run.sqlite").nvtx(f"step {token}", 0, 50).write()
+    async with connected(tmp_path) as client:
+        query = "select substr(name, 9, 8) piece, instr(name, 'QxZvKj') at from ranges"
+        answer = await asked(client, "sql", report="run.sqlite", query=query)
+    assert answer["data"] == [{"piece": "dacted]", "at": 0}]
+
+
 async def test_nothing_outside_is_read(folder: Path) -> None:
     async with connected(folder) as client:
         listed = (await asked(client, "open"))["data"]["reports"]
