@@ -320,6 +320,10 @@ class Capture:
         """Sends KILL, which loses a report that is not written yet."""
         await stop.send(self.job, "KILL")
 
+    async def kill_left(self) -> list[str]:
+        """Kills what outlived a capture that is over; returns what it was."""
+        return await stop.end_all(self.job)
+
     async def leftovers(self) -> list[RemoteFile]:
         """Files in the job's own folders over there, to be shown before they are removed."""
         files = []

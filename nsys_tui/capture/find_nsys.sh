@@ -6,6 +6,13 @@ if timeout -k 1 1 true 2> /dev/null; then nt_limit='timeout -k 1 10'
 elif timeout 1 true 2> /dev/null; then nt_limit='timeout 10'; fi
 nt_run() { $nt_limit "$@" < /dev/null 2>&1; }
 nt_over() { [ "$1" = 124 ] || [ "$1" = 137 ] || [ "$1" = 143 ]; } # statuses of what was ended by then
+nt_tell() { # key, words for nsys: its answer line by line, and a word where none comes
+  nt_key=$1
+  shift
+  nt_said=$(nt_run "$nt_found" "$@")
+  ! nt_over $? || nt_p "mute nsys $*"
+  printf '%s\n' "$nt_said" | sed -n "1,3000s/^/@@p $nt_key /p"
+}
 nt_tools=
 for nt_try in $TOOLS; do
   ! command -v "$nt_try" > /dev/null 2>&1 || nt_tools="$nt_tools $nt_try"
@@ -43,10 +50,8 @@ if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
   *)
     nt_line=$(printf '%s\n' "$nt_said" | grep '[0-9]\{4\}\.[0-9]' | head -n 1)
     nt_p "version ${nt_line:-$(printf '%s\n' "$nt_said" | head -n 1)}"
-    nt_run "$nt_found" profile --help | sed -n '1,3000s/^/@@p help /p'
-    [ "$THOROUGH" != yes ] || nt_run "$nt_found" status -e | head -n 40 | while IFS= read -r nt_line; do
-      [ -z "$nt_line" ] || nt_p "status $nt_line"
-    done ;;
+    nt_tell help profile --help
+    [ "$THOROUGH" != yes ] || nt_tell status status -e ;;
   esac
 else
   nt_p "no_nsys $nt_found"

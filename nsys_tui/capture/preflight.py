@@ -195,6 +195,8 @@ def _temporary(probed: Preflight) -> list[Check]:
 def _environment(probed: Preflight) -> list[Check]:
     facts = probed.facts
     lines = []
+    if mute := probed.get("mute"):
+        lines.append(Check(WARNING, mute, "no answer within 10 s", "look again"))
     if facts.paranoid is not None:
         fine = facts.root or facts.paranoid <= 2
         text = f"perf_event_paranoid is {facts.paranoid}" + (" (root)" if facts.root else "")

@@ -1,9 +1,10 @@
 """Ending a running job without losing what it collected, unless that is what the user wants.
 
 Closing a connection ends nothing over there; only a second command does, to the job's process group
-or through scancel. INT lets nsys write its report; TERM is for one that does not listen; KILL is
-sent only when the user says so, because it loses the report, or where a scheduler's TERM has taken
-it already.
+or through scancel. INT lets nsys write its report; TERM, which its program gets too, is for one
+that does not listen; KILL is sent only when the user says so, because it loses the report, or where
+a scheduler's TERM has taken it already. A program that outlives nsys after a stop is killed: a
+report that nsys could write is written then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ DISCARD_GRACE_S = 10.0
 _LOOK_S = 0.5
 _LAST_S = 1.0
 """What nsys's own processes need at most to end by themselves."""
-_OF_NSYS = ("nsys", "Qdstrm")
+PROGRAM_S = 30.0
+"""What a program may take to end after a stop, as with Slurm; nsys sent it TERM at its start."""
+_IMPORTER = "Qdstrm"
+_OF_NSYS = ("nsys", _IMPORTER)
 
 
 async def send(job: Job, name: str, *, note: bool = True, force: bool = False) -> list[Answer]:
@@ -86,9 +90,7 @@ async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_
             )
             if time.monotonic() - began > patience_s:
                 break
-        heard = job.growth if job.record.state is State.IMPORTING else began
-        late = job.hangs or time.monotonic() - max(began, heard) > patience_s
-        answers = await send(job, name, note=False, force=late)
+        answers = await send(job, name, note=False, force=_is_overdue(job, began, patience_s))
     if last(answers, "signalled") is None:  # it was not needed, or not taken
         job.update(signals=job.record.signals[:-1])
 
@@ -97,11 +99,15 @@ async def _ends(job: Job, ended: asyncio.Event, patience_s: float) -> bool:
     """Waits for the end; longer as long as a report is made and the log tells of it."""
     began = time.monotonic()
     while not await _ends_within(ended, _LOOK_S):
-        heard = job.growth if job.record.state is State.IMPORTING else began
-        patience_s = min(patience_s, DISCARD_GRACE_S) if job.hangs else patience_s
-        if time.monotonic() - max(began, heard) > patience_s:
+        if _is_overdue(job, began, patience_s):
             return False
     return True
+
+
+def _is_overdue(job: Job, began: float, patience_s: float) -> bool:
+    heard = job.growth if job.record.state is State.IMPORTING else began
+    patience_s = min(patience_s, DISCARD_GRACE_S) if job.hangs else patience_s
+    return time.monotonic() - max(began, heard) > patience_s
 
 
 async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:
@@ -114,7 +120,7 @@ async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:
 
 
 async def end_left_over(job: Job, name: str = "") -> None:
-    """Tells what still carries the job's mark after its end; nsys's own processes are ended.
+    """Ends what still carries the job's mark after its end; its program only after a stop.
 
     An agent of nsys stays as long as the program that it watches, and no longer.
 
@@ -123,14 +129,25 @@ async def end_left_over(job: Job, name: str = "") -> None:
         name: of another job of the same capture.
     """
     left = await _left(job, name)
-    if left and all(process.partition(" ")[2].startswith(_OF_NSYS) for process in left):
-        await asyncio.sleep(_LAST_S)
-        left = await _left(job, name, "KILL")
-        if left:
-            job.remark("note", f"nsys left processes behind, which were ended: {', '.join(left)}")
-    else:
-        for process in left:
-            job.remark("note", f"still running after the end: {process}")
+    patience_s = _LAST_S
+    if program := ", ".join(process for process in left if not _is_nsys(process)):
+        if not job.record.stop or job.plan.options.get("kill") == "none":
+            remedy = f"nsys-tui captures stop {job.record.id} --kill ends it"
+            job.remark("note", f"still running after the end: {program}", remedy)
+            return
+        patience_s = PROGRAM_S if job.record.stop == "keep" else DISCARD_GRACE_S
+        wait = f"KILL follows in {patience_s:.0f} s"
+        job.remark("note", f"still running after the stop: {program}", wait)
+    end = time.monotonic() + patience_s
+    while left and time.monotonic() < end:
+        await asyncio.sleep(_LOOK_S)
+        left = await _left(job, name)
+    if left and (killed := await end_all(job, name)):
+        job.remark("note", f"left behind, and killed: {', '.join(killed)}")
+
+
+def _is_nsys(process: str) -> bool:
+    return process.partition(" ")[2].startswith(_OF_NSYS)
 
 
 async def clear(job: Job, name: str = "") -> None:
@@ -141,7 +158,13 @@ async def clear(job: Job, name: str = "") -> None:
 
 async def end_importer(job: Job) -> bool:
     """Ends what makes the report of a collection, which nsys then keeps; false = none is there."""
-    return bool(await _left(job, "", "KILL", only="Qdstrm"))
+    left = await _left(job, "", "KILL", only=_IMPORTER)
+    return any(process.partition(" ")[2].startswith(_IMPORTER) for process in left)
+
+
+async def end_all(job: Job, name: str = "") -> list[str]:
+    """Kills all that carries the job's mark; returns what it was, as number and name."""
+    return await _left(job, name, "KILL")
 
 
 async def _left(job: Job, name: str, signal_name: str = "", only: str = "") -> list[str]:

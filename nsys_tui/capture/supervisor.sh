@@ -260,6 +260,9 @@ nt_ending() { # whether nsys is there without its program, as before it and afte
 nt_signal() {
   nt_state "$NT_J"
   case $NT_STATE in running | starting) ;; *) nt_say "state $NT_STATE"; return ;; esac
+  nt_all=$(nt_marked) # nsys gives its program a session of its own, which no signal to the job's group reaches
+  # shellcheck disable=SC2086
+  [ -z "$nt_all" ] || kill -CONT $nt_all 2> /dev/null # what was stopped hears nothing
   if [ $NT_SIG$NT_FORCE = INTno ] && nt_ending; then return; fi # it would throw away what it collected
   if [ -n "$NT_SCHEDULER" ]; then
     "nt_${NT_SCHEDULER}_signal"
@@ -267,21 +270,16 @@ nt_signal() {
   fi
   if read -r nt_pid nt_began nt_boot_id < "$NT_D/pid" 2> /dev/null && nt_alive "$nt_pid" "$nt_began" "$nt_boot_id"; then
     kill "-$NT_SIG" "-$nt_pid" && nt_say "signalled $NT_SIG $nt_pid"
+    # shellcheck disable=SC2086
+    [ $NT_SIG = INT ] || [ -z "$nt_all" ] || kill "-$NT_SIG" $nt_all 2> /dev/null
   fi
 }
-nt_left() { # what is still there; nsys's own whose names begin with NT_ONLY get the signal NT_SIG where nothing else is left
-  nt_own= nt_others=
+nt_left() { # what is still there; what has a name that begins with NT_ONLY gets the signal NT_SIG
   for nt_pid in $(nt_marked); do
-    nt_name=$(nt_flat < "/proc/$nt_pid/comm" 2> /dev/null)
-    case $(nt_is_nsys "$nt_name" || echo other)$nt_name in
-    other*) nt_others=yes ;;
-    "$NT_ONLY"*) nt_own="$nt_own $nt_pid" ;;
-    *) continue ;;
-    esac
+    read -r nt_name 2> /dev/null < "/proc/$nt_pid/comm" || continue
     nt_say "left $nt_pid $nt_name"
+    case $nt_name in "$NT_ONLY"*) [ -z "$NT_SIG" ] || kill "-$NT_SIG" "$nt_pid" 2> /dev/null ;; esac
   done
-  # shellcheck disable=SC2086
-  if [ -n "$NT_SIG" ] && [ -n "$nt_own" ] && [ -z "$nt_others" ]; then kill "-$NT_SIG" $nt_own 2> /dev/null; fi
 }
 nt_file() {
   if [ -f "$1" ] && [ -r "$1" ]; then nt_say "file $(nt_size "$1") $(nt_mtime "$1") $1"

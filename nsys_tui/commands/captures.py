@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
     how = parsers["stop"].add_mutually_exclusive_group()
     how.add_argument("--discard", action="store_true", help="throw away what was collected")
-    how.add_argument("--kill", action="store_true", help="KILL at once; loses the report")
+    kill = "KILL at once, and what outlived the capture; loses the report"
+    how.add_argument("--kill", action="store_true", help=kill)
     for name in ("stop", "rm"):
         parsers[name].add_argument("--yes", action="store_true", help="remove without asking")
     where = parsers["rm"].add_mutually_exclusive_group()
@@ -231,6 +232,9 @@ async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
 
     capture = _open(arguments)
     if capture.record.state.over:
+        if arguments.kill and (killed := await _kill_left(capture)):
+            print(f"killed: {', '.join(killed)}", file=sys.stderr)
+            return capture.record
         raise UsageError(f"capture {capture.record.id} is over", result(capture.record))
     running = asyncio.create_task(capture.run())
     holding = asyncio.create_task(capture.held())
@@ -244,6 +248,13 @@ async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
     elif not running.done():
         await capture.stop(keep=not arguments.discard)
     return await running
+
+
+async def _kill_left(capture: Capture) -> list[str]:
+    try:
+        return await capture.kill_left() if capture.record.job_dir else []
+    finally:
+        await capture.close()
 
 
 async def _ask_follower(capture: Capture, arguments: argparse.Namespace) -> Record | None:

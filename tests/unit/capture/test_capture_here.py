@@ -268,6 +268,10 @@ async def test_a_version_that_does_not_come_is_a_failed_check(
     assert lines["nsys --version"].severity == "error"
     assert "hangs: no version" in lines["nsys --version"].text
     assert "clock" not in lines
+    found = await preflight(place.fake(FAULTS="mutestatus").plan("true"), place.config)
+    lines = {line.name: line for line in checks(found, place.target)}
+    assert lines["nsys"].severity == "ok"
+    assert lines["nsys status -e"].text == "no answer within 10 s"
 
 
 async def test_a_folder_that_is_not_there_is_refused_before_the_start(place: Place) -> None:
@@ -424,6 +428,37 @@ async def test_stop_that_is_not_heard_goes_on_to_term_and_asks_before_kill(
     await capture.kill()
     with pytest.raises(NoReportError, match="no report"):
         await asyncio.wait_for(running, 20)
+
+
+async def test_a_program_that_outlives_nsys_is_killed_after_a_stop(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.stop.PROGRAM_S", 0.5)
+    deaf = ("setsid", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+    script = shlex.join(deaf) + " & wait"
+    capture = place.capture("sh", "-c", script, recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: place.running)
+    await capture.stop(keep=True)
+    record = await asyncio.wait_for(running, 30)
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert "still running after the stop" in heard.remarks
+    assert "left behind, and killed" in heard.remarks
+    assert await place.attach(record.id).kill_left() == []
+
+
+async def test_a_program_whose_nsys_died_is_told_and_can_be_killed(
+    place: Place, heard: Recorder
+) -> None:
+    capture = place.fake(FAULTS="crash").capture(
+        "sh", "-c", "setsid sleep 600 & sleep 0.2", recorder=heard
+    )
+    with pytest.raises(NoReportError):
+        await asyncio.wait_for(capture.run(), 30)
+    assert f"captures stop {capture.record.id} --kill ends it" in str(capture.record.notes)
+    (killed,) = await place.attach(capture.record.id).kill_left()
+    assert killed.endswith(" sleep")
+    assert await place.attach(capture.record.id).kill_left() == []
 
 
 async def test_discard_lists_before_it_removes(place: Place, heard: Recorder) -> None:

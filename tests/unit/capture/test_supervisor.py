@@ -22,7 +22,8 @@ from nsys_tui.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-JOB = "20260101-000000-aaaaaa"
+JOB = f"20260101-000000-{os.getpid():06d}"
+"""Processes of other tests that run beside carry another."""
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]
 
 
@@ -353,26 +354,42 @@ async def test_a_running_job_is_not_removed(far: Far) -> None:
     await far.ask("signal", SIG="KILL")
 
 
-async def test_processes_that_stay_behind_are_found_by_their_mark(far: Far) -> None:
+async def test_what_stays_behind_is_found_by_its_mark_and_ended_by_its_name(far: Far) -> None:
     await far.start(f"export NSYS_TUI_JOB={JOB}; setsid sleep 47 > /dev/null 2>&1 & exit 0\n")
     await far.follow()
-    left = [answer.value for answer in await far.ask("left")]
-    assert [value.split()[1] for value in left] == ["sleep"]
-    await far.ask("left", SIG="KILL")  # only nsys's own are ended
-    ((pid, name),) = [answer.value.split() for answer in await far.ask("left")]
-    assert name == "sleep"
-    os.kill(int(pid), signal.SIGKILL)
-
-
-async def test_agents_of_nsys_that_stay_behind_are_ended(far: Far, tmp_path: Path) -> None:
-    agent = shutil.copy(str(shutil.which("sleep")), tmp_path / "nsys")
-    await far.start(f"export NSYS_TUI_JOB={JOB}; setsid {agent} 47 > /dev/null 2>&1 & exit 0\n")
-    await far.follow()
-    assert [answer.value.split()[1] for answer in await far.ask("left")] == ["nsys"]
-    await far.ask("left", SIG="KILL")
+    assert [answer.value.split()[1] for answer in await far.ask("left")] == ["sleep"]
+    await far.ask("left", SIG="KILL", ONLY="nsys")
+    assert len(await far.ask("left", SIG="KILL")) == 1
     async with asyncio.timeout(10):
         while await far.ask("left"):
             await asyncio.sleep(0.05)
+
+
+async def test_term_and_kill_reach_a_program_in_a_session_of_its_own(far: Far) -> None:
+    mark = f"export NSYS_TUI_JOB={JOB}"
+    deaf = "trap '' INT TERM; while :; do sleep 0.1; done"
+    await far.start(f'{mark}; setsid sleep 48 & setsid sh -c "{deaf}" & {deaf}\n')
+    async with asyncio.timeout(10):
+        while len(await far.ask("left")) < 4:
+            await asyncio.sleep(0.05)
+    for pid in pgrep("sleep 48"):
+        os.kill(pid, signal.SIGSTOP)  # one that was stopped goes on, to hear the signal
+    await far.ask("signal", SIG="INT")
+    assert pgrep("sleep 48")
+    await far.ask("signal", SIG="TERM")
+    async with asyncio.timeout(10):
+        while pgrep("sleep 48"):
+            await asyncio.sleep(0.05)
+    assert "sh" in {answer.value.split()[1] for answer in await far.ask("left")}
+    await far.ask("signal", SIG="KILL")
+    async with asyncio.timeout(10):
+        while await far.ask("left"):
+            await asyncio.sleep(0.05)
+
+
+def pgrep(line: str) -> list[int]:
+    done = subprocess.run(["pgrep", "-fx", line], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in done.stdout.split()]
 
 
 async def test_without_setsid_another_way_is_found(
