@@ -314,6 +314,31 @@ def sleeping_alike(path: Path) -> Synth:
     return ticking(path, 0)
 
 
+def sleeping_for_long(path: Path) -> Synth:
+    """Each kernel, of 1.18 to 1.22 ms, is waited for by a sleep of 2 ms: no rate is meant."""
+    run = Machine(path)
+    for number in range(100):
+        run.launch("k", 1200 * US + (number * 7 % 5 - 2) * 10 * US)
+        run.off("usleep", 2 * MS)
+    return run.report
+
+
+def allocating_at_first(path: Path, until: int = 100) -> Synth:
+    """The first of 400 kernels allocate their memory each, and wait for it."""
+    run = Machine(path)
+    for number in range(400):
+        run.launch(f"k{number % 5}", 300 * US)
+        if number < until:
+            run.wait()
+            run.call("cudaFree_v3020", 150 * US)
+            run.call("cudaMalloc_v3020", 150 * US)
+    return run.report
+
+
+def allocating(path: Path) -> Synth:
+    return allocating_at_first(path, 400)
+
+
 def two_phases(path: Path) -> Synth:
     """From the middle on one kernel has twice the work: no growth."""
     run = Machine(path)

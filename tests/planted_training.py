@@ -89,6 +89,44 @@ def weights(path: Path, *, each: bool = False) -> Synth:
     return run.report
 
 
+def one_value_first(path: Path) -> Synth:
+    """The only copy that nothing hides comes before the first step, and is tiny."""
+    run = Machine(path)
+    run.copy(4096, 1, "HtoD")
+    for step in range(40):
+        since = run.now
+        run.layers(10)
+        run.named(f"train step {step}", since)
+    return run.report
+
+
+def streamed(path: Path) -> Synth:
+    """Uploads of 1 ms beside the kernel of 3 ms before, in a pipeline: only the first is bare."""
+    synth = Synth(path).process(10, "filter").gpu(0)
+    for number in range(80):
+        start = number * 3 * MS
+        synth.memcpy(start, start + MS, bytes=20_000_000, stream=13)
+        gpu = (start + MS, start + 4 * MS)
+        synth.launch("filter", (start, start + 5 * US), gpu, stream=14, grid=FULL)
+    return synth
+
+
+def items(path: Path) -> Synth:
+    """The optimizer reads eight values in each step, after each of which the host is slow."""
+    run = Machine(path)
+    for step in range(40):
+        since = run.now
+        for number in range(40):
+            run.launch(f"forward {number % 7}", 150 * US)
+        for _ in range(8):
+            run.launch("norm", 20 * US)
+            run.copy(4, 10, "DtoH", "pageable")
+            run.now += 80 * US
+            run.launch("adam", 60 * US)
+        run.named(f"train step {step}", since)
+    return run.report
+
+
 def weights_each_step(path: Path) -> Synth:
     return weights(path, each=True)
 

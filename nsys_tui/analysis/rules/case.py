@@ -16,10 +16,12 @@ from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
+    TITLE_CELLS,
     UNSURE,
     Confidence,
     Finding,
     Severity,
+    phase_of,
     severity,
 )
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
@@ -40,8 +42,11 @@ AND_OTHERS: Final = " and others"
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 
+_PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
+"""Rules that say themselves when what they found was."""
 _MOST_WARM_UP: Final = 5
 _SET_UP: Final = 0.05
+_NEARLY_ALL: Final = 0.9
 _FEWEST: Final = 20
 """Operations that make a run of which the first twentieth is set-up."""
 
@@ -134,9 +139,15 @@ class Case:
 
     @cached_property
     def first_step(self) -> int:
-        """When work launched in named steps begins; without them all that is looked at."""
+        """When work launched in named steps begins; without them, that of what comes again.
+
+        That is all there is, unless nearly all that nothing hides comes before most of the work.
+        """
         if not self.has_named_steps:
-            return self.base[0]
+            until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
+            early = [intervals.total(*self._moved(device, until)) for device, _ in self.by_device]
+            moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
+            return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
         ops, calls = self.report.operations, self.report.calls
         begun = ops.start.copy()
         begun[calls >= 0] = self.report.api.start[calls[calls >= 0]]
@@ -146,9 +157,12 @@ class Case:
 
     def moved_first(self, device: int) -> Intervals:
         """When copies and communication of a device ran before all steps, beside no compute."""
+        return self._moved(device, self.first_step)
+
+    def _moved(self, device: int, until: int) -> Intervals:
         ops, rows = self.report.operations, dict(self.by_device)[device]
-        before = (self.base[0], self.first_step)
-        rows = rows[: np.searchsorted(ops.start[rows], before[1])]
+        before = (self.base[0], until)
+        rows = rows[: np.searchsorted(ops.start[rows], until)]
         category = ops.category[rows]
         moving = rows[np.isin(category, (Category.MEMORY, Category.COMM))]
         moved, computed = (
@@ -159,7 +173,7 @@ class Case:
 
     @cached_property
     def steady_splits(self) -> Sequence[DeviceSplit]:
-        """Where time went from the first of named steps on: what comes before it is set-up."""
+        """Where time went from the first step on: what comes before it is set-up."""
         early = [intervals.total(*self.moved_first(device)) for device, _ in self.by_device]
         if max(early, default=0) < WORTH_A_LINE * self.base_ns:
             return self.splits
@@ -378,6 +392,7 @@ class Case:
         doubt: str = "",
         settle: str = "",
         lost: Intervals | None = None,
+        when: Intervals | None = None,
         late: int = -1,
     ) -> list[Finding]:
         """A finding rated by the time it could save; nothing where that is hardly any.
@@ -399,6 +414,7 @@ class Case:
             doubt: how it could be wrong.
             settle: what would tell.
             lost: when the GPU is idle because of it, where that is known.
+            when: when it happens, by default ``lost``: what keeps to a phase of the run says so.
             late: place of the GPU that it mostly waits for, -1 for none.
         """
         saved_ns = min(saved_ns, self.base_ns)
@@ -410,9 +426,15 @@ class Case:
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
         where = (window, device, screen, command or f"nsys-tui analyze REPORT -r {rule}")
+        when = lost if when is None else when
+        phase = ""
+        if when and rule not in _PHASES:
+            phase = phase_of(when, (self.first_step, self.base[1]))
+        if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
+            title += f", {phase}"
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
-        return [Finding(*told, *where, stake_ns, *known, lost, late)]
+        return [Finding(*told, *where, stake_ns, *known, lost, late, phase=phase)]
 
 
 def narrowed(case: Case, values: Mapping[str, Any]) -> Case:

@@ -76,7 +76,7 @@ def large_copies(case: Case) -> Indices:
 def exposed_copies(case: Case, arguments: Arguments) -> Result:
     """Time of copies and memsets during which no kernel runs, with volume and rate by direction.
 
-    The finding leaves out what comes before the first of named steps: ``warm_up`` tells of it.
+    The finding leaves out what comes once, before the first step: ``warm_up`` tells of it.
     """
     worst = max(case.steady_splits, key=lambda split: split.exposed_memory_ns, default=None)
     ops = case.report.operations
@@ -91,7 +91,8 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     if worst is not None and worst.exposed_memory_ns:
         chosen = (ops.device[rows] == worst.index) & (ops.end[rows] > case.first_step)
         of_kind = sums(codes[chosen], ops.durations(rows[chosen]), len(kinds))
-        findings = _exposed(case, worst, rows[chosen & (codes == np.argmax(of_kind))])
+        if chosen.any():
+            findings = _exposed(case, worst, rows[chosen & (codes == np.argmax(of_kind))])
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -116,32 +117,59 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
-    once = _sets_up(case, split)
-    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index) - work * (not once))
+    rest = case.where(lambda rows: ops.end[rows] > case.first_step)
+    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
     hides = 2 * saved >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
         f" {what.removeprefix('memcpy ')}:"
-        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s"
-        + (", only once" if once else ""),
-        _ONCE[_from_pageable(ops, rows)] if once else _copy_advice(case, rows, hides),
-        subject="copies of set-up (once)" if once else "copies not hidden",
+        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
+        _copy_advice(case, rows, hides),
+        subject="copies not hidden",
         saved_ns=saved,
         stake_ns=split.exposed_memory_ns,
+        when=intervals.union(ops.start[rows], ops.end[rows]),
         window=longest_of(ops, rows),
         device=split.index,
     )
 
 
-def _sets_up(case: Case, split: DeviceSplit) -> bool:
-    """Whether nearly all that nothing hides comes once: before most of the work, which needs it."""
-    ops, until = case.report.operations, int(case.set_up_until[split.index])
-    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
-    rows = rows[(ops.device[rows] == split.index) & (ops.end[rows] <= until)]
-    early = intervals.total(*intervals.union(*clipped(ops, rows, case.scope.window)))
-    return not case.has_named_steps and early >= _FAST * split.exposed_memory_ns
+def moved_first(case: Case) -> list[Finding]:
+    """Copies and communication before all steps, on the GPU that has most of it.
+
+    Copies still take what they need on the bus.
+    """
+    ops = case.report.operations
+    lasts = {device: intervals.total(*case.moved_first(device)) for device, _ in case.by_device}
+    device = max(lasts, key=lambda one: lasts[one], default=-1)
+    if device < 0 or not lasts[device]:
+        return []
+    moved, steps = case.moved_first(device), case.has_named_steps
+    early = case.where(lambda rows: ops.start[rows] < case.first_step)
+    early = early[ops.device[early] == device]
+    copies, sent = (
+        early[ops.category[early] == category] for category in (Category.MEMORY, Category.COMM)
+    )
+    others = AND_OTHERS if sum(2 * one > lasts[device] for one in lasts.values()) > 1 else ""
+    saved, what = lasts[device], "communication"
+    advice = "leave the warm-up out of what you measure"
+    if ops.durations(copies).sum() > ops.durations(sent).sum():
+        what, longest = "copies", copies[np.argsort(-ops.durations(copies), kind="stable")]
+        saved, advice = saved - _at_least(case, device, copies), _ONCE[_from_pageable(ops, longest)]
+    return case.finding(
+        "warm_up",
+        f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
+        f" before {'the first step' if steps else 'most of its work'}: only once",
+        advice,
+        subject=f"{what} of set-up (once)",
+        saved_ns=max(0, saved),
+        stake_ns=lasts[device],
+        at_most=Severity.MEDIUM,
+        window=(int(moved[0][0]), int(moved[1][-1])),
+        device=device,
+    )
 
 
 def _others(case: Case, worst: DeviceSplit) -> str:
@@ -150,16 +178,15 @@ def _others(case: Case, worst: DeviceSplit) -> str:
     return AND_OTHERS if sum(much) > 1 else ""
 
 
-def _at_least(case: Case, device: int) -> int:
-    """Time of the direction with most, were its large copies as quick as its quickest tenth.
+def _at_least(case: Case, device: int, rows: Indices) -> int:
+    """Time of the direction with most of some copies, were large ones as its quickest tenth.
 
     Of pageable memory as quick as pinned memory at the bus's own rate. Copies within the GPU can be
     left out.
     """
     ops = case.report.operations
-    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
-    rows = rows[(ops.device[rows] == device) & (ops.copy_kind[rows] != _DEVICE_TO_DEVICE)]
-    rows = rows[ops.end[rows] > case.first_step]
+    rows = rows[(ops.category[rows] == Category.MEMORY) & (ops.device[rows] == device)]
+    rows = rows[ops.copy_kind[rows] != _DEVICE_TO_DEVICE]
     info = case.report.devices[device].info
     major = ((info and info.compute_capability) or (0, 0))[0]
     bus = next((rate for first, rate in _BUS if major >= first), 0.0)

@@ -65,6 +65,7 @@ class Confidence(StrEnum):
     """By a name or a pattern alone."""
 
 
+TITLE_CELLS: Final = 100
 _OF_WORK: Final = 20
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x)")
 """Shares and factors in a subject, and what stands in brackets."""
@@ -106,6 +107,8 @@ class Finding:
     """Place of the GPU that it mostly waits for, -1 for none."""
     metrics: str = ""
     """What sampled hardware counters say of its time, empty for nothing."""
+    phase: str = ""
+    """The part of the time from the first step on that it keeps to: ``in the first 33%``."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
 
@@ -124,6 +127,31 @@ class Finding:
     def order_ns(self) -> int:
         """By what it is ordered: of what nobody knows to be saved a small part counts."""
         return max(self.saved_ns, self.stake_ns // _OF_WORK)
+
+
+_FEWEST_SPANS: Final = 10
+_NEARLY_ALL: Final = 0.95
+_PART: Final = 0.5
+_EDGE: Final = 0.05
+
+
+def phase_of(spans: Intervals, base: tuple[int, int]) -> str:
+    """The part of a time in which nearly all of some intervals lie: at most half of it, or empty.
+
+    Few intervals tell no phase.
+    """
+    (starts, ends), whole = spans, base[1] - base[0]
+    if len(starts) < _FEWEST_SPANS or whole <= 0:
+        return ""
+    beyond = (1 - _NEARLY_ALL) / 2
+    done = np.cumsum(ends - starts)
+    first, last = np.searchsorted(done, (beyond * done[-1], (1 - beyond) * done[-1]))
+    lo, hi = (float(time - base[0]) / whole for time in (starts[first], ends[last]))
+    if hi - lo > _PART or hi <= 0:
+        return ""
+    if lo < _EDGE:
+        return f"in the first {hi:.0%}"
+    return f"in the last {1 - lo:.0%}" if hi > 1 - _EDGE else f"from {lo:.0%} to {hi:.0%}"
 
 
 def longest_of(events: EventSet, rows: Integers) -> tuple[int, int]:
@@ -226,7 +254,9 @@ CERTAINTY: Final = {
         _INFERRED, "these steps may have more to do: evaluation, a checkpoint", _STALLS
     ),
     "shared_gpus": Certainty(
-        _MEASURED, "the processes may need the GPU at different times anyway", _TWICE
+        _MEASURED,
+        "no event says whether MPS is on; they may need the GPU at different times anyway",
+        "echo get_server_list | nvidia-cuda-mps-control",
     ),
     "slowing_kernels": Certainty(
         _INFERRED, "their data may grow in the course of the run", _CLOCKS

@@ -92,12 +92,17 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
+    waits = np.concatenate((blocking, waits))
+    waits = waits[following[waits] >= 0]
+    then = intervals.total(
+        *case.idle_part(gpu, (report.api.end[waits], report.api.start[following[waits]]))
+    )
+    told = f"in them, {units.format_duration(then)} after" if then > idle else "meanwhile"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
-    waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
-        f" {DIRECTIONS[kind]}{waited}: {device} idle {units.format_duration(idle)} meanwhile",
+        f" {DIRECTIONS[kind]}: {device} idle {units.format_duration(idle)} {told}",
         "gather them in one copy, or keep the data on the GPU",
         subject="small copies",
         saved_ns=idle,
@@ -151,18 +156,12 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(held)} in all",
             "allocate once before, or use a caching or stream-ordered allocator",
             subject=f"allocations {where}",
-            saved_ns=round(intervals.total(*lost) * _of_all_steps(case)),
+            saved_ns=intervals.total(*lost),
             window=longest_of(api, rows),
             device=device if device >= 0 else None,
             lost=lost,
         )
     return Result(columns, findings, hidden=hidden)
-
-
-def _of_all_steps(case: Case) -> float:
-    """By how much more a cost of the steady steps comes to with those of the warm-up."""
-    steps = len(case.iterations)
-    return steps / (steps - case.warm_up_steps) if case.has_loop else 1.0
 
 
 def _inside(case: Case, rows: Indices) -> Indices:
@@ -331,13 +330,13 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
     findings: list[Finding] = []
     if len(outliers):
-        worst = int(slowest[0])
+        worst, closed = int(slowest[0]), int((~steps.never_closed).sum())
         why = longer_because(case.report, steps, worst, case.scope, case.work)
         what, meant = _how(case, outliers, busy=busy)
         by_range = " (by range)" if steps.rule is StepRule.OUTERMOST else ""
         findings = case.finding(
             "slow_steps",
-            f"{units.out_of(len(outliers), len(steps))} steps{what}{by_range}:"
+            f"{units.out_of(len(outliers), closed)} steps{what}{by_range}:"
             f" {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" median {units.format_duration(round(median))}",

@@ -151,6 +151,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         doubt=said.doubt,
         settle=said.settled_by(case.report),
         lost=lost,
+        when=intervals.union(gaps.start, gaps.end),
         late=late,
     )
 
@@ -215,7 +216,7 @@ def _told(
     if _serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
-    if cause is Cause.SLEEP and words.keeps_a_rate(lost):
+    if cause is Cause.SLEEP and words.keeps_a_rate(case, _thread(case, gaps), lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     waits = cause in (Cause.LOCK, Cause.WAIT, Cause.SLEEP)

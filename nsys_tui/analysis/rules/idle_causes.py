@@ -344,10 +344,16 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
 
 
-def keeps_a_rate(waits: Intervals) -> bool:
-    """Whether waits end at a fixed rate, however long each was: the program paces itself."""
-    period, lasted = np.diff(waits[1]), waits[1] - waits[0]
-    if len(lasted) < _FEWEST_TICKS:
+def keeps_a_rate(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether sleeps end at a fixed rate, however long each was: the program paces itself.
+
+    Sleeps of a fixed length end at a rate, too, and so are told by their lengths.
+    """
+    if len(waits[0]) <= _FEWEST_TICKS:
         return False
+    sleeps = case.stalls.work.near(thread, *waits).by_class[Cause.SLEEP]
+    slept = intervals.union(sleeps.starts, sleeps.ends)
+    lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
+    period = np.diff(waits[1])
     spread = float(np.std(period))
     return spread <= _REGULAR * float(np.mean(period)) and 2 * spread < float(np.std(lasted))

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.copies import moved_first
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -199,7 +200,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             f" {units.format_share(int(time[order[0]]), whole, 0)} of its time for"
             f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole, 0)} for"
             f" {fit(names[1], _NAME_CELLS)}",
-            "use MPS (nvidia-cuda-mps-control) so that they overlap, or a GPU for each"
+            "use MPS (nvidia-cuda-mps-control), if it is off, or a GPU for each"
             if fits
             else "give each a GPU of its own: their kernels have no room beside each other",
             subject=f"{label} shared by processes",
@@ -293,7 +294,7 @@ def kinds_of(gaps: Gaps) -> Int64:
     nothing="No GPU idles while code is loaded or used for the first time.",
 )
 def warm_up(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps that come in the first of named steps alone, and first uses of code.
+    """Idle gaps that come in the first of named steps alone, first uses of code, copies made once.
 
     In the steps after these, ``module_loading`` tells of what is loaded.
     """
@@ -307,37 +308,8 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
         (Column("Start", Unit.NS), gaps.start[shown]),
         (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
     )
-    findings = (_warm_up(case, gaps) if len(gaps) else []) + _moved_first(case)
+    findings = (_warm_up(case, gaps) if len(gaps) else []) + moved_first(case)
     return Result(columns, tuple(findings), hidden=hidden)
-
-
-def _moved_first(case: Case) -> list[Finding]:
-    """Copies and communication before all steps, on the GPU that has most of it."""
-    ops = case.report.operations
-    lasts = {device: intervals.total(*case.moved_first(device)) for device, _ in case.by_device}
-    device = max(lasts, key=lambda one: lasts[one], default=-1)
-    if device < 0 or not lasts[device]:
-        return []
-    moved = case.moved_first(device)
-    early = case.where(lambda rows: ops.start[rows] < case.first_step)
-    early = early[ops.device[early] == device]
-    copied, sent = (
-        int(ops.durations(early[ops.category[early] == category]).sum())
-        for category in (Category.MEMORY, Category.COMM)
-    )
-    others = AND_OTHERS if sum(2 * one > lasts[device] for one in lasts.values()) > 1 else ""
-    what = "copies" if copied > sent else "communication"
-    return case.finding(
-        "warm_up",
-        f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
-        " before the first step: only once",
-        "leave the warm-up out of what you measure",
-        subject=f"{what} of set-up (once)",
-        saved_ns=lasts[device],
-        at_most=Severity.MEDIUM,
-        window=(int(moved[0][0]), int(moved[1][-1])),
-        device=device,
-    )
 
 
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:

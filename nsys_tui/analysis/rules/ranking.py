@@ -275,6 +275,8 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         return replace(finding, advice=f"no fault here: the tensor cores are busy ({told})")
     if finding.rule == "dominant_kernel" and tensor:
         return replace(finding, advice=f"it keeps the tensor cores busy ({told}): let it do less")
+    if finding.rule == "dominant_kernel" and witness.get(SMS, _BUSY) < _BUSY:
+        return replace(finding, advice=f"most SMs have nothing to do ({told}): use more blocks")
     if finding.rule == "dominant_kernel" and witness.get(DRAM, 0.0) >= _BOUND:
         return replace(
             finding,

@@ -272,10 +272,11 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
 
 def _subject(case: Case, finding: Finding) -> str:
     """What a finding is about, and on which of several GPUs, where it is about one."""
+    subject = f"{finding.subject} {finding.phase}".strip()
     alone = finding.device is not None and AND_OTHERS not in finding.title
     if finding.device is None or not alone or len(case.splits) == 1 or "GPU" in finding.subject:
-        return finding.subject
-    return f"{finding.subject} on {case.device_labels([finding.device])}"
+        return subject
+    return f"{subject} on {case.device_labels([finding.device])}"
 
 
 def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import planted_hpc as hpc
 import planted_programs as programs
+import planted_training as training
 import pytest
 from machine import Machine
 from planted import (
@@ -114,6 +115,29 @@ def test_copies_of_both_directions_and_kernels_may_run_at_once(tmp_path: Path) -
     assert one.saved_ns == one.stake_ns - (20 * 3 - 20 * 2) * MS  # one direction takes 60 ms
 
 
+def test_small_copies_are_told_with_what_the_host_is_late_by_after_them(tmp_path: Path) -> None:
+    (one,) = [o for o in find_in(case_of(training.items, tmp_path)) if o.rule == "small_copies"]
+    assert one.title.endswith(" in them, 25.60 ms after")  # 40 steps of 8 times 80 us
+    assert one.saved_ns < 5 * MS
+
+
+def test_what_keeps_to_a_part_of_the_run_says_so(tmp_path: Path) -> None:
+    (one,) = [
+        o
+        for o in find_in(case_of(programs.allocating_at_first, tmp_path))
+        if o.rule == "frequent_allocation"
+    ]
+    assert one.title.endswith(", in the first 40%")  # 60 of 150 ms
+
+
+def test_a_step_that_never_closes_is_none_of_those_that_are_slow_or_not(tmp_path: Path) -> None:
+    def run(path: Path) -> Synth:
+        return slow_step(path).nvtx("step 20", 230 * MS, None)
+
+    (one,) = [o for o in find_in(case_of(run, tmp_path)) if o.rule == "slow_steps"]
+    assert one.title.startswith("1 of 20 steps ")
+
+
 def test_time_outside_of_gpu_work_is_said(tmp_path: Path) -> None:
     case = case_of(hpc.writing_at_the_end, tmp_path)
     said = ". 200.0 ms after the last GPU work (100% I/O: write). "
@@ -187,10 +211,23 @@ def test_a_kernel_that_fills_the_memory_bus_is_told_so(tmp_path: Path) -> None:
     assert one.advice.startswith("it looks bound by memory (DRAM 80%)")
 
 
+def test_a_kernel_on_few_sms_is_told_so_though_the_gpu_is_busy(tmp_path: Path) -> None:
+    def run(path: Path) -> Synth:
+        synth = one_kernel(path)
+        for number in range(80):
+            synth.gpu_metric(number * MS, "SMs Active [Throughput %]", 12)
+        return synth
+
+    one = next(o for o in find_in(case_of(run, tmp_path)) if o.rule == "dominant_kernel")
+    assert one.advice == "most SMs have nothing to do (SMs active 12%): use more blocks"
+
+
 @pytest.mark.parametrize("run", WORTH_FIXING, ids=lambda run: run.__name__)
 def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_path: Path) -> None:
     case = case_of(run, tmp_path)
-    line, first = verdict(case, find_in(case)), WORTH_FIXING[run]
+    found = find_in(case)
+    assert all(len(one.title) <= 100 and one.saved_ns >= 0 for one in found)
+    line, first = verdict(case, found), WORTH_FIXING[run]
     told = "that" if f" is {first}. " in line else first
     assert f"Worth fixing: {told} (" in line if first else "Worth fixing" not in line, line
 

@@ -52,7 +52,7 @@ def test_the_smaller_cause_of_the_same_gaps_is_told_too(
     case = case_of(two_causes(tmp_path / "r.sqlite", shorter))
     line = verdict(case, find_in(case))
     assert "Worth fixing: idle, sleep: nanosleep (up to 2" in line
-    assert ("; allocations inside the loop (up to 10." in line) is named
+    assert ("; allocations inside the loop (up to 9." in line) is named
 
 
 def test_the_time_of_each_cause_is_told_to_the_nanosecond(tmp_path: Path) -> None:
