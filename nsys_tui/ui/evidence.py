@@ -8,14 +8,19 @@ import numpy as np
 
 from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.model.events import EventSet, Operations
+from nsys_tui.analysis.window import touching
+from nsys_tui.model.events import ApiCalls, EventSet, Operations
+from nsys_tui.names import api_name
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.iterations.critical_path import Segment
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.arrays import Indices
+    from nsys_tui.model.events import ThreadEvents
+    from nsys_tui.model.report import Report
     from nsys_tui.ui.host import Host
 
 AROUND: Final = 5
@@ -78,6 +83,36 @@ def show_longest(app: Host, events: EventSet, rows: Indices) -> bool:
     if len(rows):
         show_on_timeline(app, events, longest(events, rows))
     return bool(len(rows))
+
+
+def show_segment(app: Host, segment: Segment) -> None:
+    """Goes to a stretch of a critical path: to its operation, its call, or its time."""
+    report, span = app.session.report, Window(segment.start, segment.end)
+    if report is None:
+        return
+    if segment.row >= 0:
+        show_on_timeline(app, report.operations, segment.row)
+    elif not any(
+        show_longest(app, events, _calls_of(segment, events, report))
+        for events in (report.api, report.osrt)
+    ):
+        label = f"{segment.name or segment.what} ({segment.where})"
+        app.show(
+            "timeline",
+            window=window_around(span, app.session.extent),
+            selection=Selection("path", (), span, label=label),
+            cursor=Cursor(span.start),
+        )
+
+
+def _calls_of(segment: Segment, events: ThreadEvents, report: Report) -> Indices:
+    """Rows of the calls that a stretch of a host thread lies in."""
+    rows = np.arange(len(events))[touching(events, (segment.start, segment.end))]
+    names = [n for n, name in enumerate(events.names) if api_name(name) == segment.name]
+    called = [report.thread_name(thread) for thread in events.threads]
+    threads = [n for n, name in enumerate(called) if name == segment.where]
+    rows = rows[np.isin(events.name[rows], names) & np.isin(events.thread[rows], threads)]
+    return rows[events.real[rows]] if isinstance(events, ApiCalls) else rows
 
 
 def show_finding(app: Host, finding: Finding) -> None:

@@ -180,6 +180,30 @@ async def test_the_critical_path_stands_in_place_of_the_facts_and_goes(demo: Pat
         assert "to median  part" in text(pilot)
 
 
+async def test_enter_on_the_critical_path_goes_to_what_the_line_is_about(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot, "right_square_bracket", "c", "tab", "tab")
+        app: Any = pilot.app
+        pane = app.focused
+        assert pane.id == "step"
+        kinds = set()
+        for line, choice in enumerate(pane._choices):
+            if choice is None:
+                continue
+            pane.cursor, path = line, screen._path
+            await pilot.press("enter")
+            await settled(pilot)
+            segment, selection = path.longest(choice), app.state.selection
+            assert app.screen.SCREEN == "timeline"
+            assert max(selection.span.start, segment.start) < min(selection.span.end, segment.end)
+            assert selection.label.startswith(segment.name)
+            assert app.state.window.start <= selection.span.start < app.state.window.end
+            kinds.add(selection.kind)
+            await pilot.press("backspace")
+            await settled(pilot)
+        assert kinds == {"operation", "api", "osrt", "path"}
+
+
 @needs_reports
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
 async def test_steps_of_long_names_are_told_apart_beside_their_notes(size: tuple[int, int]) -> None:

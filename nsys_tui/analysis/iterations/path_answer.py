@@ -94,6 +94,15 @@ class StepPath:
         """The path in order of time, stream by stream and thread by thread."""
         return [_stretch([*group]) for _, group in groupby(self.segments, lambda one: one.where)]
 
+    def longest(self, listed: OnPath | Stretch) -> Segment:
+        """The longest segment of some work, or of a stretch."""
+        if isinstance(listed, OnPath):
+            parts = (one for one in self.segments if one[2:5] == listed[:3])
+        else:
+            lo, hi = listed.start_ns, listed.end_ns
+            parts = (one for one in self.segments if lo <= one.start < hi)
+        return max(parts, key=lambda one: one.ns)
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """How the edges are known."""

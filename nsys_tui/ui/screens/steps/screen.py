@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.analysis.iterations.critical_path import Edge
-from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
+from nsys_tui.analysis.iterations.path_answer import OnPath, StepPath, Stretch, step_path
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.progress import Progress
@@ -24,13 +24,13 @@ from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
-from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.evidence import selection_of, show_segment
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import labelled, wrapped
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.tables import TableScreen
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.columns import Numbers, TableColumn
 from nsys_tui.ui.widgets.table.grid import Grid
@@ -99,23 +99,22 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     return lines
 
 
-def path_lines(path: StepPath, width: int) -> list[Line]:
+def path_lines(path: StepPath, width: int) -> Built:
     """The critical path of a step: where its time lies, then one stretch after the other."""
-    lines: list[Line] = [[(f"{'time':>10} {'share':>6}  on the path", MUTED)]]
-    for work in path.work[:ON_PATH]:
-        text = f"{work.name or work.what} ({work.where})"
-        lines.append(_path_line(work.time_ns, path, text, width))
-    lines.append([(f"{'time':>10} {'share':>6}  from start to end", MUTED)])
-    for one in path.stretches:
-        mark = ASSUMED if one.edge == Edge.ASSUMED else ""
-        text = f"{mark}{one.name or one.what} ({one.where})"
-        lines.append(_path_line(one.time_ns, path, text, width))
+    work, lines, choices = path.work[:ON_PATH], list[Line](), list[object]()
+    for heading, listed in (("on the path", work), ("from start to end", path.stretches)):
+        lines.append([(f"{'time':>10} {'share':>6}  {heading}", MUTED)])
+        lines += [_path_line(one, path, width) for one in listed]
+        choices += [None, *listed]
     notes = (*path.notes, f"{ASSUMED.strip()}: assumed to have waited for the line above")
-    return lines + [[(part, MUTED)] for note in notes for part in wrapped(note, width)]
+    lines += [[(part, MUTED)] for note in notes for part in wrapped(note, width)]
+    return lines, choices
 
 
-def _path_line(ns: int, path: StepPath, text: str, width: int) -> Line:
-    figures = f"{format_duration(ns):>10} {format_share(ns, path.time_ns):>6}  "
+def _path_line(one: OnPath | Stretch, path: StepPath, width: int) -> Line:
+    mark = ASSUMED if isinstance(one, Stretch) and one.edge == Edge.ASSUMED else ""
+    figures = f"{format_duration(one.time_ns):>10} {format_share(one.time_ns, path.time_ns):>6}  "
+    text = f"{mark}{one.name or one.what} ({one.where})"
     return [(figures, 0), (cut(visible(text), width - len(figures)), 0)]
 
 
@@ -204,6 +203,7 @@ class StepsScreen(TableScreen[Steps]):
 
     path_shown = False
     """Whether the pane of facts shows the critical path of the step."""
+    _path: StepPath | None = None
 
     @property
     def answer(self) -> IterationAnswer | None:
@@ -304,7 +304,13 @@ class StepsScreen(TableScreen[Steps]):
             return
         facts = self.query_one("#step", LinePane)
         facts.heading(f"Critical path of {path.label}", "c: facts")
-        facts.show_built(lambda width: path_lines(path, width))
+        facts.show_choices(lambda width: path_lines(path, width))
+        self._path = path
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """A line of the critical path: its longest part on the timeline."""
+        if self._path is not None and isinstance(message.choice, OnPath | Stretch):
+            show_segment(self.app, self._path.longest(message.choice))
 
     def _go_to_outlier(self, step: int) -> None:
         """The next outlier in the order shown, or the one before; after the last one the first."""
