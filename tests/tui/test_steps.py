@@ -215,3 +215,12 @@ async def test_steps_of_long_names_are_told_apart_beside_their_notes(size: tuple
         assert len({row[2:16] if size[0] == 80 else row[2:26] for row in shown}) == len(shown) >= 9
         assert all("~" in row[:16] for row in shown) == (size[0] == 80), "cut where it must be"
         assert "outlier (z" in text(pilot)
+
+
+async def test_names_that_a_pane_has_no_room_for_end_with_a_mark(demo: Path) -> None:
+    async with running(demo) as pilot:
+        await ready(pilot, "right_square_bracket", "c", "tab", "tab")
+        lines = [row.rstrip(" |") for row in rows(pilot)]
+        whole = [line for line in lines if "(GPU " in line]
+        assert len(whole) > 2, "the path has the width of the screen"
+        assert all(line.endswith((")", "~")) for line in whole), whole

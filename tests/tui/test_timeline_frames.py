@@ -146,6 +146,18 @@ async def test_a_narrower_terminal_keeps_window_cursor_and_focus(demo: Path) -> 
         assert "in view" in text(pilot)
 
 
+async def test_a_pane_that_a_narrower_terminal_has_no_room_for_gives_its_keys_back(
+    demo: Path,
+) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await pilot.press("2", "f", "tab", "enter")
+        await settled(pilot)
+        assert pilot.app.focused.id == "facts"  # type: ignore[union-attr]
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert pilot.app.focused.id == "lanes"  # type: ignore[union-attr]
+
+
 async def test_without_colours_blanks_beside_cursor_and_events_show_no_emphasis(
     handmade: Path,
 ) -> None:

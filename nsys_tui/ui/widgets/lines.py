@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from nsys_tui.names import both_ends, cell_len, cut, visible
+from nsys_tui.names import both_ends, cell_len, cut, pad, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.render.glyphs import is_drawn
 from nsys_tui.ui.pane_text import wrapped
@@ -148,8 +148,7 @@ class LinePane(ScrolledPane):
         segments: list[Segment] = []
         room = width
         for text, code in self._lines[row]:
-            shown = visible(text)
-            shown = cut(both_ends(shown, room) if self._names else shown, room)
+            shown = _fitting(visible(text), room, both=self._names)
             room -= cell_len(shown)
             segments.append(Segment(shown, inks[code]))
         segments.append(Segment(" " * room, inks[0]))
@@ -219,6 +218,13 @@ class LinePane(ScrolledPane):
         ahead = [r for r in rows if self._choices[r] is not None and (r - row) * step >= 0]
         behind = [r for r in rows if self._choices[r] is not None and (r - row) * step < 0]
         return min(ahead or behind or [row], key=lambda r: abs(r - row))
+
+
+def _fitting(text: str, room: int, *, both: bool) -> str:
+    """A text in some cells; where words are left out ``~`` says so."""
+    if cell_len(text.rstrip()) <= room or is_drawn(text):
+        return cut(text, room)
+    return pad(both_ends(text, room) if both else text, room)
 
 
 class Verdict(LinePane, can_focus=False):

@@ -18,7 +18,6 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Table
-from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import MARGIN, draw_bars
@@ -46,8 +45,6 @@ ON_PATH: Final = 8
 ASSUMED: Final = "≈ "
 APART: Final = "w"
 """Mark of a step that is in no statistics."""
-FIGURE_CELLS: Final = 24
-"""Cells for a time and its difference from the median."""
 
 
 def chart_lines(
@@ -95,7 +92,7 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     for what, rows in (("part", parts), ("phase", phases)):
         if rows:
             lines.append([(f"{'this step':>10} {'to median':>11}  {what}", MUTED)])
-            lines += [_phase_line(*row, width) for row in rows]
+            lines += [_phase_line(*row) for row in rows]
     return lines
 
 
@@ -104,18 +101,18 @@ def path_lines(path: StepPath, width: int) -> Built:
     work, lines, choices = path.work[:ON_PATH], list[Line](), list[object]()
     for heading, listed in (("on the path", work), ("from start to end", path.stretches)):
         lines.append([(f"{'time':>10} {'share':>6}  {heading}", MUTED)])
-        lines += [_path_line(one, path, width) for one in listed]
+        lines += [_path_line(one, path) for one in listed]
         choices += [None, *listed]
     notes = (*path.notes, f"{ASSUMED.strip()}: assumed to have waited for the line above")
     lines += [[(part, MUTED)] for note in notes for part in wrapped(note, width)]
     return lines, choices
 
 
-def _path_line(one: OnPath | Stretch, path: StepPath, width: int) -> Line:
+def _path_line(one: OnPath | Stretch, path: StepPath) -> Line:
     mark = ASSUMED if isinstance(one, Stretch) and one.edge == Edge.ASSUMED else ""
     figures = f"{format_duration(one.time_ns):>10} {format_share(one.time_ns, path.time_ns):>6}  "
     text = f"{mark}{one.name or one.what} ({one.where})"
-    return [(figures, 0), (cut(visible(text), width - len(figures)), 0)]
+    return [(figures, 0), (text, 0)]
 
 
 def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]]:
@@ -146,10 +143,10 @@ def _against(time: int, median: float) -> str:
     return f"{format_duration(abs(away))} ({100 * abs(away) / median:.1f}%) {side} the median"
 
 
-def _phase_line(name: str, time: int, away: int, width: int) -> Line:
+def _phase_line(name: str, time: int, away: int) -> Line:
     text = f"{format_duration(time):>10} {format_difference(away):>11}  "
     ink = LATE if away > NOTABLE * time else 0
-    return [(text, ink), (cut(visible(name), width - FIGURE_CELLS), 0)]
+    return [(text, ink), (name, 0)]
 
 
 ACTIONS = (
@@ -190,6 +187,7 @@ class StepsScreen(TableScreen[Steps]):
     StepsScreen #steps { height: 1fr; }
     StepsScreen #lower { height: 9; }
     StepsScreen #chart, StepsScreen #step { width: 1fr; }
+    StepsScreen.-narrow.-path #chart { display: none; }
     StepsScreen.-medium #lower { height: 12; }
     StepsScreen.-tall #lower { height: 16; }
     """
@@ -292,6 +290,7 @@ class StepsScreen(TableScreen[Steps]):
         if answer is None or step is None:
             return
         self.path_shown = not self.path_shown
+        self.set_class(self.path_shown, "-path")
         self._show_step(answer, step)
 
     def _find_path(self, answer: IterationAnswer, step: int) -> None:

@@ -140,6 +140,8 @@ class Details:
         self.marks_pane.display = bool(state.marks)
         told = any(pane.display for pane in (self.facts_pane, self.area_pane, self.marks_pane))
         self.side.display = told and not self._screen.has_class("-narrow")
+        if not self.side.display and self._screen.focused in self.side.children:
+            self._screen.canvas.focus()
 
     def close(self) -> None:
         """Gives the pane with all that is known up again."""
