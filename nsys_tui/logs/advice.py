@@ -88,10 +88,10 @@ def _unsized(result: LogResult) -> Iterator[Advice]:
 def _groups(result: LogResult) -> Iterator[Advice]:
     used = {c.group for c in result.communicators if c.calls}
     if used and not any(result.groups[group].certain for group in used):
-        yield _note(
-            "no Init lines: ranks are unknown and communicators are joined by size and order, "
-            f"which is a guess. Set NCCL_DEBUG_SUBSYS={SUBSYSTEMS}"
-        )
+        known = any(c.rank >= 0 for c in result.communicators)
+        why = "no ids of communicators" if known else "no Init lines: ranks are unknown"
+        more = f"log Init lines of NCCL 2.16 or newer: NCCL_DEBUG_SUBSYS={SUBSYSTEMS}"
+        yield _note(f"{why}; communicators are joined by size and order, which is a guess; {more}")
 
 
 def _devices(result: LogResult) -> Iterator[Advice]:

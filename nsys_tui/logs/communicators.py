@@ -7,7 +7,7 @@ commId joins the ranks. Where a log has no Init lines the join is by size and or
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -226,9 +226,12 @@ def _group(drafts: Sequence[_Draft], processes: Sequence[Process]) -> list[Group
         else:
             unnamed.append(i)
     groups = [_make_group(drafts, members, name[0], True) for name, members in certain.items()]
-    groups += [
-        _make_group(drafts, members, "", False) for members in _guess(drafts, unnamed, processes)
-    ]
+    guesses = [_make_group(drafts, each, "", False) for each in _guess(drafts, unnamed, processes)]
+    sizes = Counter(group.nranks for group in (*groups, *guesses))
+    for guess in guesses:
+        ranks = [drafts[i].number("rank") for i in guess.members]
+        each = ranks == [*range(len(ranks))] and len(ranks) == guess.nranks
+        groups.append(replace(guess, certain=each and sizes[guess.nranks] == 1))
     return groups
 
 

@@ -63,7 +63,8 @@ class Group:
     """Indices into ``LogResult.communicators``, by rank where known."""
     comm_id: str
     certain: bool
-    """Joined by the shared id; otherwise by size and order of appearance, which is a guess."""
+    """Joined by the shared id, or one of each rank where no other is of their size; otherwise by size
+    and order of appearance, which is a guess."""
 
 
 @dataclass(frozen=True)

@@ -423,3 +423,21 @@ def test_a_run_that_fits_is_never_held_whole(
     result = run_of(tmp_path, SHAPES[shape](30))
     assert len(result.every_call.blocks) > 4 * len(result.files)
     assert not find_hangs(result).mismatches
+
+
+def test_ranks_are_known_without_ids_where_there_is_one_of_each(tmp_path: Path) -> None:
+    """As NCCL before 2.16 logs it; with two communicators of one size it is a guess."""
+    run = pair()
+    lost_send(run)
+    logs = [log_of(rank, run[rank], 2) for rank in run]
+    old = [[line.replace(" commId 0xabc", "") for line in log] for log in logs]
+    faults = find_hangs(read(tmp_path, *old))
+    assert faults == find_hangs(read(tmp_path, *logs))
+    assert [one.what for one in faults.mismatches] == ["one-sided"]
+    beside = [
+        [*log, info(init(f"0x{rank + 7}0", rank, 2, comm_id=""), pid=rank + 1)]
+        for rank, log in enumerate(old)
+    ]
+    result = read(tmp_path, *beside)
+    assert not any(group.certain for group in result.groups)
+    assert find_hangs(result).unchecked_peers == 1
