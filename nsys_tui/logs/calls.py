@@ -236,7 +236,8 @@ class CallLog:
 
     def select(self, kinds: Bool | None = None) -> Calls:
         """All calls, or those of some kinds, as one list."""
-        return self.calls(joined([no_rows(), *self._rows(kinds)]))
+        chosen = self.calls(joined([*map(_narrowed, self._rows(kinds))] or [no_rows()]))
+        return replace(chosen, bytes=narrow(chosen.bytes))
 
     def mapped(self, change: Callable[[Rows], Rows]) -> CallLog:
         """The same calls with the rows of each block changed, or fewer of them."""
@@ -293,6 +294,10 @@ def no_rows() -> Rows:
 def joined(parts: Sequence[Rows]) -> Rows:
     """The rows of some blocks as one list."""
     return {name: narrow(np.concatenate([one[name] for one in parts])) for name in parts[0]}
+
+
+def _narrowed(rows: Rows) -> Rows:
+    return {name: narrow(values) for name, values in rows.items()}
 
 
 def take(rows: Rows, which: Array) -> Rows:

@@ -63,7 +63,7 @@ class Group:
     """Indices into ``LogResult.communicators``, by rank where known."""
     comm_id: str
     certain: bool
-    """Joined by the shared id, or one of each rank where no other is of their size; otherwise by size
+    """Joined by the shared id, or one of each rank where none else is of their size; else by size
     and order of appearance, which is a guess."""
 
 

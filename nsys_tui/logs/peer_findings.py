@@ -80,8 +80,8 @@ class _Found:
 
     def _take(self, odd: Odd) -> None:
         ended = all(self._result.communicators[m].ended == "destroy" for m in self._member.values())
-        if odd.what == "order" and len(odd.rows) != 4 and ended:
-            return  # The run ended well, so what waits in a circle did not wait long.
+        if odd.what == "circle" and ended:
+            return  # The run ended well, so nothing waited for long.
         if odd.what == "one-sided" and not ended and not odd.passed:
             self.drifts.append(self._drift(odd))
             return
@@ -93,7 +93,7 @@ class _Found:
                 self._by_order,
                 tuple(ops),
                 tuple(self._at(row) for row in odd.rows) + self._other_end(odd),
-                odd.what,
+                "order" if odd.what == "circle" else odd.what,
                 point_to_point=True,
                 waiting=tuple(self._at(row) for row in odd.waiting),
             )

@@ -8,7 +8,7 @@ what waits for that rank is a consequence and no finding of its own.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
@@ -25,6 +25,8 @@ Ends: TypeAlias = "dict[tuple[int, int], Int32]"
 UNKNOWN: Final = -1
 _LONGEST: Final = 4096
 """Calls of a rank that may come over and over."""
+_TRIED: Final = 8
+"""Pairs of ranks of which the first call may be the one left out: each is played through."""
 _ALIKE: Final = 3
 """Calls of which both ends count alike, from which their counters tell which one is missing."""
 
@@ -33,7 +35,7 @@ class Odd(NamedTuple):
     """What does not fit, as rows of the calls."""
 
     what: str
-    """``size``, ``type``, ``peer``, ``order`` or ``one-sided``."""
+    """``size``, ``type``, ``peer``, ``order``, ``one-sided``, or ``circle`` of ranks that wait."""
     rows: tuple[int, ...]
     """The calls that do not fit together, of different ranks."""
     waiting: tuple[int, ...] = ()
@@ -55,15 +57,41 @@ class Peers:
     def odd(self) -> list[Odd]:
         """What does not fit."""
         sends, receives = self._ends()
+        known = sorted(
+            pair for pair in sends.keys() & receives.keys() if {*pair} <= {*self.rows_of}
+        )
         other = np.full(len(self.calls), UNKNOWN, np.int32)
         pairs = []
-        for pair in sorted(sends.keys() & receives.keys()):
-            if not all(rank in self.rows_of for rank in pair):
-                continue  # The other end is in no log.
+        for pair in known:
             sent, received = self._matched(sends[pair], receives[pair])
             other[sent], other[received] = received, sent
             pairs += self._unlike(sent, received)
-        return pairs + (self._play(other) if self.played else self._one_sided(other))
+        if not self.played:
+            return pairs + self._one_sided(other)
+        stopped = self._play(other)
+        if not pairs and [odd.what for odd in stopped] == ["circle"]:
+            stopped = (
+                self._first_left_out(other, [(sends[p], receives[p]) for p in known]) or stopped
+            )
+        return pairs + stopped
+
+    def _first_left_out(self, other: Int32, ends: Sequence[tuple[Int32, Int32]]) -> list[Odd]:
+        """What stops the ranks if one end lacks its first call, not its last; empty for nothing.
+
+        In calls that come over and over the two look the same, but for the ranks that then wait.
+        """
+        uneven = [pair for pair in ends if abs(len(pair[0]) - len(pair[1])) == 1]
+        for shorter, longer in (sorted(pair, key=len) for pair in uneven[:_TRIED]):
+            codes, lacking = self._kinds_beside(longer)
+            if not _comes_over(np.append(lacking, codes)):
+                continue
+            shifted = other.copy()
+            shifted[longer[0]] = UNKNOWN
+            shifted[longer[1:]], shifted[shorter] = shorter, longer[1:]
+            stopped = self._play(shifted)
+            if [odd.what for odd in stopped] == ["one-sided"] and stopped[0].rows == (longer[0],):
+                return stopped
+        return []
 
     def _matched(self, sent: Int32, received: Int32) -> tuple[Int32, Int32]:
         """The n-th send and the n-th receive, without the one that the other end leaves out."""
@@ -89,12 +117,18 @@ class Peers:
             at = int(np.argmax(np.append((mine[:-1] != others).any(axis=1), True)))
             if least <= at < len(shorter) and (mine[at + 1 :] == others[at:]).all():
                 return at
-        rank, peer = int(self.calls.root[longer[0]]), int(self.calls.rank[longer[0]])
-        rows, op = self.rows_of[rank], "Recv" if self._is(longer[:1], ("Send",))[0] else "Send"
-        codes, kinds = factorise_rows([self.calls.op[rows], self.calls.root[rows]])
-        lacking = (kinds == (self.calls.ops.index(op), peer)).all(axis=1)
-        place = _broken(codes, int(np.argmax(lacking))) if lacking.any() else None
+        codes, lacking = self._kinds_beside(longer)
+        place = None if lacking == UNKNOWN else _broken(codes, lacking)
+        rows = self.rows_of[int(self.calls.root[longer[0]])]
         return len(shorter) if place is None else int(np.searchsorted(shorter, rows[place]))
+
+    def _kinds_beside(self, ends: Int32) -> tuple[Integers, int]:
+        """Operations and peers of the rank at the other end of some calls; the code of these."""
+        rank, peer = int(self.calls.root[ends[0]]), int(self.calls.rank[ends[0]])
+        rows, op = self.rows_of[rank], "Recv" if self._is(ends[:1], ("Send",))[0] else "Send"
+        codes, kinds = factorise_rows([self.calls.op[rows], self.calls.root[rows]])
+        same = (kinds == (self.calls.ops.index(op), peer)).all(axis=1)
+        return codes, int(np.argmax(same)) if same.any() else UNKNOWN
 
     def _ends(self) -> tuple[Ends, Ends]:
         """Sends and receives by (from, to)."""
@@ -153,7 +187,7 @@ class Peers:
         waiting = tuple(int(play.calls_of(at)[0]) for at, rows in lone.items() if not rows)
         if alone:
             return _together(self.calls, alone, waiting)
-        return [Odd("order", waiting)] if play.held and not play.only_behind() else []
+        return [Odd("circle", waiting)] if play.held and not play.only_behind() else []
 
     def _passed(self, row: int, play: _Play, at: int) -> bool:
         """Whether the rank of a lone call met the one that it lacks in a later launch."""
@@ -298,6 +332,17 @@ class _Play:
                         go_on(one)
             go_on(at)
         return reached
+
+
+def _comes_over(codes: Integers) -> bool:
+    """Whether some calls, the first to the last, come over and over."""
+    periods = range(1, min(len(codes) // 2, _LONGEST) + 1)
+    return any(
+        len(codes) % period == 0
+        and (codes[:period] == codes[period : 2 * period]).all()
+        and (codes[period:] == codes[:-period]).all()
+        for period in periods
+    )
 
 
 def _broken(codes: Integers, lacking: int) -> int | None:

@@ -441,3 +441,30 @@ def test_ranks_are_known_without_ids_where_there_is_one_of_each(tmp_path: Path) 
     result = read(tmp_path, *beside)
     assert not any(group.certain for group in result.groups)
     assert find_hangs(result).unchecked_peers == 1
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("shape", [pipeline, ring])
+def test_any_call_that_is_left_out_is_named(
+    tmp_path: Path, shape: Callable[[int, int], Run], ranks: int, ended: bool
+) -> None:
+    """The first one too, without which the calls still come over and over."""
+    whole = shape(4, ranks)
+    for rank, calls in whole.items():
+        for place, call in enumerate(calls):
+            if call.op == "AllReduce":
+                continue
+            n = [(c.op, c.peer) for c in calls[:place]].count((call.op, call.peer))
+            lone = ("Recv" if call.op == "Send" else "Send", rank)
+            ends = [at for at, c in enumerate(whole[call.peer]) if (c.op, c.peer) == lone]
+            run = whole | {rank: [*calls[:place], *calls[place + 1 :]]}
+            (fault,) = find_hangs(run_of(tmp_path, run, ended=ended)).mismatches
+            at = fault.members[0]
+            assert (fault.what, at.communicator, at.number) == ("one-sided", call.peer, ends[n] + 1)
+
+
+def test_which_of_three_is_left_out_is_not_guessed(tmp_path: Path) -> None:
+    run = pipeline(3, 2)
+    del run[0][nth(run, 0, "Send", 1)]
+    assert told(find_hangs(run_of(tmp_path, run))) == {"order"}
