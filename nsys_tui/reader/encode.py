@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from nsys_tui.model.arrays import Array, Bool, Int32, Int64
+from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers, UInt8
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.progress import Progress
 from nsys_tui.reader import columns as stored
 from nsys_tui.reader.columns import read_text
-from nsys_tui.reader.raw_columns import RawColumns
+from nsys_tui.reader.raw_columns import RawColumns, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database
 
@@ -122,6 +122,19 @@ def is_null(raw: RawColumns, name: str) -> Bool:
     if name not in raw.values:
         return np.ones(len(raw.rowid), bool)
     return raw.nulls.get(name, np.zeros(len(raw.rowid), bool))
+
+
+def small(values: Int64, default: int) -> UInt8:
+    """Enum values as uint8; values outside 0..255 become ``default``."""
+    return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
+
+
+def note_unknown(
+    db: Database, table: str, name: str, values: Integers, known: Sequence[int], then: str
+) -> None:
+    """Says how many values of an enum nobody knows here, and what became of their rows."""
+    if strange := np.count_nonzero(~np.isin(values, known)):
+        note_strange(db.notes, table, name, {"unknown values": int(strange)}, then)
 
 
 def ends(raw: RawColumns) -> Int64:

@@ -27,7 +27,9 @@ from nsys_tui.reader.encode import (
     ends,
     in_start_order,
     instants,
+    note_unknown,
     read_columns,
+    small,
 )
 from nsys_tui.reader.gather import Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.raw_columns import RawColumns
@@ -37,6 +39,11 @@ from nsys_tui.reader.target import Devices
 
 _NO_STREAM: Final = 4294967295
 """How the export writes "the whole context" in SYNCHRONIZATION.streamId."""
+
+_API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_API_CLASSES: Final = (0, 1, 67)
+"""CUDA runtime, CUDA driver, a backtrace of a call."""
+_NO_CLASS: Final = 255
 
 _HOST_KINDS: Final = (
     *MPI,
@@ -66,12 +73,15 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
             "thread": threads.encode(column(raw, "globalTid")),
             "name": names.encode(column(raw, "nameId")),
             "correlation": column(raw, "correlationId"),
-            "event_class": column(raw, "eventClass", 0).astype(np.uint8),
+            "event_class": small(column(raw, "eventClass", 0), _NO_CLASS),
             "return_value": column(raw, "returnValue", 0).astype(np.int32),
             "callchain": column(raw, "callchainId"),
         }
 
-    arrays = merge([gather(db, "CUPTI_ACTIVITY_KIND_RUNTIME", convert, progress)])
+    arrays = merge([gather(db, _API, convert, progress)])
+    note_unknown(
+        db, _API, "eventClass", arrays["event_class"], _API_CLASSES, ": taken for no launch"
+    )
     return ApiCalls(**arrays | _dictionaries(arrays, threads, names, strings))
 
 
@@ -87,7 +97,7 @@ def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> Osr
             "nesting": column(raw, "nestingLevel", 0).astype(np.int32),
             "callchain": np.where(chain == 0, -1, chain),
             "return_value": column(raw, "returnValue", 0),
-            "event_class": column(raw, "eventClass", 27).astype(np.uint8),
+            "event_class": small(column(raw, "eventClass", 27), _NO_CLASS),
         }
 
     arrays = merge([gather(db, "OSRT_API", convert, progress)])
@@ -124,7 +134,7 @@ def build_host_events(db: Database, strings: Strings, progress: Progress | None)
                 "globalTid": column(raw, "globalTid"),
                 "nameId": column(raw, name_column),
                 "kind": np.full(len(raw.rowid), len(kinds), np.uint8),
-                "overhead": column(raw, "overheadType", 0).astype(np.uint8),
+                "overhead": small(column(raw, "overheadType", 0), 0),
             }
         )
         kinds.append(kind)

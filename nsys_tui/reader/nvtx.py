@@ -29,6 +29,7 @@ from nsys_tui.reader.encode import (
     in_start_order,
     instants,
     is_null,
+    note_unknown,
     read_columns,
     read_text_column,
 )
@@ -104,10 +105,11 @@ def _values(text: str, layout: dict[str, list[frozenset[_Field]]], blob: bytes) 
     return values
 
 
-TABLE: Final = "NVTX_EVENTS"
-RANGE_TYPES: Final = (59, 60, 70, 71)
-MARK_TYPES: Final = (34, 65)
+_RANGES: Final = (59, 60, 70, 71)
+_MARKS: Final = (34, 65)
 _DOMAIN_CREATED: Final = 75
+_KNOWN_TYPES: Final = (*range(33, 40), *range(59, 77), 97, 98, 99)
+"""Ranges, marks, and what names threads, domains, categories and CUDA objects."""
 _COLUMNS: Final = (
     "start",
     "end",
@@ -126,12 +128,13 @@ class NvtxTable:
     """NVTX_EVENTS decoded once for ranges and marks."""
 
     def __init__(self, db: Database, strings: Strings, progress: Progress | None) -> None:
-        raw = read_columns(db, TABLE, _COLUMNS, progress)
-        text_codes, texts = read_text_column(db, TABLE, "text")
+        raw = read_columns(db, _TABLE, _COLUMNS, progress)
+        text_codes, texts = read_text_column(db, _TABLE, "text")
         text_codes = np.delete(text_codes, raw.left_out)
         self._raw = raw
         self._names, self._name = strings.merge(column(raw, "textId"), texts, text_codes)
         self._types = column(raw, "eventType", 0)
+        note_unknown(db, _TABLE, "eventType", self._types, _KNOWN_TYPES, " left out")
         self._threads, self._thread = codes(column(raw, "globalTid"))
         self._domains, self._domain = self._read_domains()
 
@@ -166,7 +169,7 @@ class NvtxTable:
     def ranges(self) -> Ranges:
         """Push/pop and start/end ranges; an open one ends at its start: Report knows the extent."""
         raw = self._raw
-        rows = np.flatnonzero(np.isin(self._types, RANGE_TYPES))
+        rows = np.flatnonzero(np.isin(self._types, _RANGES))
         is_open = is_null(raw, "end")[rows]
         other = column(raw, "endGlobalTid")[rows]
         arrays = in_start_order(
@@ -182,7 +185,7 @@ class NvtxTable:
 
     def marks(self) -> Marks:
         """Points with a text."""
-        rows = np.flatnonzero(np.isin(self._types, MARK_TYPES))
+        rows = np.flatnonzero(np.isin(self._types, _MARKS))
         arrays = in_start_order(self._shared(rows, instants(self._raw, "start")[rows]))
         return Marks(**arrays, names=self._names, threads=self._threads, domains=self._domains)
 
@@ -190,11 +193,11 @@ class NvtxTable:
 def read_payloads(db: Database, strings: Strings) -> Payloads:
     """JSON payloads, inline (``jsonText``), as string ids (``jsonTextId``) or from blobs."""
     blobs = dict(read_blobs(db))
-    if not blobs and not db.schema.names(TABLE, ("jsonText", "jsonTextId")):
+    if not blobs and not db.schema.names(_TABLE, ("jsonText", "jsonTextId")):
         return Payloads(np.empty(0, np.int64), np.empty(0, np.int32), ())
-    raw = read_columns(db, TABLE, ("jsonTextId",), None)
+    raw = read_columns(db, _TABLE, ("jsonTextId",), None)
     ids = column(raw, "jsonTextId")
-    text, texts = read_text_column(db, TABLE, "jsonText")
+    text, texts = read_text_column(db, _TABLE, "jsonText")
     if not len(text):
         text = np.full(len(raw.rowid), -1, np.int32)
     if blobs:

@@ -13,7 +13,16 @@ from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
-from nsys_tui.reader.encode import NO_ID, Strings, column, ends, instants, is_null, sample_columns
+from nsys_tui.reader.encode import (
+    NO_ID,
+    Strings,
+    column,
+    ends,
+    instants,
+    is_null,
+    sample_columns,
+    small,
+)
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import (
     NOTHING,
@@ -137,12 +146,12 @@ def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> Convert:
             copy_kind = column(raw, "copyKind", 0)
             unified = np.isin(copy_kind, UVM_KINDS)
             correlation = np.where(unified, -1, correlation)
-            kept["copy_kind"] = _small(copy_kind, 0)
-            kept["migration"] = _small(column(raw, "migrationCause", 0), 0)
-            kept["src_kind"] = _small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
-            kept["dst_kind"] = _small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["copy_kind"] = small(copy_kind, 0)
+            kept["migration"] = small(column(raw, "migrationCause", 0), 0)
+            kept["src_kind"] = small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["dst_kind"] = small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
         if kind is OpKind.MEMSET:
-            kept["src_kind"] = _small(column(raw, "memKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["src_kind"] = small(column(raw, "memKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
         if kind in (OpKind.MEMCPY, OpKind.MEMSET):
             kept["bytes"] = column(raw, "bytes", 0)
         if kind is not OpKind.GRAPH:
@@ -188,11 +197,6 @@ def _fill_missing(arrays: Arrays) -> None:
     ):
         values = arrays.setdefault(name, np.zeros(rows, np.uint8))
         values[~known] = _UNKNOWN_MEMORY
-
-
-def _small(values: Int64, default: int) -> UInt8:
-    """Enum values as uint8; values outside 0..255 become ``default``."""
-    return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
 
 
 class _RenderingNames:

@@ -252,7 +252,7 @@ class _Resolving:
         if version(self._export.schema) <= NEWEST:
             return
         strange = list(self._strange())
-        listed = ", ".join(strange[:_MOST_NAMED]) or "nothing"
+        listed = ", ".join(strange[:_MOST_NAMED]) or "no table or column"
         if len(strange) > _MOST_NAMED:
             listed += f" and {len(strange) - _MOST_NAMED} more"
         newest = ".".join(map(str, NEWEST))

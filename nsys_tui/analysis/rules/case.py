@@ -145,7 +145,7 @@ class Case:
         """
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
-            early = [intervals.total(*self._moved(device, until)) for device, _ in self.by_device]
+            early = [intervals.total(*moved) for moved in self._moved(until).values()]
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
         ops, calls = self.report.operations, self.report.calls
@@ -155,26 +155,28 @@ class Case:
         first = int(ops.start[launched[0]]) if len(launched) else 0
         return max(self.base[0], int(self.iterations.start[0]), first)
 
-    def moved_first(self, device: int) -> Intervals:
-        """When copies and communication of a device ran before all steps, beside no compute."""
-        return self._moved(device, self.first_step)
+    @cached_property
+    def moved_first(self) -> dict[int, Intervals]:
+        """When copies and communication of each device ran before all steps, beside no compute."""
+        return self._moved(self.first_step)
 
-    def _moved(self, device: int, until: int) -> Intervals:
-        ops, rows = self.report.operations, dict(self.by_device)[device]
-        before = (self.base[0], until)
-        rows = rows[: np.searchsorted(ops.start[rows], until)]
-        category = ops.category[rows]
-        moving = rows[np.isin(category, (Category.MEMORY, Category.COMM))]
-        moved, computed = (
-            intervals.union(*clipped(ops, chosen, before))
-            for chosen in (moving, rows[category == Category.COMPUTE])
-        )
-        return intervals.subtract(moved, computed)
+    def _moved(self, until: int) -> dict[int, Intervals]:
+        ops, before, alone = self.report.operations, (self.base[0], until), {}
+        for device, rows in self.by_device.items():
+            rows = rows[: np.searchsorted(ops.start[rows], until)]
+            category = ops.category[rows]
+            moving = rows[(category == Category.MEMORY) | (category == Category.COMM)]
+            moved, computed = (
+                intervals.union(*clipped(ops, chosen, before))
+                for chosen in (moving, rows[category == Category.COMPUTE])
+            )
+            alone[device] = intervals.subtract(moved, computed)
+        return alone
 
     @cached_property
     def steady_splits(self) -> Sequence[DeviceSplit]:
         """Where time went from the first step on: what comes before it is set-up."""
-        early = [intervals.total(*self.moved_first(device)) for device, _ in self.by_device]
+        early = [intervals.total(*moved) for moved in self.moved_first.values()]
         if max(early, default=0) < WORTH_A_LINE * self.base_ns:
             return self.splits
         scope = replace(self.scope, window=(self.first_step, self.base[1]))
@@ -196,7 +198,7 @@ class Case:
             until[:] = self.loop[0]
             return until
         ops = self.report.operations
-        for device, rows in self.by_device:
+        for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
             done = np.cumsum(ops.durations(rows))
             first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
@@ -205,17 +207,23 @@ class Case:
         return until
 
     @cached_property
-    def by_device(self) -> list[tuple[int, Indices]]:
+    def by_device(self) -> dict[int, Indices]:
         """Place of each device in scope, and rows of its operations."""
         ops = self.report.operations
         parts = self.scope.by_device(self.report)
-        return [(device, row_numbers(ops, rows)) for device, rows in parts]
+        return {device: row_numbers(ops, rows) for device, rows in parts}
+
+    @cached_property
+    def sm_counts(self) -> Int64:
+        """Multiprocessors of each device, 0 where that is not recorded."""
+        infos = (device.info for device in self.report.devices)
+        return np.array([(info and info.sm_count) or 0 for info in infos], np.int64)
 
     @cached_property
     def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
         """When each device idled, and the processes (globalPid) that it worked for."""
         ops, idle = self.report.operations, {}
-        for device, rows in self.by_device:
+        for device, rows in self.by_device.items():
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
             used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
@@ -228,7 +236,7 @@ class Case:
         """How long nothing but work of graphics libraries ran, over all devices."""
         ops, alone = self.report.operations, 0
         renders = ops.kind > OpKind.GRAPH
-        for _, rows in self.by_device if renders.any() else ():
+        for rows in self.by_device.values() if renders.any() else ():
             rendering, other = (
                 intervals.union(*clipped(ops, rows[renders[rows] == drawn], self.scope.window))
                 for drawn in (True, False)
@@ -244,6 +252,19 @@ class Case:
         """What of some intervals a device was idle in, within the time looked at."""
         return intervals.meet(intervals.union(*spans), self._idle_of[device][0])
 
+    def idlest(self, devices: Iterable[int], spans: Intervals) -> tuple[int, Intervals]:
+        """Which of some devices idled longest in some intervals, and when; -1 of none."""
+        merged = intervals.union(*spans)
+        before = intervals.prefix(*merged)
+
+        def idle_ns(device: int) -> int:
+            starts, ends = self._idle_of[device][0]
+            covered = intervals.busy_before(merged, before, ends)
+            return int((covered - intervals.busy_before(merged, before, starts)).sum())
+
+        device = max(devices, key=idle_ns, default=-1)
+        return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
+
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.
 
@@ -251,7 +272,7 @@ class Case:
             device: of the device; -1 has no gaps.
             runs: when longer gaps count, too.
         """
-        ops, rows = self.report.operations, dict(self.by_device).get(device, np.empty(0, np.intp))
+        ops, rows = self.report.operations, self.by_device.get(device, np.empty(0, np.intp))
         reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
         idle = begun - reach
         run = np.searchsorted(runs[0], reach, side="right")
@@ -288,19 +309,17 @@ class Case:
         Returns:
             the place of the GPU, -1 for none, and disjoint intervals.
         """
-        used = processes[np.flatnonzero(np.bincount(codes))]
-        device, idle, known = -1, intervals.empty(), {*used.tolist()}
-        spans_of: dict[frozenset[int], Intervals] = {}
-        for other, (_, owners) in self._idle_of.items():
-            if not (mine := owners & known):
-                continue
-            if mine not in spans_of:
-                of_processes = np.isin(processes, [*mine])[codes]
-                spans_of[mine] = intervals.union(starts[of_processes], ends[of_processes])
-            late = self.idle_part(other, spans_of[mine])
-            if device < 0 or intervals.total(*late) > intervals.total(*idle):
-                device, idle = other, late
-        return device, idle
+        known = {*processes[np.flatnonzero(np.bincount(codes))].tolist()}
+        devices_of: dict[frozenset[int], list[int]] = {}
+        for device, (_, owners) in self._idle_of.items():
+            if mine := owners & known:
+                devices_of.setdefault(mine, []).append(device)
+        held = []
+        for mine, devices in devices_of.items():
+            of_processes = np.isin(processes, [*mine])[codes]
+            held.append(self.idlest(devices, (starts[of_processes], ends[of_processes])))
+        nobody = (-1, intervals.empty())
+        return max(held, key=lambda one: (intervals.total(*one[1]), -one[0]), default=nobody)
 
     def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
         """The same of API calls.
@@ -312,7 +331,7 @@ class Case:
         device, lost = self.held_up(*spans, api.thread_process)
         if not len(lost[0]):
             return device, lost
-        gaps, rows = self._idle_of[device][0], dict(self.by_device)[device]
+        gaps, rows = self._idle_of[device][0], self.by_device[device]
         gap = np.searchsorted(gaps[0], lost[0], side="right") - 1
         after = np.searchsorted(self.report.operations.start[rows], gaps[1][gap])
         known = np.flatnonzero(after < len(rows))

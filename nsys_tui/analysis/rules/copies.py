@@ -142,11 +142,11 @@ def moved_first(case: Case) -> list[Finding]:
     Copies still take what they need on the bus.
     """
     ops = case.report.operations
-    lasts = {device: intervals.total(*case.moved_first(device)) for device, _ in case.by_device}
+    lasts = {device: intervals.total(*moved) for device, moved in case.moved_first.items()}
     device = max(lasts, key=lambda one: lasts[one], default=-1)
     if device < 0 or not lasts[device]:
         return []
-    moved, steps = case.moved_first(device), case.has_named_steps
+    moved, steps = case.moved_first[device], case.has_named_steps
     early = case.where(lambda rows: ops.start[rows] < case.first_step)
     early = early[ops.device[early] == device]
     copies, sent = (

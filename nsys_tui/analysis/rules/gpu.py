@@ -262,7 +262,7 @@ def _do_the_same(case: Case) -> bool:
     ops = case.report.operations
     shared = np.ones(len(ops.names), bool)
     time = []
-    for _, rows in case.by_device:
+    for rows in case.by_device.values():
         rows = rows[ops.category[rows] == Category.COMPUTE]
         if len(rows):
             time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))

@@ -123,8 +123,7 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
     if not report.can(Capability.LAUNCH_SHAPES):
         return np.ones(len(rows))
     launch = report.launch_attributes
-    sms = np.array([(d.info and d.info.sm_count) or 0 for d in report.devices], np.int64)
-    shape, sms = launch.code[rows], sms[ops.device[rows]]
+    shape, sms = launch.code[rows], case.sm_counts[ops.device[rows]]
     lanes, blocks = np.minimum(launch.threads[shape], _WARP) / _WARP, launch.blocks[shape]
     shares = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
     shares[(sms == 0) | (blocks <= 0)] = 1.0

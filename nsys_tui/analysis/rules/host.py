@@ -18,7 +18,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
-from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
 
@@ -259,12 +258,6 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Intervals]:
-    """The GPU that idles longest in some intervals, and when."""
-    idle = [(split.index, case.idle_part(split.index, (starts, ends))) for split in case.splits]
-    return max(idle, key=lambda one: intervals.total(*one[1]), default=(None, intervals.empty()))
-
-
 def _longer(values: Int64, steps: Iterations, some: Indices) -> int:
     """By how much the values of some steps pass the median of those that are counted, in all."""
     if not len(some):
@@ -320,7 +313,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if steps.rule is StepRule.PATTERN or (steps.rule in _REPEATS and not rare):
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
-    device, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
+    spans = (steps.start[outliers], steps.end[outliers])
+    device, idle = case.idlest((split.index for split in case.splits), spans)
     lost = _longer(steps.duration, steps, outliers)
     busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
     if busy and 2 * _longer(_launched(case), steps, outliers) < lost:
@@ -344,8 +338,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             subject="slow steps",
             saved_ns=0 if busy else lost,
             stake_ns=lost,
-            device=device,
-            lost=None if busy or device is None else idle,
+            device=device if device >= 0 else None,
+            lost=None if busy or device < 0 else idle,
             at_most=Severity.LOW if meant else Severity.MEDIUM,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"

@@ -131,7 +131,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
-        most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
+        most -= sum(case.busy_ns(other) for other in case.by_device) // len(case.by_device)
     elif said.hidden_by_work and advice not in words.WHOLE and not _is_rare(case, gaps):
         advice = words.hiding(advice, total, case.busy_ns(device))
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
@@ -163,7 +163,9 @@ def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
     all there is to gain; where the others wait for it, what the next one waits.
     """
     ops, waited = case.report.operations, np.bincount(gaps.device, gaps.idle)
-    ranks = [device for device, rows in case.by_device if _calls_mpi(case, ops.process[rows])]
+    ranks = [
+        device for device, rows in case.by_device.items() if _calls_mpi(case, ops.process[rows])
+    ]
     waited = np.append(waited, np.zeros(len(case.report.devices)))
     order = sorted(ranks, key=lambda device: waited[device])
     if len(order) < 2:
@@ -375,11 +377,11 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     report, spans = case.report, intervals.union(gaps.start, gaps.end)
     device = int(gaps.device[0])
     if queued:
-        others = [other for other, _ in case.by_device if other != device]
+        others = [other for other in case.by_device if other != device]
         return others if case.by_turns(device, others) else []
     waited_for: list[int] = []
     idle = spans
-    for other, rows in case.by_device:
+    for other, rows in case.by_device.items():
         calls = report.calls[rows]
         threads = report.api.thread[calls[calls >= 0]]
         if other == device or not np.isin(threads, gaps.caller).any():

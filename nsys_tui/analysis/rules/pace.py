@@ -56,7 +56,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     findings: list[Finding] = []
     listed: list[tuple[str, float, float, str]] = []
-    for device, rows in case.by_device:
+    for device, rows in case.by_device.items():
         rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
         third = len(rows) // 3
         if third < _FEWEST:
@@ -167,7 +167,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     listed: list[tuple[str, str, int, float]] = []
     findings: list[Finding] = []
     known = case.report.can(Capability.LAUNCH_SHAPES)
-    for device, rows in case.by_device if len(ops.processes) > 1 else ():
+    for device, rows in case.by_device.items() if len(ops.processes) > 1 else ():
         rows = rows[ops.category[rows] != Category.MEMORY]
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
@@ -347,7 +347,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
 
 def _tried(case: Case, device: int) -> int:
     """How long a GPU runs kernels, in the first of named steps, that never come again."""
-    ops, rows = case.report.operations, dict(case.by_device)[device]
+    ops, rows = case.report.operations, case.by_device[device]
     rows = rows[ops.category[rows] != Category.MEMORY]
     last = np.zeros(len(ops.names), np.int64)
     np.maximum.at(last, ops.name[rows], ops.start[rows])

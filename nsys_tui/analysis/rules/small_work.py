@@ -203,14 +203,12 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
 def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
     """Neighbouring kernels that could have run together, and which the default stream parts."""
     report, ops = case.report, case.report.operations
-    first, second, parted = *np.empty((2, 0), np.intp), np.empty(0, np.bool_)
-    if not len(report.api):
-        return first, second, parted
+    pairs = [(*np.empty((2, 0), np.intp), np.empty(0, np.bool_))]
     default, blocking = (
         np.array([getattr(stream, what) for stream in ops.streams], np.bool_)
         for what in ("default", "blocking")
     )
-    for _, rows in case.by_device:
+    for rows in case.by_device.values() if len(report.api) else ():
         reach = np.maximum.accumulate(ops.end[rows])
         before, at, around = _neighbours(ops.stream[rows], default)
         free = ops.start[rows[at]] >= reach[at - 1]
@@ -225,8 +223,8 @@ def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
         room = filled(case, a) + filled(case, b) <= 1
         a, b, by_default = a[room], b[room], by_default[room]
         free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
-        first, second = np.append(first, a[free]), np.append(second, b[free])
-        parted = np.append(parted, by_default[free])
+        pairs.append((a[free], b[free], by_default[free]))
+    first, second, parted = map(np.concatenate, zip(*pairs, strict=True))
     return first, second, parted
 
 

@@ -55,7 +55,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     """
     ops = case.report.operations
     each: list[tuple[int, int, int, Indices]] = []
-    for device, rows in case.by_device:
+    for device, rows in case.by_device.items():
         columns = [ops.process]
         if compat:
             rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]

@@ -117,3 +117,19 @@ def test_a_name_that_is_a_number_is_told(tmp_path: Path) -> None:
     report = open_report(made.write())
     assert names(report.operations) == ["0.5"]
     assert "1 row with a fraction in `value` of StringIds: read as text" in report.notes.texts
+
+
+def test_values_of_enums_that_nobody_knows_are_said(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").launch("k", (0, 5), (10, 20))
+    made.api("cudaLaunchKernel_v7000", 30, 35, corr=900, event_class=256).kernel(
+        "k", 40, 50, corr=900
+    )
+    made.nvtx("known", 0, 5).nvtx("strange", 6, 9, type=199)
+    with closing(open_report(made.write())) as report:
+        assert (report.calls >= 0).tolist() == [True, False]
+        assert [report.ranges.names[code] for code in report.ranges.name] == ["known"]
+        assert report.notes.texts == (
+            "1 row with unknown values in `eventClass` of CUPTI_ACTIVITY_KIND_RUNTIME: taken for"
+            " no launch",
+            "1 row with unknown values in `eventType` of NVTX_EVENTS left out",
+        )
