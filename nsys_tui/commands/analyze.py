@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SEVERITY",
         help="exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
     )
-    parser.add_argument("--help-rules", action="store_true", help="list the rules")
+    parser.add_argument(
+        "--help-rules", nargs="?", const="ALL", metavar="NAME|ALL", help="describe the rules"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help=argparse.SUPPRESS)
     for flags in OF_NSYS:
         parser.add_argument(*flags, nargs="?", action=_Refused, help=argparse.SUPPRESS)
@@ -82,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.register import parse_rule
     from nsys_tui.text.folding import fitted
 
-    if arguments.help_rules:
-        sys.stdout.write(fitted(rules_help(), room(sys.stdout)))
+    if arguments.help_rules is not None:
+        sys.stdout.write(fitted(rules_help(arguments.help_rules), room(sys.stdout)))
         return OK
     if arguments.report is None:
         raise UsageError("which report file?", hint="nsys-tui analyze REPORT; see --help")
@@ -124,12 +126,13 @@ def rule_help(rule: Rule) -> list[str]:
     ]
 
 
-def rules_help() -> str:
-    """Every rule with what it looks for and its parameters."""
+def rules_help(which: str = "ALL") -> str:
+    """Every rule, or one, with what it looks for and its parameters."""
     from nsys_tui.analysis.rules.ranking import RULES
-    from nsys_tui.analysis.rules.register import COMMON
+    from nsys_tui.analysis.rules.register import COMMON, parse_rule
 
-    lines = [line for rule in RULES.values() for line in rule_help(rule)]
+    rules = [*RULES.values()] if which == "ALL" else [RULES[parse_rule(which)[0]]]
+    lines = [line for rule in rules for line in rule_help(rule)]
     lines += ["", "every rule takes"]
     lines += [
         f"      {p.name}{f'={p.default}' if p.default != '' else ''}: {p.help}" for p in COMMON

@@ -28,6 +28,10 @@ ALTERED: Final = {
     "crossing": (
         "UPDATE NVTX_EVENTS SET end = 2 * end - start WHERE eventType = 59 AND rowid % 3 = 1"
     ),
+    "twins": (
+        "CREATE TEMP TABLE t AS SELECT * FROM NVTX_EVENTS WHERE eventType = 59 AND rowid % 5 = 1;"
+        "UPDATE t SET text = 'twin'; INSERT INTO NVTX_EVENTS SELECT * FROM t"
+    ),
     "interleaved": (
         f"UPDATE NVTX_EVENTS SET globalTid = globalTid + {_NEXT_PROCESS} WHERE rowid % 2;"
     )

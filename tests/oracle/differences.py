@@ -126,6 +126,13 @@ STATS: Final = {
         "nvtx_gpu_proj_sum nvtx_gpu_proj_trace nvtx_pushpop_trace",
         "crossing unclosed",
     ),
+    "ranges of the same times": _named(
+        "of two ranges of a thread with the same start and end the later row is inside the other;"
+        " theirs takes each for inside the other, and loses both",
+        f"rows; {_NESTING}; column Avg Range Lvl; column Avg Num Child",
+        "nvtx_gpu_proj_sum nvtx_gpu_proj_trace nvtx_pushpop_trace",
+        "twins",
+    ),
     "operations of one call": _named(
         "operations of one call, such as the nodes of a graph, are counted one by one; theirs are"
         " as many as the calls",

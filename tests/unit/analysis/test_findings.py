@@ -169,6 +169,9 @@ def test_usage_errors_name_the_way_out(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["analyze", "--help-rules"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in RULES)
+    assert main(["analyze", "--help-rules", "cuda-sync-api"]) == 0  # an older name
+    shown = capsys.readouterr().out
+    assert [name for name in RULES if f"{name} --" in shown] == ["cuda_api_sync"]
 
 
 @needs_reports
