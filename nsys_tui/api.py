@@ -11,13 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
 
-from nsys_tui.analysis.window import Choice, Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_duration, parse_window
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
 
@@ -231,6 +231,8 @@ class Profile:
         return frame
 
     def _scope(self, part: Part) -> Scope:
+        from nsys_tui.analysis.window import Choice
+
         if unknown := part.keys() - Part.__annotations__:
             raise TypeError(f"no argument {min(unknown)!r}: window, device, process or stream")
         choice = Choice(

@@ -114,7 +114,7 @@ GLOBAL: Final[tuple[Action, ...]] = (
         "app.palette",
         ("ctrl+p",),
         "palette",
-        "actions, kernels, ranges, reports, marks, themes",
+        "actions of all screens, kernels, ranges, reports, marks, themes",
         20,
     ),
     Action(

@@ -15,6 +15,7 @@ from nsys_tui.errors import NsysTuiError, UnreadableReportError
 from nsys_tui.state import Mark, Selection, Window, marked
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.dialogs.help import whole_keys
+from nsys_tui.ui.keymap import SCREENS
 from nsys_tui.ui.messages import Failed, ProgressMoved
 
 if TYPE_CHECKING:
@@ -71,6 +72,22 @@ async def test_palette_finds_actions_by_what_the_footer_calls_them(small: Path) 
         await pilot.press("enter")
         await settled(pilot)
         assert app.state.display.colour_by == "stream"
+
+
+async def test_palette_goes_to_other_screens_for_their_actions(small: Path) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        app.fetch_screens()
+        while not all(spec.loaded for spec in SCREENS):
+            await pilot.pause(0.05)
+        await pilot.press("ctrl+p", *"stalls thr")
+        await settled(pilot)
+        assert "Stalls: " in text(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.front.SCREEN == "stalls"
+        assert isinstance(app.screen.focused, Input)
+        assert "threshold" in text(pilot)
 
 
 async def test_enter_right_after_typing_uses_what_was_typed(small: Path, tmp_path: Path) -> None:

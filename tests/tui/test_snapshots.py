@@ -17,6 +17,7 @@ from paths import REPORTS
 from scrubbing import private_words, scrubbed
 from tui.frames import rows, running, settled
 
+from nsys_tui.ui.keymap import screen_actions
 from nsys_tui.ui.screens.fleet.screen import FleetScreen
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 def same_everywhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reports: dict[str, list[Path]]
 ) -> None:
-    """No nsys, no zone and no folder of this machine shows in a frame."""
+    """No nsys, no zone and no folder of this machine shows in a frame; all screens are imported."""
+    screen_actions()
     monkeypatch.setattr(FleetScreen, "WORKERS", 1)
     monkeypatch.setenv("NSYS_TUI_CONFIG", "config.toml")
     monkeypatch.setenv("TZ", "UTC")

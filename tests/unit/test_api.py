@@ -169,7 +169,7 @@ def test_frames_need_little_more_memory_than_their_columns(profile) -> None:
 
 
 def test_importing_loads_no_pandas_and_the_package_is_typed() -> None:
-    code = "import sys, nsys_tui; print('pandas' in sys.modules, 'numpy' in sys.modules)"
+    code = "import sys, nsys_tui.api; print('pandas' in sys.modules, 'numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "False"]
     assert (ROOT / "nsys_tui" / "py.typed").is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from nsys_tui.state import Selection, at_mark
 from nsys_tui.text.definitions import definitions
 from nsys_tui.ui.dialogs.help import open_help
 from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
+from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ VERBS: Final = {
     "stats": "statistical reports under nsys's own names",
 }
 """Verbs that answer from the report and the window in front."""
+LOOKS: Final = 200
+"""Looks, 50 ms apart, whether a screen has computed what an action there is for."""
 MOST_NAMES = 20_000
 """Names of one kind offered: filtering more would stall the keyboard."""
 
@@ -41,6 +44,7 @@ def open_palette(app: Host) -> None:
         *_marks(app),
         *_themes(app),
         *_verbs(app),
+        *_actions_elsewhere(app),
         *_terms(app),
         *_names(app),
     ]
@@ -56,12 +60,40 @@ def _actions(app: Host) -> Iterator[Entry]:
     actions = app.front.ACTIONS if app.front is not None else ()
     for action in (*actions, *GLOBAL):
         if action.id != "app.palette" and app.handler(action.id) is not None:
-            keys = effective_keys(action, app.keymap)
-            run = partial(app.action_do, action.id)
-            text = action.help
-            if action.label.lower() not in text.lower():
-                text = f"{action.label}: {text}"
-            yield Entry(text, shown_key(keys[0]) if keys else "", run, loose=True)
+            yield _action(app, action, "", partial(app.action_do, action.id))
+
+
+def _actions_elsewhere(app: Host) -> Iterator[Entry]:
+    """Actions of the other screens: choosing one goes there first. Those imported by now."""
+    known = {action.id for action in (*(app.front.ACTIONS if app.front else ()), *GLOBAL)}
+    for spec in (spec for spec in SCREENS if spec.loaded):
+        for action in (action for action in spec.actions() if action.id not in known):
+            run = partial(_begin_elsewhere, app, spec.name, action)
+            yield _action(app, action, f"{spec.long}: ", run)
+
+
+def _action(app: Host, action: Action, where: str, run: Callable[[], object]) -> Entry:
+    keys = effective_keys(action, app.keymap)
+    text = action.help
+    if action.label.lower() not in text.lower():
+        text = f"{action.label}: {text}"
+    return Entry(where + text, shown_key(keys[0]) if keys else "", run, loose=True)
+
+
+def _begin_elsewhere(app: Host, screen: str, action: Action) -> None:
+    app.run_worker(_do_elsewhere(app, screen, action), exit_on_error=False)
+
+
+async def _do_elsewhere(app: Host, screen: str, action: Action) -> None:
+    """Goes to a screen and runs an action there, once what it works on is computed."""
+    await app.visit(screen)
+    for _ in range(LOOKS):
+        await asyncio.sleep(0.05)
+        if not app.jobs:
+            break
+    if app.handler(action.id) is None:
+        app.say(f"nothing for {action.label!r} here")
+    await app.action_do(action.id)
 
 
 def _reports(app: Host) -> Iterator[Entry]:
