@@ -18,11 +18,12 @@ RUNS: Final = 5
 FLOOR: Final = "import numpy"
 _HOME: Final = """
 import asyncio
-from nsys_tui.reader import open_report
-from nsys_tui.ui.app import NsysTuiApp
+from pathlib import Path
+from nsys_tui.config import load_config
+from nsys_tui.ui.screens.home.app import HomeApp
+from nsys_tui.ui.terminal import probe
 async def first_frame():
-    app = NsysTuiApp((), lambda path, progress: open_report(path, progress=progress))
-    async with app.run_test(size=(160, 45)):
+    async with HomeApp(load_config(), probe(), Path(), "").run_test(size=(160, 45)):
         pass
 asyncio.run(first_frame())
 """

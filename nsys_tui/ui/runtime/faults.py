@@ -12,7 +12,6 @@ from collections import deque
 from typing import Any, Final
 
 from rich.console import RenderableType
-from rich.traceback import Traceback
 from textual.app import App
 from textual.geometry import Region
 from textual.message import Message
@@ -99,6 +98,8 @@ class TolerantApp(KeepsGoing, App[Any], inherit_bindings=False):
         if self.is_headless:
             super().panic(*renderables)
             return
+        from rich.traceback import Traceback  # 50 ms that only a fault is worth
+
         traces = [each.trace for each in renderables if isinstance(each, Traceback)]
         if any(stack.exc_type == EOFError.__name__ for trace in traces for stack in trace.stacks):
             self.exit(return_code=HANGUP)
