@@ -16,8 +16,6 @@ from nsys_tui.units import parse_duration
 
 MARGIN: Final = 20
 """A fitted span leaves a part this small of itself free at either side."""
-INNER: Final = ("the selection", "the range around it")
-"""What ``fit`` shows first."""
 NO_STEPS: Final = "no iterations found: neither range names nor kernels repeat"
 EDGE_STEP: Final = 8
 """At the edge the window moves by this part of its columns."""
@@ -118,21 +116,15 @@ def fit(model: TimelineModel, steps: Iterations | None = None) -> TimelineModel:
     return model.telling(f"shown: {said} (f: wider)").jumped(window=window)
 
 
-def needs_steps(model: TimelineModel) -> bool:
-    """Whether the next ``fit`` may show a step, so that they must be known."""
-    inner = [window for said, window in _stages(model, None) if said in INNER]
-    return bool(inner) and model.view.window == inner[-1]
-
-
 def _stages(model: TimelineModel, steps: Iterations | None) -> list[tuple[str, Window | None]]:
     """What ``fit`` shows one after the other, from near to far."""
     selection, columns = model.view.selection, model.size.columns
     spans: list[tuple[str, tuple[int, int] | None]] = []
     if selection is not None and selection.span is not None:
         lo, hi = selection.span
-        around = [(INNER[1], range_around(model)), ("the step", step_at(model, steps))]
+        around = [("the range around it", range_around(model)), ("the step", step_at(model, steps))]
         # A range and its step are of the host, and GPU work may come later.
-        spans = [(INNER[0], (lo, hi))]
+        spans = [("the selection", (lo, hi))]
         spans += [(said, (min(lo, at[0]), max(hi, at[1]))) for said, at in around if at is not None]
     spans.append(("the GPU work", model.trace.span))
     stages: list[tuple[str, Window | None]] = []

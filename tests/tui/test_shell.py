@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make
 from textual.widgets import Input
 from tui.frames import PLAIN, rows, running, settled, text
 
@@ -476,3 +477,19 @@ async def test_help_explains_words_on_every_screen_and_the_thing_under_the_curso
             await pilot.press("escape")
             await settled(pilot)
             assert app.error is None
+
+
+async def test_help_tells_of_the_field_and_of_the_selected_events_figures(
+    tmp_path: Path,
+) -> None:
+    async with running(make(tmp_path, steps=3).path, size=(120, 260)) as pilot:
+        for keys, words in {
+            "9 a down down down down down down question_mark": ["capture-range"],
+            "escape 2 f tab question_mark": ["occupancy", "waves", "queue", "launch latency"],
+        }.items():
+            for key in keys.split():
+                await pilot.press(key)
+                await settled(pilot)
+            lines = [line.strip("| ") for line in rows(pilot)]
+            assert set(words) <= {*lines}, words
+            assert words[0] in lines[3:5], "told first"

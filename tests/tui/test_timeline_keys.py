@@ -595,10 +595,11 @@ async def test_steps_are_zoomed_to_and_are_a_stage_of_the_fit(demo: Path) -> Non
         two = app_of(pilot).state.window.width
         await press(pilot, "tab")
         shown = {}
-        for _ in range(4):
+        for _ in range(5):
             body = await press(pilot, "f")
             shown[body.partition("shown: ")[2].partition(" (f")[0]] = app_of(pilot).state.window
         assert shown["the selection"].width < shown["the step"].width < two
+        assert shown["the whole trace"] is None, "a step is not the last stage"
 
 
 async def test_fit_widens_from_the_event_to_everything_and_begins_again(handmade: Path) -> None:

@@ -210,7 +210,8 @@ def open_help(app: Host, typed: str = "") -> None:
     grids = (*front.query(VirtualTable), *front.query(VirtualTree))
     headers = [column.header for grid in grids for column in grid.columns]
     meanings = under_cursor(front)
-    terms = [term for term in on_screen(front.SCREEN, headers) if term not in meanings]
+    words = [*front.words_here, *headers]
+    terms = [term for term in on_screen(front.SCREEN, words) if term not in meanings]
     help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed, meanings)
     app.push_screen(help_screen, lambda meanings: _run(app, meanings))
 
@@ -221,6 +222,8 @@ def under_cursor(front: FrontScreen) -> list[Definition]:
     if isinstance(pane, LinePane) and isinstance(pane.choice, Finding):
         rule = RULES.get(pane.choice.rule)
         return [Definition(rule.title, (), "", (), rule.help)] if rule else []
+    if isinstance(pane, LinePane) and (hint := getattr(pane.choice, "hint", "")):
+        return [Definition(getattr(pane.choice, "label", ""), (), "", (), hint)]
     if isinstance(pane, LinePane):
         line = pane.text_under_cursor
         texts = [] if line.endswith("?") else [line.split("  ")[0], *line.split()[:1]]

@@ -15,9 +15,7 @@ from nsys_tui.fleet.collective_tables import NOTHING, Told
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
-from nsys_tui.model.categories import Category
 from nsys_tui.model.table import Unit
-from nsys_tui.render.cells import style, word_ink
 from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
 from nsys_tui.units import parse_window
@@ -67,25 +65,20 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     def whole(header: str, width: int, values: Float64) -> TableColumn:
         return numbers(header, width, values, "{:,.0f}".format, unit=Unit.COUNT)
 
-    def share(
-        header: str, figure: str, category: Category | None = None, *, extra: bool = False
-    ) -> TableColumn:
-        ink = style(word_ink(category)) if category is not None else 0
+    def share(header: str, figure: str, *, extra: bool = False) -> TableColumn:
         values = _shares(fleet, rows, figure)
-        return numbers(
-            header, 5, values, "{:.1f}".format, decimals=1, ink=lambda _: ink, extra=extra
-        )
+        return numbers(header, 5, values, "{:.1f}".format, decimals=1, extra=extra)
 
     return (
         numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),
         strings("host", 8, [m.report.host or "-" for m in members]),
         strings("GPU", 5, [gpu_of(m, r) for m, r in zip(members, rows, strict=True)]),
         share("busy%", "busy"),
-        share("comp%", "compute", Category.COMPUTE, extra=True),
-        share("comm%", "comm", Category.COMM),
-        share("expo%", "exposed_comm", Category.COMM),
+        share("comp%", "compute", extra=True),
+        share("comm%", "comm"),
+        share("expo%", "exposed_comm"),
         share("over%", "compute_comm_overlap", extra=True),
-        share("mem%", "memory", Category.MEMORY, extra=True),
+        share("mem%", "memory", extra=True),
         durations("step med", 8, np.array([_median_step(m) for m in members]), duration_text),
         whole("slowest", 7, np.array([wins.get(m.rank, np.nan) for m in members])),
         whole("last", 6, of_calls(late.last)),

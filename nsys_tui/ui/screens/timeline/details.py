@@ -23,7 +23,13 @@ from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
-from nsys_tui.ui.screens.timeline.lines import area_lines, column_lines, flowing_lines, low_lines
+from nsys_tui.ui.screens.timeline.lines import (
+    area_lines,
+    column_lines,
+    flowing_lines,
+    low_lines,
+    telling,
+)
 from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
@@ -113,7 +119,8 @@ class Details:
         row, words = self._model.row, [gap_cause(self._model)]
         if self.facts is not None:
             words = [text for name, text in self.facts.facts if name == "cause"]
-            words += [name for name, _ in self.facts.facts if name not in PLAIN]
+            names = [name for name, _ in self.facts.facts if name and name not in PLAIN]
+            words += sorted(names, key=telling)
         kinds = () if row is None else (KINDS.get(row.part, ""), row.words or row.label)
         return [*words, *kinds]
 

@@ -108,6 +108,11 @@ SENTENCES: Final = ("finding", "advice")
 """Facts that stand before all others, in full."""
 
 
+def telling(name: str) -> int:
+    """Place of a fact among those that are asked first; all others come after them."""
+    return TELLING.index(name) if name in TELLING else len(TELLING)
+
+
 def column_lines(facts: Facts, width: int) -> list[Line]:
     """Facts a line each or joined where short, then the call stack and the raw row.
 
@@ -155,8 +160,7 @@ def flowing_lines(facts: Facts, width: int) -> list[Line]:
     said = [(name, text) for name, text in facts.facts if name in SENTENCES]
     left_out = (SPREAD, *SENTENCES)
     shown = [(name, text.partition(" (")[0]) for name, text in facts.facts if name not in left_out]
-    rank = {name: place for place, name in enumerate(TELLING)}
-    shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
+    shown.sort(key=lambda fact: telling(fact[0]))
     ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]
     lines = side_by_side([_item(*pair) for pair in shown if pair[0] != "nvtx"], width, " ")
     lines[2:2] = [_item(*pair) for pair in ranges]

@@ -37,10 +37,12 @@ class Steps:
     def fit(self) -> None:
         """Fits the selection, then wider and wider."""
         screen = self._screen
-        if screen.session.finished and moving.needs_steps(screen.model):
+        known = screen.session.results.known("iterations")
+        selected = screen.model.view.selection is not None
+        if known is None and selected and screen.session.finished:
             self._with_steps(lambda iterations: moving.fit(screen.model, iterations))
         else:
-            screen.take(moving.fit(screen.model))
+            screen.take(moving.fit(screen.model, known))
 
     def ask_zoom(self) -> None:
         """Asks for a width or a name."""
