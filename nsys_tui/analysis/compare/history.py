@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,9 @@ from nsys_tui.model.arrays import Float64
 
 FEWEST_RUNS: Final = 10
 _SHORTEST: Final = 3
-"""Runs on either side of a jump."""
+"""Runs on either side of a jump whose chance is told."""
+_LEAST: Final = 2
+"""Runs on either side of the place of a jump."""
 _SHUFFLES: Final = 999
 _TELLING: Final = 2.0
 """Difference of the criterion from which the one or the other is told."""
@@ -68,8 +71,8 @@ def _shifted(series: dict[str, list[float]]) -> list[Shift]:
     order = np.sort(chances)
     passed = np.flatnonzero(order <= LEVEL * np.arange(1, len(order) + 1) / len(order))
     limit = order[passed[-1]] if len(passed) else -1.0
-    jumps = [_shift(names[place], values[place]) for place in np.flatnonzero(chances <= limit)]
-    return [shift for shift in jumps if abs(shift.size) >= THRESHOLD]
+    changed = [_shift(names[place], values[place]) for place in np.flatnonzero(chances <= limit)]
+    return [shift for each in changed for shift in each if abs(shift.size) >= THRESHOLD]
 
 
 def _step_gains(values: Float64) -> Float64:
@@ -80,23 +83,47 @@ def _step_gains(values: Float64) -> Float64:
     return np.asarray(away[:, before - 1] ** 2 * count / (before * (count - before)), np.float64)
 
 
-def _shift(name: str, values: Float64) -> Shift:
-    """The jump or the drift, whichever explains more by the Bayesian information criterion.
+def _shift(name: str, values: Float64) -> list[Shift]:
+    """One jump, two, or a drift, whichever explains most by the Bayesian information criterion.
 
-    A jump has one number more to choose, its place. Below a difference of ``_TELLING`` neither is
-    told (Kass and Raftery 1995).
+    Below a difference of ``_TELLING`` neither jump nor drift is told (Kass and Raftery 1995); a
+    second jump, whose place is sought in so many pairs, needs five times as much.
     """
     count, away = len(values), values - values.mean()
-    gains = _step_gains(values[None, :])[0]
-    at = int(np.argmax(gains)) + _SHORTEST
     times = np.arange(count) - (count - 1) / 2
     slope = float(times @ values / (times @ times))
-    left = np.array([gains.max(), slope**2 * float(times @ times)])
-    left = np.maximum(float(away @ away) - left, 1e-18)
-    better = count * float(np.log(left[0] / left[1])) + float(np.log(count))
-    kind = "either" if abs(better) < _TELLING else "drift" if better > 0 else "jump"
-    size = slope * (count - 1) if kind == "drift" else values[at:].mean() - values[:at].mean()
-    return Shift(name, kind, at, float(np.expm1(size)))
+
+    def criterion(explained: float, numbers: int) -> float:
+        rest = max(float(away @ away) - explained, 1e-18)
+        return count * float(np.log(rest)) + numbers * float(np.log(count))
+
+    (one, at_one), (two, at_two) = (_best_jumps(away, jumps) for jumps in (1, 2))
+    odd = float(max(away[0] ** 2, away[-1] ** 2)) * count / (count - 1)
+    if odd > max(one, two):
+        return []  # The first or the last run alone is another: no other one shows a jump.
+    drift = criterion(slope**2 * float(times @ times), 2)
+    jump, places = criterion(one, 3), at_one
+    if criterion(two, 5) + 5 * _TELLING < min(jump, drift):
+        jump, places = criterion(two, 5), at_two
+    if jump - drift >= _TELLING:
+        return [Shift(name, "drift", 0, float(np.expm1(slope * (count - 1))))]
+    kind = "jump" if drift - jump >= _TELLING else "either"
+    means = [part.mean() for part in np.split(values, places)]
+    sizes = np.expm1(np.diff(means)).tolist()
+    return [Shift(name, kind, at, size) for at, size in zip(places, sizes, strict=True)]
+
+
+def _best_jumps(away: Float64, jumps: int) -> tuple[float, tuple[int, ...]]:
+    """Squares that jumps before the best runs explain of deviations from the mean, and these."""
+    count, sums = len(away), np.append(0.0, np.cumsum(away))
+    runs = np.arange(_LEAST, count - _LEAST + 1)
+    pairs = (runs[at] for at in np.triu_indices(len(runs), _LEAST))
+    edges = [0, *([runs] if jumps == 1 else pairs), count]
+    explained = sum(
+        (sums[end] - sums[begin]) ** 2 / (end - begin) for begin, end in pairwise(edges)
+    )
+    best = int(np.argmax(explained))
+    return float(explained[best]), tuple(int(places[best]) for places in edges[1:-1])
 
 
 def sentences(jumps: Sequence[Shift], labels: Sequence[str]) -> list[str]:

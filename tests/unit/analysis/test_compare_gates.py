@@ -11,7 +11,7 @@ from training import Run
 
 from nsys_tui import cli
 from nsys_tui.analysis.compare.gates import parse_gate
-from nsys_tui.analysis.compare.history import sentences, shifts
+from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
 from nsys_tui.analysis.compare.side import Side, Steps, runs_of
 from nsys_tui.analysis.compare.stats import Sample
 from nsys_tui.analysis.iterations.detection import Rule
@@ -344,6 +344,8 @@ def side(wall: float, kernel: float) -> Side:
         (lambda n: 1 + 0.06 * (n >= 8), "jumped by +6.1% at run 9 of 12 (8)"),
         (lambda n: 1 + 0.01 * n, "drifts: +11.2% over 12 runs"),
         (lambda n: 1 + 0.02 * min(max(n - 4, 0), 3), "cannot tell which"),
+        (lambda n: 1 + 0.08 * (n >= 10), "% at run 11 of 12 (10)"),
+        (lambda n: 1 + 0.2 * (n == 11), None),
     ],
 )
 def test_jumps_are_told_from_drifts_and_from_nothing(shape: object, expected: str | None) -> None:
@@ -363,6 +365,18 @@ def test_jumps_are_told_from_drifts_and_from_nothing(shape: object, expected: st
     runs = runs_of(both)
     assert sentences(shifts(runs), [*map(str, range(12))]) == told
     assert runs[0].label == "0 and 1 more"
+
+
+def test_two_jumps_are_no_drift() -> None:
+    draws = np.random.default_rng(4).normal(0, 0.004, 12)
+    levels = [1 + 0.06 * (n >= 4) + 0.06 * (n >= 8) for n in range(12)]
+    sides = [side(1e6 * level * (1 + draws[n]), 1e6) for n, level in enumerate(levels)]
+    found = shifts(sides)
+    assert [(shift.kind, shift.at, round(shift.size, 2)) for shift in found] == [
+        ("jump", 4, 0.06),
+        ("jump", 8, 0.06),
+    ]
+    assert since_jump(found) == 8
 
 
 @pytest.mark.parametrize(
