@@ -18,6 +18,7 @@ from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
+from nsys_tui.names import visible
 from nsys_tui.units import format_count, plural
 
 UNNAMED: Final = "[unnamed]"
@@ -27,10 +28,10 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 def folded_frame(text: str) -> str:
     """One frame as flamegraph.pl can read it.
 
-    The separator ``;`` becomes ``_``, control characters and line breaks become a space. A frame
-    never is empty.
+    The separator ``;`` becomes ``_``, control characters and line breaks become a space, what turns
+    the direction of writing or is not seen is escaped. A frame never is empty.
     """
-    return _CONTROL.sub(" ", text).replace(";", "_").strip() or UNNAMED
+    return visible(_CONTROL.sub(" ", text)).replace(";", "_").strip() or UNNAMED
 
 
 def folded_lines(tree: WeightedTree) -> Iterator[str]:
@@ -108,7 +109,7 @@ _MARGIN: Final = 10
 SMALLEST: Final = 0.1
 """Frames narrower than this many pixels are left out and counted."""
 _CHAR: Final = 6.6
-_NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NOT_XML: Final = re.compile(r"[\ufffe\uffff]")
 
 _OWN: Final = files(__package__)
 _STYLE: Final = _OWN.joinpath("flame.css").read_text("utf-8")
@@ -261,7 +262,7 @@ class _Layout:
 
 
 def _xml(text: str) -> str:
-    return escape(_NOT_XML.sub("�", text), quote=True)
+    return escape(_NOT_XML.sub("�", visible(text)), quote=True)
 
 
 def _colour(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from nsys_tui.model.table import Column, Table, Unit, Values, plain
+from nsys_tui.names import visible
 from nsys_tui.text.formats import Units
 
 Number = int | float
@@ -98,7 +99,8 @@ def _printed(column: Column, values: Values, units: Units) -> PrintedColumn:
 
     if units.addr == "uint" and column.header.endswith("Address"):
         values = [_address(cell) for cell in plain(values)]
-    return PrintedColumn(units.header(column), column.is_text, decimals, number, values)
+    header = visible(units.header(column))
+    return PrintedColumn(header, column.is_text, decimals, number, values)
 
 
 def _address(cell: Any) -> Any:

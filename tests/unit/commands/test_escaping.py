@@ -25,6 +25,7 @@ def report(tmp_path: Path) -> str:
     made = Synth(tmp_path / "r.sqlite").process(7, NASTY).thread(7, NASTY).gpu(0, NASTY)
     for start in range(0, 50_000_000, 5_000_000):
         made.nvtx(f"{NASTY} step", start, start + 4_000_000)
+        made.nvtx(f"{NASTY} phase", start + 1, start + 3_000_000)
         call = (start + 5, start + 9)
         made.launch(NASTY, call, (start + 10, start + 1_000_000))
         made.osrt(NASTY, start + 1_000_000, start + 4_500_000)
@@ -44,6 +45,16 @@ def test_names_are_written_out(
     assert len(out) > 100
     assert not STEERING.search(out)
     assert not STEERING.search(err)
+
+
+@pytest.mark.parametrize("fmt", ["folded", "svg", "tree", "json"])
+def test_names_of_stacks_are_written_out(
+    report: str, capsys: pytest.CaptureFixture[str], fmt: str
+) -> None:
+    assert cli.main(["stacks", report, "--format", fmt, "--no-cache"]) == 0
+    out = capsys.readouterr().out
+    assert "gnp" in out
+    assert not STEERING.search(out)
 
 
 @pytest.mark.parametrize("fmt", ["column", "table", "csv", "tsv", "markdown", "html", "json"])
