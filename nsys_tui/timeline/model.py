@@ -47,6 +47,10 @@ BESIDE: Final = "beside"
 """``Selection.kind`` of an event of a report beside: (its key, kind, table, rowid)."""
 
 
+WHOLE: Final = ("operations", "api", "ranges")
+"""Parts that must be there before ranges are projected on the GPUs and idle time is explained."""
+
+
 class Trace(NamedTuple):
     """What is known of the report in front so far."""
 

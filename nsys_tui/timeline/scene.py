@@ -11,7 +11,7 @@ from nsys_tui.analysis.timeline.launch_links import related
 from nsys_tui.analysis.timeline.search import column, lanes_of
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
-from nsys_tui.timeline.model import TimelineModel
+from nsys_tui.timeline.model import WHOLE, TimelineModel
 from nsys_tui.timeline.painter import Picked, Scene
 from nsys_tui.times import window_text
 from nsys_tui.units import format_count, format_duration, out_of, plural
@@ -82,7 +82,8 @@ def _message(model: TimelineModel) -> tuple[str, ...]:
         return ()
     why = [report.lacks(need) for need in NEEDED]
     if not all(why):
-        return ("the lanes are being drawn ...",)
+        read = all(map(report.loaded, WHOLE))
+        return ("the lanes are being drawn ..." if read else "the report is not read whole",)
     return ("There is nothing to show over time in this report.", "", *dict.fromkeys(why))
 
 

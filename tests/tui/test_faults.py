@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.demo.report import make_report
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.screens.kernels.screen import KernelsScreen
 from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -124,6 +126,24 @@ async def test_a_pane_that_cannot_be_filled_says_why_and_does_not_wait(
     assert "internal error: ValueError" in body
     assert "R reads the report again" in body
     assert waiting not in body
+
+
+@pytest.mark.parametrize("key", ["2", "3", "6"])
+async def test_a_screen_waits_for_nothing_that_could_not_be_read(
+    small: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise UnreadableReportError("cannot read it", "the disk is gone", "look for it")
+
+    monkeypatch.setattr("nsys_tui.reader.source.build_operations", failing)
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        seen = await press(pilot, key)
+        while app.error is not None:
+            assert "internal error" not in seen
+            seen = await press(pilot, "escape")
+    assert not re.search("reading|being drawn|folding|grouping", seen)
 
 
 @pytest.mark.parametrize(

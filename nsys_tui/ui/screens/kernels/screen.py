@@ -85,14 +85,16 @@ class KernelsScreen(KernelDetail):
             self.make()
 
     def load_finished(self) -> None:
-        """Facts need API calls and ranges too."""
+        """Facts need API calls and ranges too; what could not be read is said."""
+        if not self.session.exact:
+            self.make()
         if self.detail is not None:
             self._tell(self.detail)
 
     @property
     def can_begin(self) -> bool:
         """The table needs the operations alone."""
-        return self.session.exact
+        return self.session.exact or super().can_begin
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Until there are figures, estimates follow the state."""

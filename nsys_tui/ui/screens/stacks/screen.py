@@ -126,8 +126,10 @@ class StacksScreen(Finding):
 
     def load_finished(self) -> None:
         """Opens on a source that has data, unless one was asked for."""
-        if self.report is not None and self.options == Options():
-            source, similar = first_source(self.report), merges_at_first(self.report)
+        report = self.report
+        is_read = report is not None and report.loaded("operations") and report.loaded("ranges")
+        if report is not None and is_read and self.options == Options():
+            source, similar = first_source(report), merges_at_first(report)
             self.options = Options(source=source, similar=similar)
         super().load_finished()
 

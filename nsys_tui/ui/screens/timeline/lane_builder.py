@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from nsys_tui.analysis.timeline.gpu import keep_order, sample_tracks
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.filtering import Colours, coloured_parts, colours_of
+from nsys_tui.timeline.model import WHOLE
 from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ SHARE: Final = 4
 is long where there are tens of thousands."""
 ORDERING: Final = "lanes"
 """Work that puts lanes in order and filters them."""
-WHOLE: Final = ("operations", "api", "ranges")
-"""Parts that must be there before ranges are projected on the GPUs and idle time is explained."""
 
 
 class Ready(NamedTuple):
@@ -138,9 +137,8 @@ class LaneBuilder:
             self._draw_rest()
             self._keep()
 
-        self._screen.compute(
-            f"part:{part}", work, ended, partial(ended, None), partial(ended, None)
-        )
+        nothing = partial(ended, None)
+        self._screen.compute(f"part:{part}", work, ended, nothing, lambda _: nothing())
 
     def make(self, session: Session, report: Report, part: str) -> Ready | None:
         """Builds the tracks of a part; runs in a worker."""
