@@ -175,3 +175,20 @@ async def test_a_row_lands_on_its_own_event_stream_or_gpu(tmp_path: Path) -> Non
             assert track.device == device, query
             assert stream is None or f"str {stream}" in track.title, query
             assert (screen.model.picked is not None) == selects, query
+
+
+async def test_another_question_stands_in_its_own_order(path: Path) -> None:
+    async with running(path) as pilot:
+        app: Any = pilot.app
+        await asked(pilot, "select start_ns, name from kernels order by 1")
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        table = app.screen.table
+        assert table.arrangement.sort == "start_ns"
+        await pilot.press("f5")
+        await settled(pilot)
+        assert table.arrangement.sort == "start_ns"
+        await asked(pilot, "select start_ns from kernels order by 1")
+        await settled(pilot)
+        assert not table.arrangement.sort

@@ -35,6 +35,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
+from nsys_tui.ui.widgets.table.rows import Arrangement
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration, plural
 
@@ -153,6 +154,7 @@ class SqlScreen(TableScreen[Asked]):
     def __init__(self) -> None:
         super().__init__()
         self._consoles: dict[Report, Console] = {}
+        self._answered = ""
 
     def body(self) -> Iterable[Any]:
         """The editor, what is to be said about the query, the answer, a chart of it."""
@@ -225,6 +227,8 @@ class SqlScreen(TableScreen[Asked]):
         table = with_units(result.answer.table)
         self.table.note = "the first ones: there are more" if result.answer.more else ""
         self.table.empty = "no row is an answer"
+        if result.query != self._answered:  # its own order, not that of the last answer
+            self.table.arrangement, self._answered = Arrangement(), result.query
         self.table.show_rows(columns_of(table, least=16), len(table))
         self._say(*(result.answer.notes or (plural(len(table), "row"),)))
         self._draw_chart()
