@@ -61,7 +61,8 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
     for name, following in [*([("INT", "TERM")] if keep else []), ("TERM", "KILL"), ("KILL", "")]:
         if name == "KILL" and keep and not (scheduled or job.hangs):
             break
-        await _send_until_heard(job, ended, name, patience_s)
+        if not await _send_until_heard(job, ended, name, patience_s) and keep:
+            break  # a graver one would be taken first, and lose the report
         if await _ends(job, ended, patience_s):
             return
         if following:
@@ -78,8 +79,12 @@ def _job_there(job: Job) -> str:
     return f"{job.plan.target.launcher.title} job {job.record.slurm_job}".rstrip()
 
 
-async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_s: float) -> None:
-    """Sends a signal; again while the job is not ready for it, or its scheduler is deaf."""
+async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_s: float) -> bool:
+    """Sends a signal; again while the job is not ready for it, or its scheduler is deaf.
+
+    Returns:
+        Whether it was taken, or is not needed any more.
+    """
     answers = await send(job, name)
     began = time.monotonic()
     while last(answers, "signalled") is None and not await _ends_within(ended, _LOOK_S):
@@ -91,8 +96,10 @@ async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_
             if time.monotonic() - began > patience_s:
                 break
         answers = await send(job, name, note=False, force=_is_overdue(job, began, patience_s))
-    if last(answers, "signalled") is None:  # it was not needed, or not taken
+    heard = last(answers, "signalled") is not None
+    if not heard:  # it was not needed, or not taken
         job.update(signals=job.record.signals[:-1])
+    return heard or ended.is_set()
 
 
 async def _ends(job: Job, ended: asyncio.Event, patience_s: float) -> bool:

@@ -262,7 +262,7 @@ nt_signal() {
   case $NT_STATE in running | starting) ;; *) nt_say "state $NT_STATE"; return ;; esac
   nt_all=$(nt_marked) # nsys gives its program a session of its own, which no signal to the job's group reaches
   # shellcheck disable=SC2086
-  [ -z "$nt_all" ] || kill -CONT $nt_all 2> /dev/null # what was stopped hears nothing
+  [ -z "$nt_all" ] || [ -n "$NT_SCHEDULER" ] || kill -CONT $nt_all 2> /dev/null # what was stopped hears nothing
   if [ $NT_SIG$NT_FORCE = INTno ] && nt_ending; then return; fi # it would throw away what it collected
   if [ -n "$NT_SCHEDULER" ]; then
     "nt_${NT_SCHEDULER}_signal"

@@ -159,8 +159,7 @@ async def test_a_stop_that_slurm_does_not_take_is_told_and_never_called_cancelle
     await capture.stop(keep=True)
     await wait_for(lambda: "still runs" in heard.remarks)
     assert "Slurm did not take the stop, and the program runs on" in heard.remarks
-    assert "s after the stop, INT was sent\n" in heard.remarks
-    assert "s after the stop, TERM was sent\n" in heard.remarks
+    assert "was sent" not in heard.remarks
     assert f"Slurm job {capture.record.slurm_job} still runs" in heard.remarks
     assert sleeping("4714")
     assert not capture.record.state.over

@@ -48,7 +48,10 @@ nt_slurm_signal() { # 1 = Slurm knows no such job, 2 = it did not take the signa
   *'|PENDING|'*) nt_there 20 scancel "$nt_id" ;;
   *INT) nt_there 20 scancel "--signal=INT" "$nt_id" ;;
   *TERM) nt_there 20 scancel "$nt_id" ;;
-  *) nt_there 20 scancel --signal=KILL --full "$nt_id"; nt_there 20 scancel "$nt_id" ;;
+  *)
+    nt_rc=0
+    nt_there 20 scancel --signal=KILL --full "$nt_id" || nt_rc=1
+    nt_there 20 scancel "$nt_id" || [ $nt_rc = 0 ] ;; # it may have ended at once
   esac 2>&1) || { nt_slurm_deaf "$nt_out"; return 2; }
   nt_say "signalled $NT_SIG $nt_id"
 }
