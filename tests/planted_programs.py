@@ -335,6 +335,16 @@ def allocating_at_first(path: Path, until: int = 100) -> Synth:
     return run.report
 
 
+def loading_again(path: Path) -> Synth:
+    """Each of 60 rounds loads code, and then runs the kernels of the round before."""
+    run = Machine(path)
+    for _ in range(60):
+        run.layers(2)
+        run.wait()
+        run.call("cuModuleLoadData", 300 * US)
+    return run.report
+
+
 def allocating(path: Path) -> Synth:
     return allocating_at_first(path, 400)
 

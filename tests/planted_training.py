@@ -111,6 +111,17 @@ def streamed(path: Path) -> Synth:
     return synth
 
 
+def streamed_beside_graphs(path: Path) -> Synth:
+    """Uploads of 1 ms beside graphs of 2 ms, of which nobody knows what runs in them."""
+    synth = Synth(path).process(10, "train").gpu(0)
+    for number in range(60):
+        start = number * 3 * MS
+        synth.graph(start, start + 2 * MS)
+        synth.memcpy(start + MS // 2, start + 3 * MS // 2, bytes=20_000_000, stream=13)
+        synth.kernel("adam", start + 2 * MS, start + 3 * MS, grid=FULL)
+    return synth
+
+
 def items(path: Path) -> Synth:
     """The optimizer reads eight values in each step, after each of which the host is slow."""
     run = Machine(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -89,10 +90,11 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
     findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
-        chosen = (ops.device[rows] == worst.index) & (ops.end[rows] > case.first_step)
-        of_kind = sums(codes[chosen], ops.durations(rows[chosen]), len(kinds))
-        if chosen.any():
-            findings = _exposed(case, worst, rows[chosen & (codes == np.argmax(of_kind))])
+        chosen = np.flatnonzero(ops.device[rows] == worst.index)
+        alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
+        of_kind = sums(codes[chosen], alone, len(kinds))
+        most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
+        findings = _exposed(case, worst, rows[most], int(alone.sum())) if len(most) else []
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -106,11 +108,32 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
+def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> Int64:
+    """Of each of some operations of a device how long nothing hides it, from the first step on.
+
+    A graph that is traced as a whole may hide it: nobody knows, so it does.
+    """
+    ops, of_device = case.report.operations, dict(case.by_device)[device]
+    category = ops.category[of_device]
+    whole = (category == Category.GRAPH) & ops.counted[of_device]
+    others = of_device[whole | np.isin(category, hiding)]
+    work = intervals.union(ops.start[others], ops.end[others])
+    edges = np.maximum(np.stack((ops.start[rows], ops.end[rows])), case.first_step)
+    hidden = np.diff(intervals.busy_before(work, intervals.prefix(*work), edges), axis=0)[0]
+    return np.asarray(edges[1] - edges[0] - hidden, np.int64)
+
+
+def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[Finding]:
     """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
     Each direction still takes its time on the bus. Where that would save little, what is left is
     to copy less, of which nobody knows the gain.
+
+    Args:
+        case: the report.
+        split: of the GPU.
+        rows: copies of the kind that has most of the time.
+        alone: time of copies of all kinds beside which not even a graph runs.
     """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
@@ -119,6 +142,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices) -> list[Finding]:
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     rest = case.where(lambda rows: ops.end[rows] > case.first_step)
     saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
+    saved = min(saved, alone)
     hides = 2 * saved >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",

@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
+from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
@@ -140,6 +141,10 @@ def _exposed_findings(case: Case) -> list[Finding]:
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     saved = min(worst.exposed_comm_ns, hidden, others)
+    if worst.exposed_is_upper_bound:
+        ops, rows = case.report.operations, dict(case.by_device)[worst.index]
+        rows = rows[ops.category[rows] == Category.COMM]
+        saved = min(saved, int(bare(case, worst.index, rows, (Category.COMPUTE,)).sum()))
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(saved, waited)
         rest = f"{units.format_duration(waited)} of it waiting"

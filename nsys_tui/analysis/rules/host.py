@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
+from nsys_tui.analysis.rules.pace import first_uses
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
@@ -24,7 +25,9 @@ from nsys_tui.names import api_name, fit, normalise_nvtx
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
 _LABEL_CELLS = 24
+_CODE_CELLS = 18
 _REPEATS = (StepRule.OUTERMOST, StepRule.NUMBERED)
+_WHERE = ("between GPU work", "inside the loop")
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 
@@ -147,7 +150,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(rows):
         held = int(api.durations(rows).sum())
-        where = "inside the loop" if case.has_loop else "between GPU work"
+        where = _WHERE[case.has_loop]
         device, lost = case.held_up_by_calls(rows)
         findings = case.finding(
             "frequent_allocation",
@@ -204,25 +207,29 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "Modules loaded or compiled inside steps",
+    "Modules loaded or compiled again and again",
     advice="Code is loaded or compiled while the GPU could work: warm up before the loop, load"
     " eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
-    nothing="Nothing is loaded or compiled from the second step on, or no steps are named.",
+    nothing="Nothing is loaded or compiled from the second step on, or without steps again.",
 )
 def module_loading(case: Case, arguments: Arguments) -> Result:
     """Module loads, lazy function loads and JIT compilation from the second step on.
 
-    Calls under 20 us look something up that is there already, and are left out.
+    Without steps it must come again and again, before kernels which ran already. Calls under 20 us
+    look something up that is there already, and are left out.
     """
     lo, hi = case.loop
     api, events = case.report.api, case.report.host_events
-    calls = _inside(case, case.calls) if case.has_loop else np.empty(0, np.intp)
+    gaps = case.stalls.gaps
+    loading = gaps.take((gaps.cause == Cause.MODULE) & (gaps.edge == Edge.INNER))
+    again = case.has_loop or not first_uses(case, loading).all()
+    calls = _inside(case, case.calls) if again else np.empty(0, np.intp)
     calls = calls[case.work.api_classes[calls] == Cause.MODULE]
     calls = calls[api.durations(calls) >= _LOOKUP_NS]
     others = np.flatnonzero(
         (host_event_classes(events) == Cause.MODULE) & (events.start >= lo) & (events.start < hi)
     )
-    others = others if case.has_loop else others[:0]
+    others = others if again else others[:0]
     owners = (api.thread_process[api.thread[calls]], events.thread_process[events.thread[others]])
     listed = [
         *((int(api.start[r]), int(api.end[r]), api_name(api.names[api.name[r]])) for r in calls),
@@ -232,6 +239,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(listed, arguments)
     findings: list[Finding] = []
     if listed:
+        where = _WHERE[case.has_loop]
         loads = intervals.union(*np.array([entry[:2] for entry in listed], np.int64).T)
         held = intervals.total(*loads)
         device, lost = case.held_up(
@@ -241,10 +249,10 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         )
         findings = case.finding(
             "module_loading",
-            f"code loaded or compiled {units.plural(len(loads[0]), 'time')} inside the loop,"
-            f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _LABEL_CELLS)}",
+            f"code loaded or compiled {units.plural(len(loads[0]), 'time')} {where},"
+            f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _CODE_CELLS)}",
             "warm up before the loop, or load modules eagerly",
-            subject="code loaded inside the loop",
+            subject=f"code loaded {where}",
             saved_ns=intervals.total(*lost),
             window=listed[0][:2],
             device=device if device >= 0 else None,

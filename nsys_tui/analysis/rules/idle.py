@@ -116,8 +116,8 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
 
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
     """GPUs idle at the same time lose it once: the one that loses most counts."""
-    device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
-    several = len(np.unique(gaps.device)) > 1
+    each = np.bincount(gaps.device, gaps.idle)
+    device, several = int(np.argmax(each)), int((2 * each > each.max()).sum()) > 1
     late, most = _late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
     gaps = gaps.take(gaps.device == device)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
@@ -192,7 +192,7 @@ def _told(
     if cause in _NOT_KNOWN and _mostly(gaps, migrates):
         if cause is Cause.UNKNOWN:
             advice = case.page_advice
-        return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
+        return ", pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and _is_ready(case, gaps, lost):

@@ -392,6 +392,8 @@ _CONTEXT_NS: Final = 10_000_000
 """No context is set up in less time: the call is merely the first that was recorded."""
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
+_AGAIN: Final = 5
+"""Loads before kernels that ran already, after set-up, from which on loading belongs to the run."""
 
 
 def _usual(case: Case, gaps: Gaps) -> Bool:
@@ -412,9 +414,12 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     report = case.report
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
-    first: Bool = (gaps.cause == Cause.MODULE) & before
-    first |= (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
+    first: Bool = (gaps.cause == Cause.MODULE) & before
+    again = first & ~used_first & (_middle(gaps) >= case.set_up_until[gaps.device])
+    if again.sum() >= _AGAIN:
+        first &= ~again
+    first |= (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     first |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
