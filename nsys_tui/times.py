@@ -7,14 +7,8 @@ from typing import Final
 
 from nsys_tui.model.report import Report
 from nsys_tui.state import TimeFormat, Window
-from nsys_tui.units import format_duration
 
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
-
-
-def duration_text(ns: float) -> str:
-    """A duration of at most 8 cells: ``1.143 s``, ``690.1 ms``."""
-    return format_duration(round(ns))
 
 
 def moment_text(

@@ -51,8 +51,7 @@ def format_duration(ns: float) -> str:
     scale, unit = next((step for step in _STEPS if magnitude >= step[0]), _STEPS[-1])
     if scale == 1:
         return f"{sign}{magnitude} ns"
-    whole = len(str(magnitude // scale))
-    text = f"{magnitude / scale:.{max(0, _DIGITS - whole)}f}"
+    text = _rounded(magnitude / scale, _DIGITS)
     if scale < 1_000_000_000 and float(text) >= 1000:
         return format_duration((1 if ns > 0 else -1) * scale * 1000)
     return f"{sign}{text} {unit}"
@@ -63,30 +62,65 @@ def format_difference(ns: float) -> str:
     return f"{'+' if round(ns) > 0 else ''}{format_duration(ns)}"
 
 
-def format_bytes(count: int, digits: int = 3) -> str:
-    """Formats a byte count with decimal prefixes (1 MB = 10**6 bytes, as nsys prints them)."""
-    value = float(abs(count))
-    sign = "-" if count < 0 else ""
-    if value < 1000:
-        return f"{sign}{int(value)} B"
-    prefixes = "kMGTPE"
-    step = 0
-    value /= 1000
-    while value >= 999.95 and step + 1 < len(prefixes):
-        value /= 1000
-        step += 1
-    whole = len(str(int(value)))
-    return f"{sign}{value:.{max(0, digits - whole)}f} {prefixes[step]}B"
+def format_bytes(count: int) -> str:
+    """The one form of bytes: ``512 B``, ``16.4 kB``, ``2.39 GB`` (1 MB = 10**6 bytes, as nsys)."""
+    if abs(count) < 1000:
+        return f"{count} B"
+    text, prefix = _scaled(count)
+    return f"{text} {prefix}B"
 
 
-def format_share(part: float, whole: float, digits: int = 1) -> str:
-    """Formats ``part / whole`` as a percentage, or ``-`` when there is no whole."""
-    return f"{100 * part / whole:.{digits}f}%" if whole else "-"
+def format_rate(bytes_per_s: float) -> str:
+    """The one form of a bandwidth: ``24.1 GB/s``."""
+    return f"{format_bytes(round(bytes_per_s))}/s"
+
+
+def format_percent(percent: float) -> str:
+    """The one form of a share: ``72.4%``."""
+    return f"{round(percent, 1) + 0.0:,.1f}%"
+
+
+def format_share(part: float, whole: float = 1) -> str:
+    """``part / whole`` as a percentage, or ``-`` when there is no whole."""
+    return format_percent(100 * part / whole) if whole else "-"
+
+
+def format_change(ratio: float) -> str:
+    """The one form of a relative change: ``+5.0%``, ``-17.5%``, from ten times on ``190x``."""
+    if ratio >= 9.9995:
+        return f"{format_number(1 + ratio)}x"
+    return f"{'+' if round(100 * ratio, 1) > 0 else ''}{format_percent(100 * ratio)}"
 
 
 def format_count(value: int) -> str:
     """Formats a count with thousands separators."""
     return f"{value:,}"
+
+
+def format_number(value: float) -> str:
+    """A number in at most 6 cells, for scales and estimates: ``0.25``, ``9,870``, ``123k``."""
+    if abs(value) >= 10_000:
+        return "".join(_scaled(value))
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _scaled(value: float) -> tuple[str, str]:
+    """Three digits of a number of 1000 or more, and its decimal prefix."""
+    step, sign = -1, "-" if value < 0 else ""
+    value = abs(value)
+    while value >= 999.5 and step + 1 < len(_PREFIXES):
+        value /= 1000
+        step += 1
+    return sign + _rounded(value, 3), _PREFIXES[step]
+
+
+def _rounded(value: float, digits: int) -> str:
+    """A number from 1 on with some significant digits: ``1.143``, ``99.99``, ``100.0``."""
+    decimals = max(0, digits - len(str(int(value))))
+    return f"{value:.{max(0, digits - len(str(int(round(value, decimals)))))}f}"
+
+
+_PREFIXES: Final = "kMGTPE"
 
 
 def out_of(part: int, whole: int) -> str:

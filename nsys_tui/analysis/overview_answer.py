@@ -170,10 +170,11 @@ def _device_notes(result: Overview) -> list[str]:
     share, session = line.share(line.busy_ns), line.session_share(line.busy_ns)
     if share is not None:
         said.append(
-            f"{plural(line.device_count, 'GPU')} busy {100 * share:.1f}% of the time on average"
+            f"{plural(line.device_count, 'GPU')} busy {units.format_share(share)} of the time"
+            " on average"
         )
     if session is not None:
-        said.append(f"{100 * session:.2f}% of the recorded session")
+        said.append(f"{units.format_share(session)} of the recorded session")
     straddling = sum(split.straddling_count for split in result.devices)
     notes = [", ".join(said)] if said else []
     notes += [_waiting_note(split) for split in result.devices if split.comm_waiting_ns]
@@ -224,7 +225,7 @@ def _top(
 
 def _others(result: Overview) -> list[str]:
     """The rest of the GPU's time, so that shares add up."""
-    listed = [f"{one.name} {units.format_share(one.share, 1)}" for one in result.other_work]
+    listed = [f"{one.name} {units.format_share(one.share)}" for one in result.other_work]
     return [f"shares are of all GPU work; beside kernels: {', '.join(listed)}"] if listed else []
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from nsys_tui.capture.draft import Check
 from nsys_tui.capture.record import Record, State
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_duration, format_rate, format_share
 
 
 @dataclass(frozen=True)
 class StateChanged:
-    """The capture is in this state; ``detail`` is for a reader (``Resources``, ``33 %``)."""
+    """The capture is in this state; ``detail`` is for a reader (``Resources``, ``33%``)."""
 
     state: State
     detail: str = ""
@@ -49,11 +49,10 @@ class Progress:
 
     def line(self) -> str:
         """In words; rate and time left only once they can be told."""
-        share = 100 * self.done // self.total if self.total else 0
-        rate = f", {format_bytes(int(self.rate))}/s" if self.rate else ""
+        rate = f", {format_rate(self.rate)}" if self.rate else ""
         left = self.left_s and self.done < self.total
         wait = f", {format_duration(int((self.left_s or 0) * 1e9))} left" if left else ""
-        return f"fetching {self.name}: {share} %{rate}{wait}"
+        return f"fetching {self.name}: {format_share(self.done, self.total)}{rate}{wait}"
 
 
 @dataclass(frozen=True)

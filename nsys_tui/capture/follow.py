@@ -212,7 +212,7 @@ class Follower:
         if self._name:
             step = self.parser.step
             state = State.IMPORTING if self._name.endswith("import") else State.EXPORTING
-            self._job.reach(state, f"{step[2]} %" if step else "")
+            self._job.reach(state, f"{step[2]}%" if step else "")
             return
         for note in self.parser.notes:
             self._job.remark(note.severity, note.text, note.remedy)
@@ -223,7 +223,7 @@ class Follower:
                 self._job.link.expect_files()
             step = self.parser.step
             detail = (
-                f"{step[2]} %" + (f" of step {step[0]}/{step[1]}" if step[1] > 1 else "")
+                f"{step[2]}%" + (f" of step {step[0]}/{step[1]}" if step[1] > 1 else "")
                 if step
                 else ""
             )

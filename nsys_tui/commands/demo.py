@@ -22,7 +22,7 @@ problems planted in the run (see --truth for their exact figures):
   step 6    an evaluation of kernels shorter than their launches
   step 7    the gradients are reduced after the backward pass, hidden by nothing
   step 8    the data loader is late
-  always    the last GPU is 12 % slower, so the others wait in collectives
+  always    the last GPU is 12% slower, so the others wait in collectives
 """
 
 

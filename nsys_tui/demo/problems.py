@@ -7,7 +7,7 @@
 | 6 | launch-bound phase | an evaluation of tiny kernels, each shorter than its launch |
 | 7 | exposed communication | one all-reduce after the backward pass instead of one per layer |
 | 8 | slow step | the data loader's file system hangs, so every rank waits for its batch |
-| all | straggling GPU | the last rank's kernels take 12 % longer at a lower clock |
+| all | straggling GPU | the last rank's kernels take 12% longer at a lower clock |
 
 Steps 0 (loading of modules) and 2 (an allocation in mid-step) have smaller gaps of other causes.
 Each problem is also measured in the events, so that the truth states what really happened.
@@ -232,6 +232,6 @@ PLANTED: Final = (
         None,
         "last",
         "slow GPU",
-        "every compute kernel of the last rank takes 12 % longer; the others wait in collectives",
+        "every compute kernel of the last rank takes 12% longer; the others wait in collectives",
     ),
 )

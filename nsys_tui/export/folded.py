@@ -19,7 +19,7 @@ from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
 from nsys_tui.names import visible
-from nsys_tui.units import format_count, plural
+from nsys_tui.units import format_count, format_share, plural
 
 UNNAMED: Final = "[unnamed]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -250,7 +250,7 @@ class _Layout:
         amount = self._tree.amount(weight)
         count = format_count(int(self._tree.count[node]))
         colour, remark = self._paint(node) if self._paint else (_colour(name), "")
-        tip = f"{name}: {amount}, {100 * part:.2f}%, {count} times{remark}"
+        tip = f"{name}: {amount}, {format_share(part)}, {count} times{remark}"
         return (
             f'<g class="frame" tabindex="{0 if node == 0 else -1}" role="button" '
             f'data-name="{_xml(name)}" data-x="{offset:.9f}" '

@@ -126,8 +126,8 @@ def _busy(fleet: Fleet) -> Told:
         return Told(f"no GPU work in these reports{_in_mpi(fleet)}")
     low, high, most = min(shares), max(shares), _most_work(fleet)
     return most._replace(
-        text=f"{most.text}GPUs are busy {format_share(low, 1)} (rank {shares[low]})"
-        f" to {format_share(high, 1)} (rank {shares[high]});"
+        text=f"{most.text}GPUs are busy {format_share(low)} (rank {shares[low]})"
+        f" to {format_share(high)} (rank {shares[high]});"
         " no collectives are matched and no steps found"
     )
 
@@ -153,8 +153,8 @@ def _in_mpi(fleet: Fleet) -> str:
         return ""
     (low, least), *_, (high, most) = sorted(shares.items(), key=lambda item: item[1])
     return (
-        f"; in MPI calls for {format_share(least, 1)} (rank {low})"
-        f" to {format_share(most, 1)} (rank {high}) of the session"
+        f"; in MPI calls for {format_share(least)} (rank {low})"
+        f" to {format_share(most)} (rank {high}) of the session"
     )
 
 

@@ -20,7 +20,7 @@ from nsys_tui.fleet.table_parts import (
 )
 from nsys_tui.model.arrays import Float64
 from nsys_tui.model.table import Column, Table, Unit, Values
-from nsys_tui.units import format_duration, named_ranks, ranks_text
+from nsys_tui.units import format_duration, format_share, named_ranks, ranks_text
 
 
 def purpose(group: Group, members: Sequence[Member]) -> str:
@@ -203,7 +203,7 @@ def late_rank(fleet: Fleet) -> Told:
 
     def part(row: int) -> str:
         cause = _cause(blamed.causes[row] / max(blamed.causes[row].sum(), 1))
-        return f"{blamed.cost[row] / cost:.0%} of what single late ranks cost: {cause}"
+        return f"{format_share(blamed.cost[row], cost)} of what single late ranks cost: {cause}"
 
     worst, *others = np.argsort(-held, kind="stable").tolist()
     took = format_duration(int(blamed.cost[worst]))
@@ -256,10 +256,11 @@ def _cause(shares: Float64) -> str | None:
     """
     order = sorted(range(len(CAUSES)), key=lambda cause: -shares[cause])
     if CAUSES[order[0]] == "late before" and shares[order[1]] >= _FAIR:
-        first, second = order[1], order[0]
-        return f"{CAUSES[first]} {shares[first]:.0%}, {CAUSES[second]} {shares[second]:.0%}"
-    cause = order[0]
-    return f"{CAUSES[cause]} {shares[cause]:.0%}" if shares[cause] > 0 else None
+        told = order[1::-1]
+    else:
+        told = order[:1]
+    parts = (f"{CAUSES[cause]} {format_share(shares[cause])}" for cause in told)
+    return ", ".join(parts) if shares[told[0]] > 0 else None
 
 
 def _group(group: Group, members: Sequence[Member]) -> str:

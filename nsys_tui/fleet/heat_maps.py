@@ -177,7 +177,7 @@ def group_labels(shown: HeatMap, height: int) -> list[str]:
 def scale_text(shown: HeatMap) -> str:
     """What a full cell means."""
     if shown.top is not None:
-        return f"{shown.top:.0f}%"
+        return f"{shown.top:g}%"
     known = shown.values[~np.isnan(shown.values)]
     return value_text(shown, float(known.max()) if len(known) else 0.0)
 

@@ -42,7 +42,7 @@ def _parts(fleet: Fleet, family: str) -> list[NameStats]:
 
 
 _TITLES: Final = {"api": "CUDA API calls", "osrt": "OS runtime calls", "mpi": "MPI calls"}
-_APPROXIMATE: Final = "≈ quartiles over all ranks are within 1 %; --by rank gives exact ones"
+_APPROXIMATE: Final = "≈ quartiles over all ranks are within 1%; --by rank gives exact ones"
 _NOBODY: Final = (None, None)
 """Mean and rank of a name that only reaches into the window."""
 

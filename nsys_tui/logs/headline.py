@@ -87,10 +87,10 @@ def _total(total: RunTotal, result: LogResult) -> Iterator[str]:
 
 def _mpi(report: MpipReport) -> str:
     whole = next((one for one in report.tasks if one.task == "*"), report.tasks[0])
-    said = f"mpiP: MPI takes {decimals(whole.mpi_percent, 2)} % of the time"
+    said = f"mpiP: MPI takes {decimals(whole.mpi_percent, 2)}% of the time"
     if report.sites:
         most = max(report.sites, key=lambda site: site.mpi_percent or 0)
-        said += f", {decimals(most.mpi_percent, 2)} % of that in {most.call} at site {most.site}"
+        said += f", {decimals(most.mpi_percent, 2)}% of that in {most.call} at site {most.site}"
     return said
 
 

@@ -143,8 +143,8 @@ def _of_mpip(answer: LogAnswer, _: Sequence[Any]) -> Iterator[str]:
             least = min(alone, key=lambda task: task.mpi_percent or 0)
             yield (
                 f"mpiP {report.version}: {len(alone)} tasks, {report.callsites} call sites; most"
-                f" MPI: task {most.task} {_plain(most.mpi_percent)} %, least: task {least.task}"
-                f" {_plain(least.mpi_percent)} %"
+                f" MPI: task {most.task} {_plain(most.mpi_percent)}%, least: task {least.task}"
+                f" {_plain(least.mpi_percent)}%"
             )
 
 

@@ -163,6 +163,6 @@ class Metadata:
 
 
 def counted_names(names: Iterable[str]) -> str:
-    """``2 x H100, A100``."""
+    """``2x H100, A100``."""
     counted = Counter(names)
-    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counted.items())
+    return ", ".join(f"{n}x {name}" if n > 1 else name for name, n in counted.items())

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nsys_tui.model.arrays import Float64, Int64, Integers
 from nsys_tui.render.cells import STALL, Cells, Emphasis, Ink, Row, style
 from nsys_tui.render.glyphs import Glyphs
+from nsys_tui.units import format_number
 
 Numbers: TypeAlias = Integers | npt.NDArray[np.floating]
 
@@ -78,7 +79,7 @@ def draw_histogram(
     """
     top = int(counted.counts.max(initial=0))
     bars = columns_of(counted.counts, height, top, glyphs)
-    rows = _framed(bars, {height - 1: "0", 0: _short(top)})
+    rows = _framed(bars, {height - 1: "0", 0: format_number(top)})
     rows.append(Row.blank(MARGIN + len(counted.counts), style(Ink.AXIS)))
     rows[-1].put(MARGIN - 1, "+" + "-" * len(counted.counts))
     labels = Row.blank(MARGIN + len(counted.counts), style(Ink.AXIS))
@@ -155,7 +156,3 @@ def _spread(row: Row, texts: Sequence[str]) -> None:
         if free <= column <= row.width - len(texts[place]):
             row.put(column, texts[place])
             free = column + len(texts[place]) + 2
-
-
-def _short(count: int) -> str:
-    return f"{count / 1000:.0f}k" if count >= 10_000 else str(count)

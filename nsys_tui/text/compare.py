@@ -15,7 +15,14 @@ from nsys_tui.redaction import redacted
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
-from nsys_tui.units import format_bytes, format_count, format_difference, format_duration
+from nsys_tui.units import (
+    format_bytes,
+    format_change,
+    format_count,
+    format_difference,
+    format_duration,
+    format_share,
+)
 
 TOP: Final = 15
 SECTIONS: Final = ("summary", *GROUPS, "findings")
@@ -243,16 +250,14 @@ def _findings_table(comparison: Comparison) -> Table:
 
 def amount(row: Row, value: float) -> str:
     """A figure in its unit: ``3.66 s``, ``84.1%``."""
-    return f"{100 * value / WHOLE:.1f}%" if row.share else format_duration(round(value))
+    return format_share(value, WHOLE) if row.share else format_duration(round(value))
 
 
 def delta_text(row: Row) -> str:
-    """``-640.0 ms``, ``+12.3 pt``, ``0``."""
+    """``-640.0 ms``, ``+12.3 pt``, ``0 ns``."""
     if row.share:
-        points = 100 * row.delta / WHOLE
-        return f"{points:+.1f} pt" if round(points, 1) else "0"
-    delta = round(row.delta)
-    return format_difference(delta) if delta else "0"
+        return format_change(row.delta / WHOLE).replace("%", " pt")
+    return format_difference(row.delta)
 
 
 def ratio_text(row: Row) -> str:
@@ -260,7 +265,7 @@ def ratio_text(row: Row) -> str:
     if row.kind in ("new", "gone"):
         return row.kind
     ratio = row.change.ratio
-    return "-" if ratio is None else f"{100 * ratio:+.1f}%" if round(100 * ratio, 1) else "0.0%"
+    return "-" if ratio is None else format_change(ratio)
 
 
 def count_text(count: float) -> str:

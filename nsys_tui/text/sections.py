@@ -20,7 +20,7 @@ from nsys_tui.text.values import printed_columns, text_rows
 READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.NS: lambda value: units.format_duration(round(value)),
     Unit.BYTES: lambda value: units.format_bytes(round(value)),
-    Unit.PERCENT: lambda value: f"{value:.1f}%",
+    Unit.PERCENT: units.format_percent,
 }
 """How people read a number of each unit."""
 _NAMING: Final = re.compile(r"(?i)\b(rank|pid|node)$")

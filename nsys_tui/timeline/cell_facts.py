@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.tracks import Track
 from nsys_tui.timeline.model import TimelineModel
-from nsys_tui.timeline.painter import short_value
+from nsys_tui.timeline.painter import counted
 from nsys_tui.timeline.stepping import gap_here
 from nsys_tui.timeline.summary_view import NOTHING
 from nsys_tui.units import format_duration, format_share
@@ -69,9 +69,7 @@ def _value(row: Track, span: tuple[int, int]) -> Iterator[str]:
     if counter.unit == "samples":
         yield f"{len(values):,} samples"
     else:
-        peak, mean = (
-            short_value(float(each), counter.unit) for each in (values.max(), values.mean())
-        )
+        peak, mean = (counted(float(each), counter.unit) for each in (values.max(), values.mean()))
         yield f"{row.words or row.label} {peak}" if peak == mean else f"mean {mean}, peak {peak}"
 
 

@@ -26,11 +26,11 @@ from nsys_tui.render.raster import LaneView, Overlay, draw_cursor, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
 from nsys_tui.timeline.summary_view import NOTHING, Explained, summary_view
-from nsys_tui.units import format_count
+from nsys_tui.units import format_bytes, format_count, format_number, format_share
 
 ROOMY: Final = 110
 """Cells from which on labels stand in words, and figures at the right."""
-WIDE: Final = 12
+WIDE: Final = 14
 """Their cells."""
 
 
@@ -170,7 +170,8 @@ class Painter:
         label = track.label if width < 16 or not track.words else track.words
         if peak and track.shape is Shape.COUNTER:
             room = width - 2 * track.depth - 2 - len(peak) - 1
-            label = f"{fit(visible(label, glyphs.ascii_only), room)} {peak}"
+            name = fit(visible(label, glyphs.ascii_only), room)
+            label = f"{name} {peak}" if name else label
         if track.key in scene.pinned:
             label = f"^{label}"
         text = lane_label(label, width, glyphs, depth=track.depth, fold=fold, current=current)
@@ -243,13 +244,13 @@ def tally_of(scene: Scene, track: Track, window: Viewport) -> str:
     ends = np.array([max(lo, scene.extent[0]), min(hi, scene.extent[1])], np.int64)
     busy = _busy(track, ends) if ends[1] > ends[0] else None
     if busy is not None:
-        share = f"{100 * busy / int(ends[1] - ends[0]):.0f}%"
+        share = format_share(busy, int(ends[1] - ends[0]))
         return f"{'on CPU' if track.covered else 'busy'} {share}"
     if (counter := track.counter) is not None:
         values = counter.values[counter.within(lo, hi)]
         if track.shape is Shape.DENSITY:
             return _count(len(values))
-        return f"peak {short_value(float(values.max()), counter.unit)}" if len(values) else ""
+        return f"peak {counted(float(values.max()), counter.unit)}" if len(values) else ""
     both = [one.lane for one in (track, track.pair) if one is not None and one.lane is not None]
     seen = [lane.visible(lo, hi) for lane in both]
     return _count(sum(part.stop - part.start for part in seen)) if both else ""
@@ -330,19 +331,11 @@ def position_of(track: Track, row: int) -> int | None:
     return first + int(positions[0]) if len(positions) else None
 
 
-def short_value(value: float, unit: str) -> str:
-    """A counter's value in a few cells: ``97%``, ``1.4G``, ``1410``."""
-    if unit == "%":
-        return f"{value:.0f}%"
-    for scale, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if value >= scale:
-            base = scale if letter != "k" else 1e3
-            return (
-                f"{value / base:.1f}{letter}"
-                if value < 10 * base
-                else f"{value / base:.0f}{letter}"
-            )
-    return f"{value:.0f}"
+def counted(value: float, unit: str) -> str:
+    """A counter's value: bytes, or a number, which metrics have whole percents of: ``97%``."""
+    if unit == "B":
+        return format_bytes(round(value))
+    return format_number(value) + "%" * (unit == "%")
 
 
 def runs(row: Row) -> list[tuple[str, int]]:

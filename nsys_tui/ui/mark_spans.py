@@ -36,5 +36,5 @@ def split_between(report: Report, first: Mark, last: Mark) -> str:
         "graph": head.graph_ns,
         "idle": head.idle_ns,
     }
-    shares = (f"{name} {format_share(ns, whole, 0)}" for name, ns in parts.items() if ns)
+    shares = (f"{name} {format_share(ns, whole)}" for name, ns in parts.items() if ns)
     return f"{span}: {', '.join(shares)}"

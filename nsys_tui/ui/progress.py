@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.units import format_share
+
 if TYPE_CHECKING:
     from nsys_tui.ui.messages import ProgressMoved
 
@@ -40,5 +42,5 @@ class Work:
         told = done and elapsed >= LONG / 2
         rate = f"  {done / elapsed:,.0f}/s" if told else ""
         left = f"  {elapsed * (total - done) / done:.0f} s left" if told and done < total else ""
-        share = f" of {total:,} ({100 * done // total}%)" if total else ""
+        share = f" of {total:,} ({format_share(done, total)})" if total else ""
         return f"{progress.what}  {done:,}{share}{rate}{left}   esc cancels"

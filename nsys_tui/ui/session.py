@@ -13,7 +13,7 @@ from nsys_tui.analysis.links import Place
 from nsys_tui.config import DisplayConfig
 from nsys_tui.model.events import Operations
 from nsys_tui.model.report import Report
-from nsys_tui.model.target import short_gpu
+from nsys_tui.model.target import counted_names, short_gpu
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -78,7 +78,7 @@ class Session:
 
     @property
     def gpus(self) -> str:
-        """``2xH100``, ``A100``; from the devices that ran work, else from the host's."""
+        """``2x H100``, ``A100``; from the devices that ran work, else from the host's."""
         if self.report is None:
             return ""
         worked = self.report.devices if self.exact else ()
@@ -86,11 +86,7 @@ class Session:
         names = names or [gpu.name for gpu in self.report.metadata.gpus]
         if set(names) == {"GPU"}:
             return f"{len(names)} GPU{'s' * (len(names) > 1)}"
-        kinds = dict.fromkeys(names)
-        return ", ".join(
-            f"{names.count(kind)}x{short_gpu(kind)}" if names.count(kind) > 1 else short_gpu(kind)
-            for kind in kinds
-        )
+        return counted_names(map(short_gpu, names))
 
     @property
     def extent(self) -> tuple[int, int]:

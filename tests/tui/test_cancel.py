@@ -60,7 +60,7 @@ async def test_escape_cancels_work_and_says_so(
     async with running(demo) as pilot:
         try:
             pilot.app.show(name)  # type: ignore[attr-defined]
-            await told(pilot, "working  1 of 4 (25%)")
+            await told(pilot, "working  1 of 4 (25.0%)")
             await pilot.press("escape")
             await settled(pilot)
             assert "cancelled: R reads the report again" in text(pilot)
@@ -86,7 +86,7 @@ async def test_a_cancelled_tree_keeps_what_was_shown(
         monkeypatch.setattr(nvtx, "nvtx_table", forever)
         try:
             await pilot.press("g")
-            await told(pilot, "(25%)")
+            await told(pilot, "(25.0%)")
             await pilot.press("escape")
             await told(pilot, "cancelled")
             await settled(pilot)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
 SIZES = [(80, 24), (160, 45)]
-CHANGES = {-53.94: "-53.9", 999.94: "+999.9", 999.96: "+1000", 18868.3: "+18868", 2.1e6: "+2e+06"}
+CHANGES = {-53.94: "-53.9%", 999.94: "+999.9%", 999.96: "11x", 18868.3: "190x", 2.1e6: "21.0kx"}
 
 
 def test_a_change_of_any_size_has_room() -> None:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 async def test_overview_at_80x24_says_where_the_time_went(small: Path) -> None:
     lines = await frame(small, (80, 24))
-    assert lines[0].startswith(" nsys-tui | small.sqlite | 2xTest GPU")
+    assert lines[0].startswith(" nsys-tui | small.sqlite | 2x Test GPU")
     assert lines[1].startswith("[1 Over")
-    assert lines[2].startswith(" 2 GPUs 90% busy. Worth fixing: ")
+    assert lines[2].startswith(" 2 GPUs 90.0% busy. Worth fixing: ")
     # Two GPUs over a span of 900..1000 us: (800 + 1000) of 2000 us busy, 1600 of them computing.
     assert lines[5].strip() == "#" * 62 + "=" * 8 + "." * 8
     assert "# compute 80.0%  = comm 10.0% (10.0% exposed)  . idle 10.0%" in lines[6]

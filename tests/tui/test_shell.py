@@ -261,7 +261,7 @@ async def test_an_unreadable_second_report_leaves_the_first_alone(
         title, *_, error = text(pilot).split("\n! ")
         assert "cannot read" in error
         assert "bad.sqlite" not in title
-        assert "2xTest GPU" in title
+        assert "2x Test GPU" in title
         assert [session.path for session in app.sessions] == [small]
 
 
@@ -276,7 +276,7 @@ async def test_unreadable_first_reports_are_named_and_the_next_one_is_in_front(
         await settled(pilot)
         title, *_ = text(pilot).split("\n! cannot read")
         assert "bad.sqlite" not in title
-        assert "2xTest GPU" in title
+        assert "2x Test GPU" in title
         assert app.error.title == "\n".join(f"cannot read {path}" for path in bad)
         assert [session.path for session in app.sessions] == [small]
 

@@ -57,9 +57,9 @@ async def test_icicle_is_left_heavy_and_shows_shares(report: Path, size: tuple[i
         await press(pilot, "6")
         lines = rows(pilot)
         assert ("[6 Stack]" if size[0] == 80 else "[ 6 Stacks ]") in lines[1]
-        assert lines[3].startswith("|all 100% -")
-        assert lines[4].startswith("|step 100% -")
-        fwd, bwd = lines[5].index("fwd 70%"), lines[5].index("bwd 30%")
+        assert lines[3].startswith("|all 100.0% -")
+        assert lines[4].startswith("|step 100.0% -")
+        fwd, bwd = lines[5].index("fwd 70.0%"), lines[5].index("bwd 30.0%")
         assert fwd < bwd
         assert "GPU time by NVTX path" in lines[2]
         assert "total 1.000 us" in text(pilot)
@@ -74,16 +74,16 @@ async def test_keys_walk_zoom_and_come_back(report: Path) -> None:
         await press(pilot, "h", "j", "enter")
         assert path(pilot) == ("step", "fwd", "gemm")
         seen = [line.split("  ")[0] for line in rows(pilot)[3:7]]
-        assert seen[:3] == ["|all 100%", "|step 100%", "|fwd 70%"]
-        assert rows(pilot)[6].startswith("|gemm 60% -")
+        assert seen[:3] == ["|all 100.0%", "|step 100.0%", "|fwd 70.0%"]
+        assert rows(pilot)[6].startswith("|gemm 60.0% -")
         await press(pilot, "k", "k")
         assert path(pilot) == ("step",)
-        assert rows(pilot)[6].startswith("|gemm 60% -")
+        assert rows(pilot)[6].startswith("|gemm 60.0% -")
         await press(pilot, "j", "j")
         assert path(pilot) == ("step", "fwd", "gemm")
         await press(pilot, "escape")
-        assert rows(pilot)[3].startswith("|all 100% -")
-        assert rows(pilot)[5].index("fwd 70%") < rows(pilot)[5].index("bwd 30%")
+        assert rows(pilot)[3].startswith("|all 100.0% -")
+        assert rows(pilot)[5].index("fwd 70.0%") < rows(pilot)[5].index("bwd 30.0%")
 
 
 async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
@@ -107,15 +107,15 @@ async def test_time_order_and_sandwich(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "v")
         line = rows(pilot)[5]
-        assert line.index("bwd 30%") < line.index("fwd 70%")
+        assert line.index("bwd 30.0%") < line.index("fwd 70.0%")
         await press(pilot, "v")
         assert path(pilot) == ("gemm",), "the frame with most of its own"
         await press(pilot, "v", "v", "j", "j", "j", "v")
         body = text(pilot)
         assert "[sandwich]" in body
         assert "- Callers -" in body
-        assert "gemm 100%" in body
-        assert "fwd 67%" in body
+        assert "gemm 100.0%" in body
+        assert "fwd 66.7%" in body
 
 
 async def test_a_kernel_with_numbers_in_its_name_has_a_sandwich_where_ranges_are_merged(
@@ -129,8 +129,8 @@ async def test_a_kernel_with_numbers_in_its_name_has_a_sandwich_where_ranges_are
     async with running(synth.write()) as pilot:
         await press(pilot, "6", "m", "v", "v")
         body = text(pilot)
-        assert "solve2d 100%" in body
-        assert "step # 100%" in body
+        assert "solve2d 100.0%" in body
+        assert "step # 100.0%" in body
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
@@ -144,7 +144,7 @@ async def test_functions_are_listed_between_their_callers_and_callees(
         assert " 90.0% " in gemm
         await press(pilot, "<", "<", "S", "home", "down", "down")
         assert path(pilot) == ("fwd",)
-        assert "gemm 86%" in text(pilot)
+        assert "gemm 85.7%" in text(pilot)
         await press(pilot, "enter")
         assert path(pilot) == ("step", "fwd")
         assert "[left-heavy]" in text(pilot)
@@ -154,9 +154,9 @@ async def test_samples_fold_recursion_collapses_and_threads_part(report: Path) -
     async with running(report) as pilot:
         await press(pilot, "6", "s")
         assert "CPU samples" in text(pilot)
-        assert text(pilot).count("|rec 100%") == 2
+        assert text(pilot).count("|rec 100.0%") == 2
         await press(pilot, "r")
-        assert text(pilot).count("|rec 100%") == 1
+        assert text(pilot).count("|rec 100.0%") == 1
         await press(pilot, "t")
         assert "2 samples" in text(pilot)
 
@@ -167,7 +167,7 @@ async def test_frames_without_symbols_are_their_library_until_told_apart(tmp_pat
         await press(pilot, "6", "j", "j")
         assert path(pilot) == ("main", "[python3]")
         await press(pilot, "m")
-        assert "|0x7f02 100%" in text(pilot)
+        assert "|0x7f02 100.0%" in text(pilot)
 
 
 async def test_a_source_without_data_says_what_records_it(report: Path) -> None:
@@ -177,7 +177,7 @@ async def test_a_source_without_data_says_what_records_it(report: Path) -> None:
         await press(pilot, "s")
         assert "record with nsys profile --cudabacktrace" in text(pilot)
         assert "--cpuctxsw" in text(pilot)
-        assert "all 100%" in text(pilot)
+        assert "all 100.0%" in text(pilot)
 
 
 async def test_time_off_the_cpu_is_told_by_thread_and_call(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ async def test_a_report_without_gpu_work_opens_on_what_it_has(tmp_path: Path) ->
     async with running(synth.write()) as pilot:
         await press(pilot, "6")
         assert "CPU samples  v: [left-heavy]" in text(pilot)
-        assert "leaf 100%" in text(pilot)
+        assert "leaf 100.0%" in text(pilot)
 
 
 async def test_a_wider_terminal_has_room_for_the_other_orders(report: Path) -> None:

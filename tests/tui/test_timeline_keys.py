@@ -563,7 +563,7 @@ async def test_two_marks_tell_what_the_gpu_did_between_them(
 ) -> None:
     async with running(handmade, size=size) as pilot:
         await press(pilot, "2", "g", *"100us", "enter", "m", "a", "g", *"350us", "enter", "m", "b")
-        wanted = "a-b 250.0 us: compute 80%, comm 16%, idle 4%"
+        wanted = "a-b 250.0 us: compute 80.0%, comm 16.0%, idle 4.0%"
         if size[0] == 160:
             assert wanted.partition(": ")[2] in text(pilot)
         body = await press(pilot, "'", "down")

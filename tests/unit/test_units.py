@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from nsys_tui.errors import UsageError
-from nsys_tui.units import format_duration, parse_duration, parse_window, ranks_text
+from nsys_tui.units import (
+    format_bytes,
+    format_change,
+    format_duration,
+    format_number,
+    format_rate,
+    format_share,
+    parse_duration,
+    parse_window,
+    ranks_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +83,26 @@ def test_a_shown_time_never_rounds_up_into_the_next_unit() -> None:
 )
 def test_many_ranks_in_few_words(ranks: list[int], text: str) -> None:
     assert ranks_text(ranks) == text
+
+
+@pytest.mark.parametrize(
+    ("write", "value", "text"),
+    [
+        (format_duration, 99_999, "100.0 us"),
+        (format_duration, 9_999_900, "10.00 ms"),
+        (format_bytes, 999, "999 B"),
+        (format_bytes, 99_960_000, "100 MB"),
+        (format_bytes, -2_390_000_000, "-2.39 GB"),
+        (format_rate, 24.06e9, "24.1 GB/s"),
+        (format_share, 0.9048, "90.5%"),
+        (format_change, -0.0004, "0.0%"),
+        (format_change, 0.05, "+5.0%"),
+        (format_change, 9.999, "+999.9%"),
+        (format_change, 188.683, "190x"),
+        (format_number, 9_870, "9,870"),
+        (format_number, 123_456, "123k"),
+        (format_number, 0.25, "0.25"),
+    ],
+)
+def test_a_figure_has_one_form(write: Callable[[float], str], value: float, text: str) -> None:
+    assert write(value) == text

@@ -14,7 +14,7 @@ from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device, counted_names
-from nsys_tui.units import format_bytes, format_count
+from nsys_tui.units import format_bytes, format_count, format_share
 
 _COSTLY: Final = frozenset(("GPUs", "GPUs used", "GPU clock", "driver", "CPU", "steps"))
 """Facts that change times by themselves."""
@@ -128,8 +128,8 @@ def explained(a: Side, b: Side, change: Change) -> str:
             return f"{name}: {first} in A, {second} in B, which explains a change"
     cost, grown = _overhead(b) - _overhead(a), _wall(b) - _wall(a)
     if grown and cost / grown >= _ALIKE and change.delta * cost > 0:
-        part = min(round(100 * cost / grown), 100)  # a gap counts whole for its largest cause
-        return f"profiler overhead explains {part}% of the change"
+        part = min(cost / grown, 1.0)  # a gap counts whole for its largest cause
+        return f"profiler overhead explains {format_share(part)} of the change"
     return ""
 
 
@@ -156,7 +156,7 @@ def different_work(a: Side, b: Side) -> str:
     if alike < _ALIKE:
         names, differ = len({*mine} | {*theirs}), len({*mine} ^ {*theirs})
         counts = f"{format_count(differ)} of {format_count(names)} kernel names differ"
-        return f"{counts}, and {100 * alike:.0f}% of the kernel time is in those of both"
+        return f"{counts}, and {format_share(alike)} of the kernel time is in those of both"
     if not (a.by_step and b.by_step):
         return ""  # runs of the same program may be of any length
     return _other_counts(a, b, shared) or _other_bytes(a, b)
@@ -188,7 +188,7 @@ def _other_calls(a: Side, b: Side) -> str:
             ]
             alike = min(map(_common, names, parts))
             if alike < _ALIKE:
-                calls = f"{100 * alike:.0f}% of the time in {GROUPS[key]}"
+                calls = f"{format_share(alike)} of the time in {GROUPS[key]}"
                 return f"{calls} is in those that both sides make as often"
             return ""
     return ""

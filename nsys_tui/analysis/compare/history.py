@@ -12,6 +12,7 @@ import numpy as np
 from nsys_tui.analysis.compare.side import Side
 from nsys_tui.analysis.compare.stats import LEVEL, SEED, THRESHOLD
 from nsys_tui.model.arrays import Float64
+from nsys_tui.units import format_change
 
 FEWEST_RUNS: Final = 10
 _SHORTEST: Final = 3
@@ -131,7 +132,7 @@ def sentences(jumps: Sequence[Shift], labels: Sequence[str]) -> list[str]:
     told = []
     for shift in jumps:
         what = "mean wall per step" if shift.name == "wall" else shift.name
-        size = f"{100 * shift.size:+.1f}%"
+        size = format_change(shift.size)
         place = f"run {shift.at + 1} of {len(labels)} ({labels[shift.at]})"
         said = {
             "jump": f"jumped by {size} at {place}",

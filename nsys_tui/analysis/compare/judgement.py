@@ -24,7 +24,7 @@ from nsys_tui.analysis.compare.stats import (
     weighted,
 )
 from nsys_tui.model.categories import is_communication
-from nsys_tui.units import format_count, format_duration
+from nsys_tui.units import format_change, format_count, format_duration, format_share
 
 _WORDS: Final = {
     "kernels": "kernel",
@@ -138,11 +138,11 @@ def _with_doubt(a: Side, b: Side, judgement: Judgement, rules: Rules) -> Judgeme
     if of_the_same_run(a, b):
         text = "within one run"
     elif runs >= ENOUGH_RUNS:
-        text = f"{counts}, which differ by {_share(change.spread)}"
+        text = f"{counts}, which differ by {format_share(change.spread)}"
     elif runs > 1:
-        text = f"{counts}: run noise {_share(change.spread)} assumed"
+        text = f"{counts}: run noise {format_share(change.spread)} assumed"
     else:
-        text = f"within this pair: run noise {_share(rules.noise)} assumed"
+        text = f"within this pair: run noise {100 * rules.noise:g}% assumed"
     settle = _settled_by(a, b, change) if judgement.verdict is Verdict.INCONCLUSIVE else ""
     more = f"; {settle} would settle it" if settle else ""
     return replace(judgement, reason=f"{judgement.reason}; {text}{more}", settle=settle)
@@ -159,10 +159,6 @@ def _settled_by(a: Side, b: Side, change: Change) -> str:
         what = "steps" if a.by_step and b.by_step else "instances"
         ways.append(f"{format_count(change.steps_needed)} {what}")
     return ", or ".join(ways)
-
-
-def _share(part: float) -> str:
-    return f"{100 * part:.2g}%"
 
 
 def _by_steps(a: Side, b: Side, rows: dict[str, Row], threshold: float) -> Judgement:
@@ -193,7 +189,7 @@ def _hides(row: Row, threshold: float) -> bool:
 
 def _change_text(row: Row) -> str:
     if row.key in TAIL and row.share:
-        return f"{100 * row.a_total / WHOLE:.1f}% and {100 * row.b_total / WHOLE:.1f}%"
+        return f"{format_share(row.a_total, WHOLE)} and {format_share(row.b_total, WHOLE)}"
     return percent(row.change)
 
 
@@ -256,11 +252,11 @@ def percent(change: Change) -> str:
     """``+5.0% (95% interval +4.8% to +5.3%)``, as far as it is known."""
     if change.ratio is None:
         return "from nothing"
-    text = f"{100 * change.ratio:+.1f}%"
+    text = format_change(change.ratio)
     if change.interval is None or change.interval == (0.0, 0.0):
         return text
-    low, high = (100 * edge for edge in change.interval)
-    return f"{text} (95% interval {low:+.1f}% to {high:+.1f}%)"
+    low, high = map(format_change, change.interval)
+    return f"{text} (95% interval {low} to {high})"
 
 
 def _why_not_steps(a: Side, b: Side) -> str:

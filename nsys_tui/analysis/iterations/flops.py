@@ -75,7 +75,7 @@ class Flops:
     def _tensor(self) -> list[str]:
         if self.tensor_share is None:
             return []
-        share = format_share(self.tensor_share, 1)
+        share = format_share(self.tensor_share)
         return [f"≈ {share} of compute kernels' time in those named like tensor-core kernels"]
 
 

@@ -149,7 +149,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
         f" {what.removeprefix('memcpy ')}:"
-        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
+        f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}",
         _copy_advice(case, rows, hides),
         subject="copies not hidden",
         saved_ns=saved,
@@ -329,17 +329,18 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
     """Slow copies of one direction, and why as far as it is recorded."""
     ops = case.report.operations
     device, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
-    told = _rate(ops.bytes[late].sum() / ops.durations(late).sum())
+    told = units.format_rate(1e9 * ops.bytes[late].sum() / ops.durations(late).sum())
+    usual = units.format_rate(1e9 * best)
     what, advice = f"{DIRECTIONS[kind]} copies", _OTHER_GPUS
     of_device = fast[ops.device[fast] == device]
     if len(of_device):
         every = len(late) + int((ops.copy_kind[of_device] == kind).sum())
         why, advice = _reason(case, late, of_device)
         of = f"{units.format_count(len(late))} of {units.format_count(every)} large"
-        title = f"{of} {what} run at {told}, others at {_rate(best)}: {why}"
+        title = f"{of} {what} run at {told}, others at {usual}: {why}"
     else:
         whole, others = (case.device_labels(ops.device[rows].tolist()) for rows in (late, fast))
-        title = f"large {what} of {whole} run at {told}, those of {others} at {_rate(best)}"
+        title = f"large {what} of {whole} run at {told}, those of {others} at {usual}"
     return case.finding(
         "slow_copies",
         title,
@@ -349,10 +350,6 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
         window=longest_of(ops, late),
         device=device,
     )
-
-
-def _rate(bytes_a_ns: float) -> str:
-    return f"{units.format_bytes(round(bytes_a_ns * 1e9))}/s"
 
 
 def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:
@@ -461,9 +458,9 @@ def memsets(case: Case, arguments: Arguments) -> Result:
         mine = rows[ops.device[rows] == device]
         findings = case.finding(
             "memsets",
-            f"{units.plural(len(mine), 'memset')} take {share[device]:.0f}% of the GPU time of"
-            f" {case.device_labels([device])}: {units.format_bytes(int(size[device]))},"
-            f" {units.format_duration(int(time[device]))}",
+            f"{units.plural(len(mine), 'memset')} take {units.format_percent(share[device])}"
+            f" of the GPU time of {case.device_labels([device])}:"
+            f" {units.format_bytes(int(size[device]))}, {units.format_duration(int(time[device]))}",
             "clear less, or let the kernel that writes first do it",
             subject="memsets",
             saved_ns=min(int(time[device]), exposed_ns(case, device)),

@@ -133,7 +133,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
         return []
-    share = units.format_share(worst.exposed_comm_ns, worst.comm_ns, 0)
+    share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
@@ -227,8 +227,8 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         split = splits[slow]
         findings = case.finding(
             "gpu_imbalance",
-            f"{split.device.label} computes {more[slow]:.1f}% longer than the others"
-            f" ({units.format_duration(split.compute_ns)} against"
+            f"{split.device.label} computes {units.format_percent(more[slow])} longer"
+            f" than the others ({units.format_duration(split.compute_ns)} against"
             f" {units.format_duration(round(others[slow]))})",
             "balance the work, or look for a throttled or shared GPU",
             subject=f"{split.device.label} slower than the others",
@@ -318,9 +318,9 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         top = int(kernels[0])
         findings = case.finding(
             "low_occupancy",
-            f"{share:.0f}% of compute time at ≈{mean:.0f}% theoretical occupancy,"
-            f" most in {fit(names[0], _NAME_CELLS)}"
-            f" ({LIMITS[seen.limit[order[0]]]})",
+            f"{units.format_percent(share)} of compute time at"
+            f" ≈{units.format_percent(mean)} theoretical occupancy,"
+            f" most in {fit(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             subject="low occupancy",
             saved_ns=0,

@@ -89,9 +89,9 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     name = fit(name, _NAME_CELLS) or "[no name]"
     return case.finding(
         "dominant_kernel",
-        f"{name}{several} has {100 * share:.0f}% of GPU time:"
+        f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, case.base_ns, 0)} of the run",
+        f" {units.format_share(spent, case.base_ns)} of the run",
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
         subject=name,
         saved_ns=0,

@@ -106,7 +106,7 @@ class State:
         cells = _NAME_CELLS if self.also else _LABEL_CELLS
         named = f"{most} {fit(self.name, cells)}" if self.name else ""
         told = [
-            f"{units.format_share(ns, whole_ns, 0)} {_STATES.get(cause, cause.key)}"
+            f"{units.format_share(ns, whole_ns)} {_STATES.get(cause, cause.key)}"
             for cause, ns in ((self.cause, self.ns), *self.also)
         ]
         return f"{told[0]}{named}" + "".join(f", {other}" for other in told[1:])
@@ -232,7 +232,7 @@ def host_only(case: Case, arguments: Arguments) -> Result:
         one
         for part, state in told[:_MOST]
         if part.ns >= _WORTH * whole
-        for one in _finding(case, part, state, units.format_share(part.ns, whole, 0), of)
+        for one in _finding(case, part, state, units.format_share(part.ns, whole), of)
     ]
     columns = (
         (Column("Range"), [part.where for part in shown]),

@@ -331,7 +331,7 @@ def _is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
 
 
 def _seen(seen: Sampled) -> str:
-    share = f" ({100 * seen.share:.0f}% of samples)"
+    share = f" ({units.format_share(seen.share)} of samples)"
     name = fit(seen.name, _NAME_CELLS)
     if seen.doing is Doing.WORKS:
         return f"host compute: {name}{share}" if name else "host compute"

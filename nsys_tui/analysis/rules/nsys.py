@@ -143,7 +143,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(
         name,
-        f"{units.format_count(len(rows))} x {what}, {size}: host held up"
+        f"{units.format_count(len(rows))}x {what}, {size}: host held up"
         f" {units.format_duration(held)}, GPU idle {units.format_duration(idle)} of it",
         advice,
         subject=what,

@@ -86,7 +86,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         factor = float(late[0][known].sum() / (first * late[1][known]).sum())
         findings += case.finding(
             "slowing_kernels",
-            f"kernels of {label} take {100 * factor - 100:.0f}% longer at the end than at first",
+            f"kernels of {label} take {units.format_share(factor - 1)} longer at the end"
+            " than at first",
             "see its clocks, power limit and temperature, and what else runs on it",
             subject=f"kernels of {label} slow down",
             saved_ns=max(0, int(more.sum())),
@@ -197,8 +198,8 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         findings += case.finding(
             "shared_gpus",
             f"{label} works {how} for {len(order)} processes:"
-            f" {units.format_share(int(time[order[0]]), whole, 0)} of its time for"
-            f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole, 0)} for"
+            f" {units.format_share(int(time[order[0]]), whole)} of its time for"
+            f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole)} for"
             f" {fit(names[1], _NAME_CELLS)}",
             "use MPS (nvidia-cuda-mps-control), if it is off, or a GPU for each"
             if fits

@@ -35,6 +35,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
+from nsys_tui.units import format_percent, format_share
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
 """All rules by name, those of nsys first."""
@@ -261,7 +262,7 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
     witness = means(case.report, finding.device, spans)
     if not witness:
         return finding
-    told = ", ".join(f"{name} {value:.0f}%" for name, value in witness.items())
+    told = ", ".join(f"{name} {format_percent(value)}" for name, value in witness.items())
     finding = replace(finding, metrics=told)
     if finding.lost is not None and witness.get(SMS, 0.0) >= _BUSY:
         return replace(
@@ -338,7 +339,7 @@ def _clocked(case: Case, finding: Finding, device: int) -> Finding:
     if device not in clocks or not others:
         return finding
     own, usual = clocks[device], float(np.median(others))
-    told = f"clock {own / usual:.0%} of {whose}"
+    told = f"clock {format_share(own, usual)} of {whose}"
     finding = replace(finding, metrics=told)
     if own > usual * (1 - _SLOWER):
         doubt = f"GPU metrics do not explain it ({told}): it may have more work"

@@ -159,7 +159,7 @@ def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
 def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     """Stretches between first and last operation in which a GPU is used little.
 
-    nsys adds durations, so that overlapping operations pass 100 %, and leaves graph launches out;
+    nsys adds durations, so that overlapping operations pass 100%, and leaves graph launches out;
     ours takes the union of all work.
     """
     compat = arguments.flag("compat")

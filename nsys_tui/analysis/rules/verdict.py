@@ -36,7 +36,7 @@ SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
 EDGES: Final = "before or after a GPU's work"
 _SEEN: Final = 0.0005
-"""Share from which a class is told: less is 0.0 %."""
+"""Share from which a class is told: less is 0.0%."""
 _WAITS: Final = (Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM)
 
 
@@ -115,7 +115,7 @@ def _idle_by_cause(case: Case) -> list[int]:
 def bound_line(shares: Sequence[Part]) -> str:
     """The class with most time and its runner-up, empty where there is none."""
     seen = [part for part in shares[:2] if part.share >= _SEEN] or shares[:1]
-    return ", then ".join(f"{part.name} ({format_share(part.share, 1)})" for part in seen)
+    return ", then ".join(f"{part.name} ({format_share(part.share)})" for part in seen)
 
 
 def verdict_facts(verdict: str, shares: Sequence[Part]) -> list[tuple[str, str]]:
@@ -193,7 +193,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
-    parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
+    parts = [f"{name} {format_share(busy, whole)} busy{_of_session(case)}"]
     parts += [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
     parts += [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     most = _decisive(case, findings)

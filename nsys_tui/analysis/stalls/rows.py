@@ -22,6 +22,7 @@ from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
+from nsys_tui.units import format_share
 
 LAUNCH_BOUND: Final = "launch-bound run"
 HEAD: Final = "before the first operation"
@@ -144,7 +145,7 @@ def _told(result: Stalls, number: int, edge: Edge) -> tuple[str, str, str]:
     if edge is Edge.RUN:
         run = result.runs[gaps.run[number]]
         what = f"{run.operations} operations"
-        return LAUNCH_BOUND, what, f"{LAUNCH_BOUND}: {what}, {100 * run.idle_share:.0f}% idle"
+        return LAUNCH_BOUND, what, f"{LAUNCH_BOUND}: {what}, {format_share(run.idle_share)} idle"
     cause, what = Cause(gaps.cause[number]), result.work.name(int(gaps.what[number]))
     label = f"{cause.label}: {what}" if what else cause.label
     return cause.key, what, f"{_EDGES[edge]}: {label}" if edge in _EDGES else label

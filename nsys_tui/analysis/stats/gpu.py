@@ -164,7 +164,7 @@ def gpu_work_sum(query: Query) -> Columns:
 
     Ours, not NVIDIA's: a graph launch counts as GPU work unless its nodes were traced too, and Busy
     is the union of a row's time per device as a share of (devices x span), which overlaps cannot
-    push above 100 %.
+    push above 100%.
     """
     chosen = operation_rows(query)
     rows = masked(chosen, query.report.operations.counted[chosen])

@@ -56,7 +56,7 @@ def busy_columns(query: Query, rows: Rows, codes: Integers, n: int) -> Columns:
     """Busy Time and Busy: the union of a row's operations per device, summed over the devices.
 
     The share is of (devices x span), or of (devices x window); unlike the summed share it never
-    counts a moment of a device twice, and never exceeds 100 %.
+    counts a moment of a device twice, and never exceeds 100%.
     """
     if not query.has("busy"):
         return []

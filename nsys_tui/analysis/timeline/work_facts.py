@@ -16,7 +16,7 @@ from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import Operations
 from nsys_tui.model.report import Report
-from nsys_tui.units import format_bytes, format_duration, format_share
+from nsys_tui.units import format_bytes, format_duration, format_rate, format_share
 
 Fact: TypeAlias = tuple[str, str]
 
@@ -49,7 +49,7 @@ def resident_facts(
         return
     warps, per_sm = -(-threads // (gpu.threads_per_warp or 32)), int(most.min())
     share = per_sm * warps / gpu.max_warps_per_sm
-    yield ("occ", f"≈{100 * share:.0f}% ({LIMITS[int(most[:, 0].argmin())]})")
+    yield ("occ", f"≈{format_share(share)} ({LIMITS[int(most[:, 0].argmin())]})")
     if gpu.sm_count and per_sm:
         yield ("waves", f"≈{blocks / (per_sm * gpu.sm_count):.2f}")
 
@@ -60,10 +60,10 @@ def transfer_facts(ops: Operations, row: int) -> Iterator[Fact]:
     source, target = int(ops.src_kind[row]), int(ops.dst_kind[row])
     yield ("bytes", format_bytes(size))
     if duration > 0:
-        yield ("speed", f"{format_bytes(size * 1_000_000_000 // duration)}/s")
+        yield ("speed", f"{format_rate(size * 1e9 / duration)}")
     if ops.kind[row] == OpKind.MEMCPY and duration > 0 and (best := _fastest(ops, row)):
         share = format_share(size / duration, best)
-        told = f"{format_bytes(round(best * 1e9))}/s, measured: large copies here of the same way"
+        told = f"{format_rate(best * 1e9)}, measured: large copies here of the same way"
         yield ("of fastest", f"{share} ({told})")
     ends = [MEMORY_KINDS[kind] for kind in (source, target) if kind < len(MEMORY_KINDS)]
     if ends and set(ends) != {"Unknown"}:
@@ -122,4 +122,4 @@ def collective_facts(report: Report, row: int) -> Iterator[Fact]:
     for name, rate in rates:
         if not np.isnan(rate[number]):
             estimated = "≈" if known.estimated[number] else ""
-            yield (name, f"{estimated}{rate[number] / _GB:.1f} GB/s")
+            yield (name, f"{estimated}{format_rate(rate[number])}")

@@ -17,6 +17,7 @@ from nsys_tui.render.cells import MUTED, Cells
 from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import DrawnPane
+from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
     from textual import events
@@ -105,11 +106,11 @@ class IciclePane(DrawnPane, can_focus=True):
         mine, self_weight = int(stacks.weight[node]), int(stacks.self_weight[node])
         whole = max(int(stacks.weight[ROOT]), 1)
         beside = (
-            f" (self {100 * self_weight / whole:.0f}%)"
+            f" (self {format_share(self_weight, whole)})"
             if self.tells_own and mine > self_weight >= TOLD * whole
             else ""
         )
-        return f"{_below_caller(stacks.trie, node)} {100 * mine / whole:.0f}%{beside}"
+        return f"{_below_caller(stacks.trie, node)} {format_share(mine, whole)}{beside}"
 
     def select(self, node: int) -> None:
         """Moves to a frame; zooms out if it lies outside what is shown."""

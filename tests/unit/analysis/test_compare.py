@@ -267,7 +267,7 @@ def test_overhead_explains_a_change_of_several_runs_too(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = compare(*sides)
     assert found.verdict is Verdict.UNKNOWN
-    assert "profiler overhead explains 100% of the change" in found.judgement.reason
+    assert "profiler overhead explains 100.0% of the change" in found.judgement.reason
 
 
 def test_few_steps_are_counted_by_run(tmp_path: Path) -> None:
@@ -628,7 +628,7 @@ def test_another_host_program_is_not_comparable(tmp_path: Path) -> None:
         mine.osrt("nanosleep", n * 1_000_000 + 2_000, n * 1_000_000 + 900_000)
     found = compared(mine.write(), synth.write())
     assert found.verdict is Verdict.UNKNOWN
-    assert found.judgement.reason.startswith("0% of the time in OS runtime calls is in those")
+    assert found.judgement.reason.startswith("0.1% of the time in OS runtime calls is in those")
     (gate,) = outcomes(replace(found, judgement=compare(found.a, found.b, force=True).judgement),
                        [parse_gate("os:.*:5%")])  # fmt: skip
     assert gate.verdict is Verdict.WORSE

@@ -73,7 +73,7 @@ def test_the_verb_hears_the_counters_too(
     assert main(["analyze", str(synth.write()), "--format", "json"]) == 0
     found = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
     assert "let it do less" in found["dominant_kernel"]["advice"]
-    assert found["low_occupancy"]["metrics"] == "tensor cores 92%"
+    assert found["low_occupancy"]["metrics"] == "tensor cores 92.0%"
     assert found["low_occupancy"]["advice"].startswith("no fault here")
 
 

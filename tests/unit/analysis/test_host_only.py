@@ -43,13 +43,14 @@ def loader(path: Path, *, steps: int = 4, reading: int = 30, on_cpu: bool = True
 def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: Path) -> None:
     found, line = looked_at(loader(tmp_path, reading=50))
     assert [one.title for one in found] == [
-        "load: 240.0 ms, 60% of the time in NVTX ranges; 83% I/O: read",
-        "fit: 160.0 ms, 40% of the time in NVTX ranges; 88% on a CPU",
+        "load: 240.0 ms, 60.0% of the time in NVTX ranges; 83.3% I/O: read",
+        "fit: 160.0 ms, 40.0% of the time in NVTX ranges; 87.5% on a CPU",
     ]
     assert found[0].window == (0, 60 * MS)
     assert found[0].advice.startswith("read or write ahead")
     assert line == (
-        "Host: load 60% (83% I/O: read), fit 40% (88% on a CPU). GPU: no kernels in this report: "
+        "Host: load 60.0% (83.3% I/O: read), fit 40.0% (87.5% on a CPU)."
+        " GPU: no kernels in this report: "
         "record with nsys profile --trace=cuda"
     )
 
@@ -58,15 +59,15 @@ def test_a_wait_for_somebody_else_is_no_reading(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("serve", 0, 100 * MS)
     synth.osrt("poll", 0, 60 * MS).osrt("read", 60 * MS, 90 * MS)
     (found,), _ = looked_at(synth)
-    assert found.title.endswith("; 60% wait: poll, 30% I/O")
+    assert found.title.endswith("; 60.0% wait: poll, 30.0% I/O")
     assert found.advice.startswith("no fault where nothing was due")
 
 
 def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
     found, _ = looked_at(loader(tmp_path, reading=1, on_cpu=False))
     assert [one.title for one in found] == [
-        "load: 240.0 ms, 60% of the time in NVTX ranges",
-        "fit: 160.0 ms, 40% of the time in NVTX ranges",
+        "load: 240.0 ms, 60.0% of the time in NVTX ranges",
+        "fit: 160.0 ms, 40.0% of the time in NVTX ranges",
     ]
     assert found[0].advice == "record what it does: --sample=process-tree --cpuctxsw=process-tree"
 
@@ -92,7 +93,7 @@ def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
     if osrt:
         synth.osrt("read", 1 * MS, 2 * MS)
     (found,), _ = looked_at(synth)
-    assert found.title.endswith("79% off the CPU")
+    assert found.title.endswith("79.0% off the CPU")
     assert found.advice.startswith(advice)
 
 
@@ -101,7 +102,7 @@ def test_a_second_state_that_has_much_of_the_time_is_told_too(tmp_path: Path) ->
     synth.nvtx("solve", 0, 100 * MS).sched(0, True).sched(40 * MS, False).sched(99 * MS, True)
     synth.osrt("clock_nanosleep", 65 * MS, 99 * MS)
     (found,), _ = looked_at(synth)
-    assert found.title.endswith("; 41% on a CPU, 34% sleep, 25% off the CPU")
+    assert found.title.endswith("; 41.0% on a CPU, 34.0% sleep, 25.0% off the CPU")
 
 
 def test_a_window_cuts_ranges(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> Non
     synth.session(duration=100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)
     synth.sched(100 * MS, False).osrt("nanosleep", 20 * MS, 99 * MS)
     found, _ = looked_at(synth)
-    assert [one.title for one in found] == ["solver: 100.0 ms; 79% sleep: nanosleep"]
+    assert [one.title for one in found] == ["solver: 100.0 ms; 79.0% sleep: nanosleep"]
 
 
 def test_a_thread_counts_from_when_it_was_first_seen_to_when_it_was_last(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_thread_counts_from_when_it_was_first_seen_to_when_it_was_last(tmp_pat
     synth.session(duration=1000 * MS).sched(400 * MS, True).sched(500 * MS, False)
     synth.osrt("sem_wait", 500 * MS, 600 * MS).sched(600 * MS, True).sched(610 * MS, False)
     (found,), _ = looked_at(synth)
-    assert found.title == "worker: 210.0 ms; 52% on a CPU, 48% wait"
+    assert found.title == "worker: 210.0 ms; 52.4% on a CPU, 47.6% wait"
     assert found.window == (400 * MS, 610 * MS)
 
 
@@ -134,28 +135,28 @@ def test_without_ranges_ranks_are_told_by_their_mpi_calls(tmp_path: Path) -> Non
         synth.mpi("MPI_Barrier", (40 + 40 * rank) * MS, 100 * MS)
     found, line = looked_at(synth)
     assert [one.title for one in found] == [
-        "2 threads of solver: 200.0 ms; 50% in a call, most in MPI_Barrier"
+        "2 threads of solver: 200.0 ms; 50.0% in a call, most in MPI_Barrier"
     ]
     assert "which rank comes late" in found[0].advice
-    assert line.startswith("Host: 2 threads of solver (50% in a call, most in MPI_Barrier)")
+    assert line.startswith("Host: 2 threads of solver (50.0% in a call, most in MPI_Barrier)")
 
 
 def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
     synth.nvtx("setup", 0, 10 * MS).sched(20 * MS, True).sched(90 * MS, False)
     (found,), _ = looked_at(synth, Scope(window=(50 * MS, 90 * MS)))
-    assert found.title.endswith(": 40.00 ms; 100% on a CPU")
+    assert found.title.endswith(": 40.00 ms; 100.0% on a CPU")
 
 
 @pytest.mark.parametrize(
     ("helper_ms", "told"),
     [
-        (40, ["solve: 200.0 ms, 100% of the time in NVTX ranges"]),
+        (40, ["solve: 200.0 ms, 100.0% of the time in NVTX ranges"]),
         (
             60,
             [
-                "solve: 200.0 ms, 62% of the time in NVTX ranges",
-                "helper: 120.0 ms, 38% of the time in NVTX ranges",
+                "solve: 200.0 ms, 62.5% of the time in NVTX ranges",
+                "helper: 120.0 ms, 37.5% of the time in NVTX ranges",
             ],
         ),
     ],

@@ -207,7 +207,7 @@ def test_times_beyond_belief_are_counted(
     assert main(["overview", str(synth.write())]) == 0
     out = capsys.readouterr().out
     assert "3 operations and ranges have times more than 36 years from the start" in out
-    assert "0.00% of the recorded session" in out
+    assert "0.0% of the recorded session" in out
 
 
 def test_names_with_control_characters_reach_no_terminal(

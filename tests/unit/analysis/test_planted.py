@@ -140,7 +140,7 @@ def test_a_step_that_never_closes_is_none_of_those_that_are_slow_or_not(tmp_path
 
 def test_time_outside_of_gpu_work_is_said(tmp_path: Path) -> None:
     case = case_of(hpc.writing_at_the_end, tmp_path)
-    said = ". 200.0 ms after the last GPU work (100% I/O: write). "
+    said = ". 200.0 ms after the last GPU work (100.0% I/O: write). "
     assert said in verdict(case, find_in(case))
 
 
@@ -163,7 +163,7 @@ def test_a_window_before_all_gpu_work_is_looked_at_as_the_hosts(tmp_path: Path) 
     run.launch("k", 10 * MS)
     report = open_report(run.report.diagnostic("CUDA: odd").write(), use_cache=False)
     case = Case(report, Scope((0, 10 * MS)))
-    assert verdict(case, find_in(case)) == "Host: tid 10 (100% I/O: read). GPU: no GPU work here"
+    assert verdict(case, find_in(case)) == "Host: tid 10 (100.0% I/O: read). GPU: no GPU work here"
 
 
 def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: P
         found = find_in(case_of(run, folder))
         (one,) = [one for one in found if one.rule == "gpu_imbalance"]
         assert (one.confidence is Confidence.MEASURED) is (clock == 1200)
-        assert one.title.endswith("clock 86% of the others'") is (clock == 1200)
+        assert one.title.endswith("clock 85.7% of the others'") is (clock == 1200)
         assert ("do not explain" in one.doubt) is (clock == 1398)
 
 
@@ -195,7 +195,7 @@ def test_counters_contradict_idle_time_in_which_something_else_ran(tmp_path: Pat
 
         one = next(one for one in find_in(case_of(run, folder)) if one.rule == "gpu_idle")
         assert one.confidence is known
-        assert one.metrics == f"SMs active {active}%"
+        assert one.metrics == f"SMs active {active}.0%"
         assert ("contradict" in one.doubt) is (active == 90)
 
 
@@ -208,7 +208,7 @@ def test_a_kernel_that_fills_the_memory_bus_is_told_so(tmp_path: Path) -> None:
         return synth
 
     one = next(o for o in find_in(case_of(run, tmp_path)) if o.rule == "dominant_kernel")
-    assert one.advice.startswith("it looks bound by memory (DRAM 80%)")
+    assert one.advice.startswith("it looks bound by memory (DRAM 80.0%)")
 
 
 def test_a_kernel_on_few_sms_is_told_so_though_the_gpu_is_busy(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_idle_time_of_a_report_that_lost_events_is_not_sure(tmp_path: Path) -> N
 def test_time_that_only_the_profiler_takes_is_not_to_be_fixed(tmp_path: Path) -> None:
     case = case_of(flushed, tmp_path)
     line = verdict(case, find_in(case))
-    assert line == "GPU 90% busy. 9.4% is idle for the profiler alone"
+    assert line == "GPU 90.5% busy. 9.4% is idle for the profiler alone"
 
 
 def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> None:
@@ -509,7 +509,7 @@ def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path)
 def test_what_is_drawn_is_no_compute_and_unused_gpus_are_counted(tmp_path: Path) -> None:
     case = case_of(lambda path: programs.rendering(path).gpu(1), tmp_path)
     assert [one.name for one in parts(case)[:2]] == [RENDERING, COMPUTE]
-    assert verdict(case, find_in(case)).startswith("1 of 2 GPUs 100% busy")
+    assert verdict(case, find_in(case)).startswith("1 of 2 GPUs 99.7% busy")
 
 
 def test_copies_are_priced_by_what_could_run_beside_them(tmp_path: Path) -> None:

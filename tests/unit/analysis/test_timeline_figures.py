@@ -343,7 +343,7 @@ def test_facts_of_a_kernel_give_launch_shape_occupancy_latency_and_path(tmp_path
     assert facts["dur"] == "550 ns"
     assert (facts["grid"], facts["block"], facts["regs"]) == ("8,2,1", "256,1,1", "128")
     # 128 registers a thread: 65536 / (128 * 32) = 16 warps of 64 fit, two blocks of 8 warps.
-    assert facts["occ"] == "≈25% (registers)"
+    assert facts["occ"] == "≈25.0% (registers)"
     sms = report.devices[0].info.sm_count if report.devices[0].info else None
     assert sms, "16 blocks, two on each of them at a time"
     assert facts["waves"] == f"≈{16 / (2 * sms):.2f}"

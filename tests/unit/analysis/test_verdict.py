@@ -38,7 +38,7 @@ def late_loader(path: Path, read: int, call: str = "pread64") -> Synth:
 
 def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> None:
     line = told(late_loader(tmp_path, read=100 * MS))
-    assert line.startswith("GPU 83% busy. Worth fixing: idle, I/O: pread64 (up to 16.7%); ")
+    assert line.startswith("GPU 83.3% busy. Worth fixing: idle, I/O: pread64 (up to 16.7%); ")
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_who_waits_for_others_is_not_told_to_read_ahead(
 
 def test_what_gives_back_less_than_a_hundredth_is_not_worth_fixing(tmp_path: Path) -> None:
     line = told(late_loader(tmp_path, read=4 * MS))
-    assert line == "GPU 99% busy. Nothing found that would give back 1%"
+    assert line == "GPU 99.2% busy. Nothing found that would give back 1%"
 
 
 def test_a_run_of_one_kernel_is_decided_by_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     line = told(synth.launch("lone", call=(0, 5), gpu=(10, 50 * MS)))
-    assert line == "GPU 100% busy. Most of the run (100.0%) is lone. " + (
+    assert line == "GPU 100.0% busy. Most of the run (100.0%) is lone. " + (
         "Nothing found that would give back 1%"
     )
 
@@ -91,7 +91,7 @@ def test_without_gpu_work_nsys_is_quoted_on_cuda_alone(
 def test_without_calls_it_does_not_guess_why_the_gpu_stood_idle(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     synth.kernel("a", 0, 50 * MS).kernel("b", 100 * MS, 150 * MS)
-    assert told(synth) == "GPU 67% busy. Why 33.3% is idle cannot be said: no CUDA API calls"
+    assert told(synth) == "GPU 66.7% busy. Why 33.3% is idle cannot be said: no CUDA API calls"
 
 
 def test_idle_time_below_the_threshold_without_calls_cannot_be_explained(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_idle_time_below_the_threshold_without_calls_cannot_be_explained(tmp_pat
 def test_a_busy_gpu_without_calls_is_not_called_idle(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     synth.kernel("a", 0, 50 * MS).kernel("b", 50 * MS, 100 * MS)
-    assert told(synth) == "GPU 100% busy. Nothing found that would give back 1%"
+    assert told(synth) == "GPU 100.0% busy. Nothing found that would give back 1%"
 
 
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_that_gpu_work_covers_little_of_the_session_is_said(tmp_path: Path) -> N
     synth = Synth(tmp_path / "r.sqlite").process(10).session(1000 * MS)
     synth.kernel("a", 0, 50 * MS).kernel("b", 50 * MS, 100 * MS)
     line = told(synth)
-    assert line.startswith("GPU 100% busy in the 100.0 ms of 1.000 s with GPU work. ")
+    assert line.startswith("GPU 100.0% busy in the 100.0 ms of 1.000 s with GPU work. ")
 
 
 def test_what_several_rules_see_counts_once(tmp_path: Path) -> None:

@@ -109,9 +109,9 @@ def test_the_table_says_who_why_and_where(
     assert row["rank"] == 2
     assert row["others_waited_ns"] == STEPS * LATE * 3
     assert row["slow_kernels_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
-    assert row["why_late"] == "slow kernels 90%"
+    assert row["why_late"] == "slow kernels 90.0%"
     assert row["mostly_in"].endswith("of ranks 0-3")
-    assert "rank 2 cost the others 2.400 ms of waiting, 100% of" in section["notes"][1]
+    assert "rank 2 cost the others 2.400 ms of waiting, 100.0% of" in section["notes"][1]
 
 
 def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(

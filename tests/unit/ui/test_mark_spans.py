@@ -22,5 +22,7 @@ def test_shares_are_of_all_gpus_and_clipped_to_the_marks(tmp_path: Path) -> None
     report = open_report(synth.write(), use_cache=False)
     first, last = Mark("a", 100 * US, "timeline"), Mark("b", 300 * US, "timeline")
     assert span_between(first, last) == "a-b 200.0 us"
-    assert split_between(report, first, last) == "a-b 200.0 us: compute 12%, comm 38%, idle 50%"
+    assert (
+        split_between(report, first, last) == "a-b 200.0 us: compute 12.5%, comm 37.5%, idle 50.0%"
+    )
     assert split_between(report, first, first) == "a-a 0 ns"

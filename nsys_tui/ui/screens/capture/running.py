@@ -37,7 +37,7 @@ class Live:
     """The log as it grows, and where the capture is.
 
     Attributes:
-        state: state and detail, such as ``fetching a.nsys-rep: 43 %, 21.0 MB/s, 12.0 s left``.
+        state: state and detail, such as ``fetching a.nsys-rep: 43.0%, 21.0 MB/s, 12.0 s left``.
         began: monotonic time of the start; ``None`` while nothing runs.
     """
 

@@ -16,7 +16,7 @@ from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.text.compare import count_text
 from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, numbers, strings
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.units import format_bytes, format_difference, format_duration
+from nsys_tui.units import format_bytes, format_change, format_difference, format_duration
 
 GROUPS: Final = {
     "kernels": ("Kernels", ("kernels", "copies")),
@@ -55,11 +55,10 @@ def change_value(row: Row) -> float:
 
 
 def change_text(value: float) -> str:
-    """``-53.9``, ``+18868``, ``new``; at most 6 cells."""
+    """``-53.9%``, ``190x``, ``new``; at most 7 cells."""
     if value == inf:
         return "new"
-    form = "+.1f" if value < 999.95 else "+.0f" if value < 99_999.5 else "+.0e"
-    return "gone" if value == -100 else format(value, form) if round(value, 1) else "0.0"
+    return "gone" if value == -100 else format_change(value / 100)
 
 
 def often(row: Row) -> str:
@@ -117,7 +116,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
 
     columns: list[TableColumn] = [
         durations("delta", 9, deltas, format_difference, ink=ink),
-        numbers("%" if by_step else "% each", 6, changes, change_text, unit=Unit.TEXT),
+        numbers("%" if by_step else "% each", 7, changes, change_text, unit=Unit.TEXT),
         durations("A", 8, firsts, format_duration),
         durations("B", 8, seconds, format_duration),
         strings("calls", 6, [often(row) for row in rows], right=True),

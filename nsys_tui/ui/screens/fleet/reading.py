@@ -16,9 +16,8 @@ from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
 from nsys_tui.model.table import Unit
-from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
-from nsys_tui.units import parse_window
+from nsys_tui.units import format_duration, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,11 +78,11 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
         share("expo%", "exposed_comm"),
         share("over%", "compute_comm_overlap", extra=True),
         share("mem%", "memory", extra=True),
-        durations("step med", 8, np.array([_median_step(m) for m in members]), duration_text),
+        durations("step med", 8, np.array([_median_step(m) for m in members]), format_duration),
         whole("slowest", 7, np.array([wins.get(m.rank, np.nan) for m in members])),
         whole("last", 6, of_calls(late.last)),
-        durations("held up", 8, of_calls(late.held_up), duration_text),
-        durations("waited", 8, of_calls(late.waited), duration_text),
+        durations("held up", 8, of_calls(late.held_up), format_duration),
+        durations("waited", 8, of_calls(late.waited), format_duration),
         strings("rank from", 12, [m.source for m in members], extra=True),
         strings("report", 12, [m.file for m in members], grow=True),
     )

@@ -22,7 +22,6 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style, word_ink
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
-from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import (
     Numbers,
     TableColumn,
@@ -34,7 +33,7 @@ from nsys_tui.ui.widgets.table.columns import (
     written,
 )
 from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_bytes, format_duration, format_number
 
 NARROW_WHEN = PARTS // 2
 
@@ -52,7 +51,7 @@ def group_columns(
     """
 
     def time(header: str, values: Array, **options: Any) -> Numbers:
-        return durations(header, 8, values, duration_text, **options)
+        return durations(header, 8, values, format_duration, **options)
 
     inks = [style(category_ink(int(code))) for code in table.category]
     words = [style(word_ink(int(code))) for code in table.category]
@@ -81,17 +80,9 @@ def group_columns(
     )
 
 
-def rounded_count(value: Any) -> str:
-    """A count of at most 6 cells, as estimates are: ``9,870``, ``123k``, ``5.03M``."""
-    count = value[0] if isinstance(value, tuple) else int(value)
-    if count < 10_000:
-        return f"{count:,}"
-    return f"{count / 1_000:.0f}k" if count < 1_000_000 else f"{count / 1_000_000:.2f}M"
-
-
 _ROUNDED: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.NS: format_duration,
-    Unit.COUNT: rounded_count,
+    Unit.COUNT: format_number,
 }
 """How estimates are written."""
 
@@ -162,7 +153,7 @@ def _launch_columns(report: Report, rows: Indices) -> list[TableColumn]:
         columns.append(_shape_column(report, rows))
     if report.loaded("api"):
         latency = taken(rows, partial(_latency, report))
-        columns.append(durations("latency", 9, latency, duration_text, extra=True))
+        columns.append(durations("latency", 9, latency, format_duration, extra=True))
     return columns
 
 

@@ -22,7 +22,14 @@ from nsys_tui.ui.screens.kernels.columns import instance_columns
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.units import format_bytes, format_count, format_duration, out_of
+from nsys_tui.units import (
+    format_bytes,
+    format_count,
+    format_duration,
+    format_rate,
+    format_share,
+    out_of,
+)
 
 NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""
@@ -56,7 +63,7 @@ def fact_lines(facts: KernelFacts, where: str, width: int, note: str = "") -> li
         shared = " to ".join(dict.fromkeys(format_bytes(size) for size in facts.shared))
         pairs.append(("regs", f"{_span(facts.registers)}  smem {shared}"))
     if facts.bytes:
-        rate = f", {format_bytes(facts.bytes * 10**9 // facts.time)}/s" if facts.time else ""
+        rate = f", {format_rate(facts.bytes * 1e9 / facts.time)}" if facts.time else ""
         pairs.append(("bytes", f"{format_bytes(facts.bytes)}{rate}"))
     pairs.append(("gap p50", f"{_time(facts.gap)}  launch {_time(facts.latency)}"))
     if facts.callers.listed:
@@ -75,7 +82,7 @@ def parts_text(parts: Parts) -> str:
     """``mlp 62%, attn 38%, 3 more``; a single part needs no share."""
     if len(parts.listed) == 1 and not parts.more and parts.listed[0].share > 0.9995:
         return visible(parts.listed[0].text)
-    texts = [f"{visible(part.text)} {100 * part.share:.0f}%" for part in parts.listed]
+    texts = [f"{visible(part.text)} {format_share(part.share)}" for part in parts.listed]
     return ", ".join([*texts, *([f"{parts.more} more"] if parts.more else [])])
 
 

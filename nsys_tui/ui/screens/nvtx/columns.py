@@ -15,17 +15,12 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style, word_ink
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
-from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, taken, texts
 from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
+from nsys_tui.units import format_duration, format_percent
 
 NARROW_WHEN, WIDE_WHEN = 8, 12
 """Cells of the sparkline; both divide ``PARTS``."""
-
-
-def percent(share: float) -> str:
-    """A share of at most 6 cells."""
-    return f"{share:.1f}%"
 
 
 def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableColumn, ...]:
@@ -58,8 +53,8 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
 def _host(count: Int64, straddling: Int64, total: Int64, self_ns: Int64) -> tuple[TableColumn, ...]:
     return (
         begun("count", 7, count, straddling),
-        durations("total", 8, total, duration_text),
-        durations("self", 8, self_ns, duration_text),
+        durations("total", 8, total, format_duration),
+        durations("self", 8, self_ns, format_duration),
     )
 
 
@@ -69,10 +64,10 @@ def _gpu(report: Report, gpu: Int64, busy: Int64, share: Float64) -> tuple[Table
         return ()
     shares = 100 * share
     return (
-        durations("GPU time", 8, gpu, duration_text, extra=True),
-        durations("busy time", 9, busy, duration_text, extra=True),
-        numbers("GPU busy", 8, shares, percent, unit=Unit.PERCENT, decimals=1),
-        numbers("idle", 6, 100 - shares, percent, unit=Unit.PERCENT, decimals=1),
+        durations("GPU time", 8, gpu, format_duration, extra=True),
+        durations("busy time", 9, busy, format_duration, extra=True),
+        numbers("GPU busy", 8, shares, format_percent, unit=Unit.PERCENT, decimals=1),
+        numbers("idle", 6, 100 - shares, format_percent, unit=Unit.PERCENT, decimals=1),
     )
 
 
@@ -86,7 +81,7 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     inks = [style(word_ink(int(code))) for code in table.category]
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
-        durations("total", 8, table.total, duration_text),
+        durations("total", 8, table.total, format_duration),
         counts("calls", 7, table.count, extra=True),
         texts(
             "name",
@@ -97,8 +92,8 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
             names=True,
             ink=inks.__getitem__,
         ),
-        durations("avg", 8, table.mean, duration_text, extra=True, decimals=1),
-        durations("p99", 8, table.p99, duration_text, extra=True, decimals=1),
+        durations("avg", 8, table.mean, format_duration, extra=True, decimals=1),
+        durations("p99", 8, table.p99, format_duration, extra=True, decimals=1),
     )
 
 

@@ -101,7 +101,7 @@ def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = [[(f"{'thread':<15}     CPU      %", MUTED)]]
     for thread in host.threads:
         mark = "≈" if thread.witness is Witness.SAMPLED else ""
-        figures = f"{mark + format_duration(thread.cpu_ns):>9} {format_share(thread.share, 1):>6}  "
+        figures = f"{mark + format_duration(thread.cpu_ns):>9} {format_share(thread.share):>6}  "
         name = pad(cut(visible(thread.name), 15), 15)
         filled = glyphs.bar * min(room, round(thread.share * room))
         lines.append([(name + figures + filled, 0), (glyphs.idle * (room - len(filled)), IDLE)])
@@ -190,7 +190,7 @@ def top_names(
     for entry, text in zip(names, texts, strict=True):
         mean = "-" if entry.mean_ns is None else format_duration(entry.mean_ns)
         scaled = round(NAME_BAR * entry.share / top) if top else 0
-        share, total = format_share(entry.share, 1), format_duration(entry.total_ns)
+        share, total = format_share(entry.share), format_duration(entry.total_ns)
         figures = f" {share:>6} {total:>8} {format_count(entry.count):>6}"
         if sampled:
             figures, mean = f" {'≈' + share:>6} {'-':>8} {'-':>6}", f"≈{mean}"

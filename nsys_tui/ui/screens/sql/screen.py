@@ -37,7 +37,7 @@ from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.rows import Arrangement
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.units import format_duration, plural
+from nsys_tui.units import format_duration, format_number, plural
 
 SHOWN: Final = 100_000
 """Rows of an answer on the screen."""
@@ -87,17 +87,9 @@ def chart_lines(
     if not len(known):
         return []
     is_time = column(table.columns[up].header).unit is Unit.NS
-    written = format_duration if is_time else _short
+    written = format_duration if is_time else format_number
     rows, _ = draw_bars(known, width, max(1, height - 1), glyphs, written)
     return [row.runs() for row in rows]
-
-
-def _short(value: float) -> str:
-    """A number in at most 7 characters."""
-    for scale, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= scale:
-            return f"{value / scale:.4g}{sign}"
-    return f"{value:.3g}"
 
 
 def _number(value: Any) -> float:

@@ -26,7 +26,7 @@ from nsys_tui.ui.widgets.table.columns import (
     strings,
     texts,
 )
-from nsys_tui.units import format_count, format_duration, format_share, plural
+from nsys_tui.units import format_count, format_duration, format_percent, format_share, plural
 
 SEVERITIES: Final = (" -", " L", " M", "!H")
 NAMES: Final = ((140, 28, 22), (96, 18, 14), (0, 13, 8))
@@ -118,7 +118,7 @@ def group_columns(
     shares = np.where(apart | (whole == 0), np.nan, 100 * idle / max(whole, 1))
     longest = np.array([group.longest_ns for group in groups], np.int64)
     return (
-        numbers("share", 6, shares, "{:.1f}%".format, unit=Unit.PERCENT, decimals=1),
+        numbers("share", 6, shares, format_percent, unit=Unit.PERCENT, decimals=1),
         durations("idle", 9, idle, format_duration),
         counts("gaps", 7, np.array([group.count for group in groups], np.int64)),
         durations("longest", 9, longest, format_duration, absent=0),

@@ -82,7 +82,7 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     ]
     busy = answer.shares[~np.isnan(answer.shares) & iterations.counted]
     if len(busy) and not answer.gpu_doubt and not np.isnan(answer.shares[step]):
-        text = f"{100 * answer.shares[step]:.1f}%, median {100 * float(np.median(busy)):.1f}%"
+        text = f"{format_share(answer.shares[step])}, median {format_share(np.median(busy))}"
         lines += labelled("GPU busy", text, width)
     table = answer.table
     if why := table.why(step):
@@ -140,7 +140,7 @@ def _against(time: int, median: float) -> str:
     if not away or not median:
         return "the median"
     side = "above" if away > 0 else "below"
-    return f"{format_duration(abs(away))} ({100 * abs(away) / median:.1f}%) {side} the median"
+    return f"{format_duration(abs(away))} ({format_share(abs(away), median)}) {side} the median"
 
 
 def _phase_line(name: str, time: int, away: int) -> Line:

@@ -15,7 +15,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import sparkline
 from nsys_tui.state import Display
-from nsys_tui.times import duration_text, moment_text
+from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
     Source,
@@ -25,6 +25,7 @@ from nsys_tui.ui.widgets.table.columns import (
     numbers,
     taken,
 )
+from nsys_tui.units import format_duration
 
 
 def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
@@ -61,7 +62,7 @@ def span_columns(
 
     return [
         durations("start", 15, taken(rows, events.start), started),
-        durations("duration", 10, taken(rows, events.durations), duration_text),
+        durations("duration", 10, taken(rows, events.durations), format_duration),
     ]
 
 
