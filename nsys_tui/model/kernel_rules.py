@@ -43,6 +43,12 @@ TYPES: Final = {
     "unsigned char": "u8",
     "char": "i8",
     "bool": "bool",
+    "int8": "i8",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint32": "u32",
+    "uint64": "u64",
     "complex<float>": "c64",
     "complex<double>": "c128",
 }
@@ -60,10 +66,10 @@ _TAGGED: Final = re.compile(r"__nv_h?dl_tag<.*?&\(?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 _SKIPPED: Final = re.compile(
     r"(?:void|const|unsigned|signed|operator|lambda|instance|enable_if|integral_constant"
-    r"|T\d+|__nv_h?dl_\w+|gpu_kernel_impl\w*|gpu_kernel\w*|opmath_\w+|\w*gpu_kernel_with_\w+"
+    r"|T\d+|__nv_h?dl_\w+|gpu_kernel_impl\w*|gpu_kernel\w*|opmath_\w+|\w*gpu_kernel_with_\w+|gpu_index_kernel"
     r"|[AB]?(?:Unary|Binary)Functor|ReduceOp|func_wrapper_t|WelfordOpsWrapper"
     r"|\w*TensorListMetadata\w*|ParallelFor\w*|ParallelReduce|ParallelScan|CombinedFunctorReducer"
-    r"|FunctorAnalysis|FunctorWrapper|\w*Policy\w*|\w*Iterat\w*|\w*iterator\w*|\w*pointer|device_ptr"
+    r"|FunctorAnalysis|FunctorWrapper|\w*[Pp]olicy\w*|\w*Iterat\w*|\w*iterator\w*|\w*pointer|device_ptr"
     r"|for_each_f|\w*ary_transform_f|wrapped_function|no_stencil_tag|always_true_predicate"
     r"|unnamed|anonymous|namespace|std|array|Array|tuple|LaunchContext\w*|Range\d*d?|\w*exec_explicit\w*|\w*_exec\w*)\Z"
 )
@@ -219,6 +225,8 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
         casts = "cast" if "gpu_kernel_impl<" in carrier else ""
         on = _OPERANDS.search(carrier)
         done, of_type = _plain_operation(word), TYPES[on[1]] if on else _type_after(carrier, end)
+        if "OpaqueType<" in carrier:
+            of_type = ""
         if into := _COPY_INTO.get(done):
             done, of_type = "copy", f"{of_type} to {into}"
         words = (label, done, of_type)
@@ -249,20 +257,23 @@ _TILE: Final = re.compile(
     r"(?:tilesize|_)(\d+x\d+(?:x\d+)?)(?:_|\Z)(?:(?:ldg\d+_)?(?:\w{1,4}_)??(?:stages_)?(\d+)x\d+(?=_|\Z))?"
 )
 _DTYPES: Final = (
-    ("bf16", r"bf16|nvjet_t"),
-    ("f16", r"(?<![a-z\d])f16|_h?hgemm|_h884|h16816|nvjet_h|fp16"),
+    ("bf16", r"bf16|nvjet_(?:sm\d+_)?t"),
+    ("f16", r"(?<![a-z\d])f16|_h?hgemm|_h884|h16816|nvjet_(?:sm\d+_)?h|fp16"),
     ("tf32", r"tf32"),
-    ("e4m3", r"e4m3|nvjet_q"),
+    ("e4m3", r"e4m3|nvjet_(?:sm\d+_)?q"),
     ("i8", r"i8|int8|_i16832"),
-    ("f64", r"dgemm|f64|nvjet_d"),
-    ("f32", r"sgemm|f32|nvjet_s"),
+    ("f64", r"dgemm|f64|nvjet_(?:sm\d+_)?d"),
+    ("f32", r"sgemm|f32|nvjet_(?:sm\d+_)?s(?!m\d)"),
 )
 _DTYPE: Final = tuple((name, re.compile(pattern)) for name, pattern in _DTYPES)
 
 
+_PRODUCT: Final = re.compile(r"gemm|conv|fprop|dgrad|wgrad")
+
+
 def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
     """``gemm bf16 128x256x64 TN``: type, tile and layout as cuBLAS and CUTLASS write them."""
-    text = next((a for a in parts.arguments if "gemm" in a or "conv" in a), parts.base)
+    text = next(filter(_PRODUCT.search, parts.arguments), parts.base)
     if "cutlass" in match.group() and "cutlass_" not in text:
         return _cutlass(parts)
     text = last_component(text)
@@ -271,8 +282,8 @@ def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
         return None
     size = tile[1] + (f"x{tile[2]}" if tile[2] and tile[1].count("x") == 1 else "")
     layout = _TRANSPOSED.search(text)
-    what = "conv" if re.search(r"fprop|dgrad|wgrad|conv", text) else "gemm"
     way = next((w for w in ("fprop", "dgrad", "wgrad") if w in text), "")
+    what = "conv" if way or "conv" in text else "gemm"
     extra = [w for w in ("bias", "relu", "gelu", "splitK") if f"_{w}" in text]
     dtype = next((name for name, pattern in _DTYPE if pattern.search(text)), "")
     words = (what, way, dtype, size, layout[1].upper() if layout else "", *extra)
@@ -330,14 +341,20 @@ def _sdpa(parts: Parts, _: re.Match[str]) -> Named | None:
 _REDUCTIONS: Final = frozenset(
     ("sum", "prod", "min", "max", "minmax", "avg", "premulsum", "sumpostdiv")
 )
+_FIXED_INT: Final = re.compile(r"(int\d+)_t(?=_|\Z)")
+_BYTES: Final = ("int8", "uint8", "i8", "u8")
 _ALGORITHMS: Final = frozenset(
     ("ring", "tree", "collnet", "direct", "chain", "nvls", "pat", "nvlstree")
 )
 
 
 def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
-    """``AllReduce sum bf16 ring LL``: collective, reduction, type, algorithm, protocol."""
-    collective, *rest = parts.base[match.end() - match.start() :].split("_")
+    """``AllReduce sum bf16 ring LL``: collective, reduction, type, algorithm, protocol.
+
+    What only moves bytes has no reduction; older versions name one all the same.
+    """
+    told = _FIXED_INT.sub(r"\1", parts.base[match.end() - match.start() :])
+    collective, *rest = told.split("_")
     lower = {word.lower(): word for word in rest}
     reduction = [word for word in lower if word in _REDUCTIONS]
     algorithm = [word for word in lower if word in _ALGORITHMS]
@@ -347,6 +364,8 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
         TYPES.get(type_word, type_word) for word, type_word in lower.items() if word not in used
     ]
     protocol = [word.capitalize() if word == "SIMPLE" else word for word in protocol]
+    if "Reduce" not in collective:
+        reduction, types = [], [word for word in types if word not in _BYTES]
     return Named(" ".join((collective, *reduction, *types, *algorithm, *protocol)))
 
 
@@ -355,6 +374,21 @@ def _triton(_: Parts, match: re.Match[str]) -> Named | None:
     kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(match["kind"], "")
     words = ("triton", kind, match["what"].strip("_").replace("_", " "))
     return Named(" ".join(filter(None, words)), (match["kind"], f"#{match['number']}"))
+
+
+def _mangled(_: Parts, match: re.Match[str]) -> Named | None:
+    """``saxpy`` of ``_Z5saxpyiPf``, and Julia's without the number that each run has anew."""
+    word = match["rest"][: int(match["size"])]
+    julia = _JULIA.fullmatch(word)
+    return Named(julia[1], (julia[2],)) if julia else Named(word)
+
+
+_JULIA: Final = re.compile(r"julia_(\w+?)_(\d+)")
+
+
+def _region(_: Parts, match: re.Match[str]) -> Named | None:
+    """``main l57``: a target region by its function and line, without the file's number on disk."""
+    return Named(f"{match['what']} {match['line']}", (match["file"],))
 
 
 def _library(parts: Parts, match: re.Match[str]) -> Named | None:
@@ -383,6 +417,8 @@ RULES: Final = _rules(
     (
         (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
         (r"\Atriton_(?P<kind>[a-z]{3})_fused_(?P<what>\w+?)_(?P<number>\d+)(?:_\w*)?\Z", _triton),
+        (r"\A_Z(?P<size>\d+)(?P<rest>\w+)\Z", _mangled),
+        (r"\A__omp_offloading_(?P<file>[\da-f]+_[\da-f]+)_(?P<what>\w+)_(?P<line>l\d+)", _region),
         (r"\Acudnn_generated\w*sdpa", _sdpa),
         (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),
         (r"\bnvjet_|\d(?:gemm|cudnn)|gemm_|cutlass|xmma_|_s\d+gemm|scudnn", _gemm),

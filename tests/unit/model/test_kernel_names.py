@@ -15,6 +15,25 @@ NAMES = {
     "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN": "gemm bf16 192x192x64 TN bias",
     "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_tn_align8": "gemm bf16 128x256x64 TN",
     "volta_sgemm_128x64_nn": "gemm f32 128x64 NN",
+    "nvjet_sm100_tst_mma_192x160x64_4_32x160x64_cga1x2x1_2cta_h_bz_TNT": "gemm bf16 192x160x64 TN",
+    "cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_64x64_32x5_nhwc_align4>"
+    "(x)": "conv fprop tf32 64x64x32",
+    "ncclKernel_AllGather_RING_LL_Sum_int8_t(x)": "AllGather ring LL",
+    "ncclKernel_Reduce_RING_LL_Sum_int32_t(x)": "Reduce sum i32 ring LL",
+    "void cub::detail::for_each::static_kernel<cub::policy_hub_t::policy_350_t, long, thrust::"
+    "cuda_cub::__uninitialized_fill::functor<thrust::device_ptr<float>, float>>(T2, T3)": (
+        "uninitialized_fill"
+    ),
+    "void at::native::index_elementwise_kernel<(int)128, (int)4, void at::native::gpu_index_kernel<"
+    "void at::native::index_put_kernel_impl<at::native::OpaqueType<(int)4>>(at::TensorIterator &)"
+    "::[lambda(char *, char *, long) (instance 1)]>(x)::[lambda(int) (instance 1)]>(long, T3)": (
+        "elementwise index_put"
+    ),
+    "_Z16gpu_kernel_saxpy13CuDeviceArrayI7Float32Li1ELi1EES0_": "gpu_kernel_saxpy",
+    "_Z27julia_broadcast_kernel_287615CuKernelContext13CuDeviceArrayI7Float64Li2ELi1EE": (
+        "broadcast_kernel"
+    ),
+    "__omp_offloading_10302_1a2b3c_main_l57": "main l57",
     "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_kernel": (
         "gemm bf16 128x128x32 TN"
     ),
