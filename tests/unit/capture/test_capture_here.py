@@ -434,11 +434,11 @@ async def test_a_program_that_outlives_nsys_is_killed_after_a_stop(
     place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.stop.PROGRAM_S", 0.5)
-    deaf = ("setsid", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+    deaf = ("setsid", "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.1; done")
     script = shlex.join(deaf) + " & wait"
     capture = place.capture("sh", "-c", script, recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: place.running)
+    await wait_for((place.cwd / "deaf").exists)
     await capture.stop(keep=True)
     record = await asyncio.wait_for(running, 30)
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
