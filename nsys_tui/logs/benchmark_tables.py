@@ -243,7 +243,8 @@ class BenchmarkTables:
 
     def _begin_nccl(self, line: int) -> None:
         places = ("out-of-place", "in-place")
-        ranks, lines = len(set(self._ranks)), len(self._ranks)
+        listed, lines = {*map(int, self._ranks)}, len(self._ranks)
+        ranks = len(listed) if max(listed, default=-1) < len(listed) else 0
         if ranks or not (self._current and not self._current[0].points):
             runs = lines // ranks if ranks else 1
             self._current = [

@@ -155,7 +155,9 @@ class Bars:
             if state.done < 1:
                 continue
             span, over = Fraction(state.since - since), state.done - start
-            exact = state.spacing if state.done == over == 1 else None  # smoothed over one step
+            # The rate is smoothed, but for that of one step and Lightning's, which are means.
+            is_mean = state.done == over and (over == 1 or name == "lightning")
+            exact = over * state.spacing if is_mean and state.spacing is not None else None
             if exact is not None and 0 <= exact - span < 1:
                 span = exact
             warm = state.done == 1 and 2 * span * (last - 1) > 3 * (ordered[-1].since - span)

@@ -835,3 +835,15 @@ def test_totals_lead_where_no_step_is_told(tmp_path: Path) -> None:
     answer = LogAnswer(result, find_hangs(result))
     assert SECTIONS["benchmarks"].has_rows(answer)
     assert not SECTIONS["steps"].has_rows(answer)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "ns"),
+    [("13", "23.54", 10**9 / 23.54), ("02", "142.31", 10**9 / 142.31), ("13", "24.50", 13e9 / 311)],
+)
+def test_the_mean_rate_of_lightning_is_finer_than_its_seconds(
+    tmp_path: Path, seconds: str, rate: str, ns: float
+) -> None:
+    bar = f"Epoch 0: 100%|█████| 311/311 [00:{seconds}<00:00, {rate}it/s, v_num=422]"
+    (step,) = read(tmp_path, [bar]).step_lines
+    assert step.step_ns == round(ns)

@@ -193,6 +193,12 @@ def test_a_table_with_a_named_test(tmp_path: Path) -> None:
     assert (row["column"], row["points"][0]["our_busbw_gb_per_s"]) == ("out-of-place", "133.333333")
 
 
+def test_a_cut_list_of_ranks_counts_none(tmp_path: Path) -> None:
+    cut = [line for line in NCCL_TESTS.splitlines() if " Rank  0 " not in line]
+    assert len(cut) < len(NCCL_TESTS.splitlines())
+    assert {one.nranks for one in read(tmp_path, cut).benchmarks} == {-1}
+
+
 @pytest.mark.parametrize("front", ["[1,0]<stdout>:", "0: ", "2025-01-01T00:00:00.5Z "])
 def test_a_table_behind_labels(tmp_path: Path, front: str) -> None:
     lines = [f"{front}{line}" for line in NCCL_TESTS.splitlines()]
