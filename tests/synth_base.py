@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nsys_tui.demo import schema
-from nsys_tui.demo.enums import ENUM_COLUMNS, enum_tables
+from nsys_tui.demo.write import ENUM_COLUMNS, enum_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

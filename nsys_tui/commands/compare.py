@@ -319,7 +319,7 @@ def _print(
 
 def _stacks(arguments: argparse.Namespace, first: Part, second: Part) -> None:
     from nsys_tui.analysis.compare.stacks import differential_stacks
-    from nsys_tui.export.differential import differential_graph, differential_lines
+    from nsys_tui.export.folded import differential_graph, differential_lines
 
     stacks = differential_stacks(first.plan, second.plan)
     what = "ns per steady step" if stacks.by_step else "ns"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
-from nsys_tui.logs.section_names import SECTIONS, SUMMARY
-from nsys_tui.logs.trainer_names import TRAINERS
+from nsys_tui.logs.section_names import SECTIONS, SUMMARY, TRAINERS
 
 if TYPE_CHECKING:
     import argparse

@@ -1,4 +1,4 @@
-"""Folded stacks as text, one a line for flamegraph.pl, speedscope and inferno, or as a flame graph.
+"""Folded stacks, of one side or two, as text for flamegraph.pl and speedscope, or as a flame graph.
 
 The graph is an SVG that stands alone: zoom by click, search by regular expression, no network.
 """
@@ -14,12 +14,54 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.analysis.compare.stacks import DifferentialStacks
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
 from nsys_tui.names import visible
-from nsys_tui.units import format_count, format_share, plural
+from nsys_tui.units import format_count, format_difference, format_duration, format_share, plural
+
+LESS: Final = 215
+"""Hue of frames that take less time: blue, since green and red look alike to too many."""
+MORE: Final = 32
+"""Hue of frames that take more time: orange."""
+
+
+def differential_lines(stacks: DifferentialStacks) -> Iterator[str]:
+    """``a;b;c 120 90`` per stack, A's weight before B's, sorted; stacks made equal are summed."""
+    weights: dict[str, tuple[int, int]] = {}
+    for frames, a, b in stacks.folded():
+        line = ";".join(folded_frame(frame) for frame in frames)
+        before = weights.get(line, (0, 0))
+        weights[line] = before[0] + a, before[1] + b
+    for line in sorted(weights):
+        yield f"{line} {weights[line][0]} {weights[line][1]}"
+
+
+def differential_graph(stacks: DifferentialStacks, title: str) -> str:
+    """A flame graph as wide as B, with frames that take less time blue, with more orange."""
+
+    def paint(node: int) -> tuple[str, str]:
+        a, b = int(stacks.a.weight[node]), int(stacks.b.weight[node])
+        change = float(stacks.change[node])
+        hue = LESS if change < 0 else MORE
+        colour = f"hsl({hue},90%,{95 - 38 * abs(change):.0f}%)"
+        return colour, f"; A {format_duration(a)}, {format_difference(b - a)}"
+
+    return flame_graph(stacks.b, title, _notes(stacks), paint)
+
+
+def _notes(stacks: DifferentialStacks) -> tuple[str, ...]:
+    notes = ["Widths are B's. Blue: less time than in A; orange: more; pale: the same."]
+    if stacks.by_step:
+        notes.append("Weights are means per steady step.")
+    count, weight = stacks.gone
+    if count:
+        lost = f"{format_count(count)} stacks of A ({format_duration(weight)}) are gone in B"
+        notes.append(f"{lost} and have no width here: exchange A and B to see them.")
+    return tuple(notes)
+
 
 UNNAMED: Final = "[unnamed]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

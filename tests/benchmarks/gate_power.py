@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.compare.blocks import upper_tail
 from nsys_tui.analysis.compare.rows import RowJudge
 from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.compare.stats import Rules, Sample, pooled
-from nsys_tui.analysis.compare.student import upper_tail
 from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.iterations.detection import Rule
 

@@ -10,8 +10,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from nsys_tui.demo.enums import ENUM_COLUMNS, enum_tables
 from nsys_tui.demo.schema import CURRENT, tables
+from nsys_tui.demo.write import ENUM_COLUMNS, enum_tables
 from nsys_tui.reader.schema import version as as_numbers
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from textual import events
 from textual.widgets import Input
 from tui.frames import running, settled, text
 
-from nsys_tui.ui.runtime import key_queue
+from nsys_tui.ui.runtime import key_input
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ async def typed(pilot: Pilot[int], keys: str) -> None:
 @pytest.fixture(autouse=True)
 def _no_late_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key may need the timer."""
-    monkeypatch.setattr(key_queue, "LATE", 1e6)
+    monkeypatch.setattr(key_input, "LATE", 1e6)
 
 
 @pytest.mark.parametrize("screen", ["2", "3", "4"])

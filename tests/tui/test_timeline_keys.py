@@ -503,7 +503,7 @@ async def test_a_cancelled_trace_leaves_no_file(
                 app.session.cancel.set()  # as Escape does while the line of progress stands
                 yield "x"
 
-        monkeypatch.setattr("nsys_tui.ui.screens.timeline.exporting.trace", endless)
+        monkeypatch.setattr("nsys_tui.ui.screens.timeline.asking.trace", endless)
         await press(pilot, "2", "e", "enter")
         assert list(tmp_path.iterdir()) == []
         assert app.error is None

@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nsys_tui.analysis.compare.blocks import Errors, block_length, mean_errors
-from nsys_tui.analysis.compare.student import quantile, upper_tail
+from nsys_tui.analysis.compare.blocks import Errors, block_length, mean_errors, quantile, upper_tail
 from nsys_tui.model.arrays import Float64, Int64
 
 FEWEST: Final = 5

@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -53,10 +54,8 @@ class ListDialog(Dialog[Any]):
         box.heading(title, remark)
         yield box
 
-    @property
-    def pane(self) -> LinePane:
-        """The list."""
-        return self.query_one(LinePane)
+    pane = query_one(LinePane)
+    """The list."""
 
     def action_take(self) -> None:
         """Returns what is under the cursor."""

@@ -1,4 +1,4 @@
-"""A fault in a handler or in drawing is shown, and everything goes on working.
+"""Faults are shown and everything goes on working; signals end the app as its own key does.
 
 In Textual 8.2.8 the first exception in a handler ends the loop of the widget or screen that it
 belongs to: what is left draws, but takes no key any more.
@@ -6,9 +6,11 @@ belongs to: what is left draws, but takes no key any more.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -19,7 +21,22 @@ from textual.message_pump import MessagePump
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nsys_tui.ui.runtime.signals import SIGNALLED
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+SIGNALLED: Final = 128
+"""Added to the number of the signal, as shells do: 143 for SIGTERM, 129 for SIGHUP."""
+
+
+def on_ending(leave: Callable[[int], None]) -> None:
+    """Has ``leave`` called with an exit code in the running loop; what ``nohup`` ignores stays so.
+
+    Args:
+        leave: ends the app.
+    """
+    loop = asyncio.get_running_loop()
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, leave, SIGNALLED + number)
+
 
 MOST: Final = 20
 """Faults within ``SPAN`` after which the app gives up: showing one causes the next."""

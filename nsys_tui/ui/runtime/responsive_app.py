@@ -23,9 +23,8 @@ from textual.timer import Timer
 
 from nsys_tui.ui.runtime import garbage_collection
 from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
-from nsys_tui.ui.runtime.key_input import prepare_input
-from nsys_tui.ui.runtime.key_queue import KeyPassed, KeyQueue
-from nsys_tui.ui.runtime.signals import on_ending
+from nsys_tui.ui.runtime.faults import on_ending
+from nsys_tui.ui.runtime.key_input import KeyPassed, KeyQueue, prepare_input
 from nsys_tui.ui.terminal import erases_in_colour
 
 SWITCH_DELAY: Final = 0.005

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 from textual import events
+from textual.getters import query_one
 
 from nsys_tui.model.report import Report
 from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
@@ -160,10 +161,8 @@ class DetailScreen(TableScreen[T]):
     wide = False
     """Whether sparklines are wide."""
 
-    @property
-    def instances(self) -> VirtualTable:
-        """The instances of the current row."""
-        return self.query_one("#instances", VirtualTable)
+    instances = query_one("#instances", VirtualTable)
+    """The instances of the current row."""
 
     def on_resize(self, event: events.Resize) -> None:
         """The sparkline column has two widths."""

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_tui.analysis.aggregate import group_stats
-from nsys_tui.analysis.compare.blocks import block_length, instance_errors, mean_errors, redrawn
+from nsys_tui.analysis.compare.blocks import (
+    block_length,
+    instance_errors,
+    mean_errors,
+    quantile,
+    redrawn,
+    upper_tail,
+)
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
     Change,
@@ -20,7 +27,6 @@ from nsys_tui.analysis.compare.stats import (
     pooled,
     relative,
 )
-from nsys_tui.analysis.compare.student import quantile, upper_tail
 from nsys_tui.analysis.compare.tails import tails
 
 SAMPLES = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from paths import REPORTS, needs_reports
 
 from nsys_tui.demo import schema
-from nsys_tui.demo.enums import enum_tables
+from nsys_tui.demo.write import enum_tables
 
 REAL = {
     "2021": "no-metadata-old",

@@ -13,8 +13,8 @@ from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.figures import decimals, seconds
+from nsys_tui.logs.section_names import TRAINERS as NAMES
 from nsys_tui.logs.steps import average_of, average_range
-from nsys_tui.logs.trainer_names import TRAINERS as NAMES
 from nsys_tui.logs.trainer_table import TRAINERS
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from textual.getters import query_one
+
 from nsys_tui.capture.plan import Form
 from nsys_tui.capture.presets import (
     Preset,
@@ -125,10 +127,8 @@ class Asking(Presets):
     def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
         """Fills in how the open report was made, then what is to be recorded besides."""
 
-    @property
-    def questions(self) -> QuestionPane:
-        """The pane with the questions."""
-        return self.query_one(QuestionPane)
+    questions = query_one(QuestionPane)
+    """The pane with the questions."""
 
     def show_questions(self, *, on: bool) -> None:
         """Puts the questions into the place of the form, or the form back."""

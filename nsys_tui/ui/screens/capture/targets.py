@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.getters import query_one
 
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.launchers import Target
@@ -76,10 +77,8 @@ class Checking(Dialog[Any]):
     def draw(self) -> None:
         """Shows the lines anew."""
 
-    @property
-    def lines(self) -> LinePane:
-        """The pane of lines."""
-        return self.query_one("#lines", LinePane)
+    lines = query_one("#lines", LinePane)
+    """The pane of lines."""
 
     def say(self, remarks: Iterable[tuple[str, str]]) -> None:
         """Shows remarks as (severity, text); the last ones where there are too many."""

@@ -24,8 +24,12 @@ from nsys_tui.ui.saving import Writer
 from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
 from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing, asked_parts
-from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
-from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
+from nsys_tui.ui.screens.compare.flame import (
+    DifferenceIcicle,
+    comparison_writers,
+    difference_of,
+    flame_writers,
+)
 from nsys_tui.ui.screens.compare.pair import Pair, Part, Result, gather, glance, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.row_times import RowTimes

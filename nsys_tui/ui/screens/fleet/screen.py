@@ -8,6 +8,8 @@ from functools import partialmethod
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from textual.getters import query_one
+
 from nsys_tui.analysis.links import Place
 from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.engine import Result, default_workers
@@ -104,10 +106,8 @@ class FleetScreen(TableScreen[Shown]):
     def _rows(self) -> list[RankRow]:
         return self._shown.rows if self._shown is not None else []
 
-    @property
-    def heat(self) -> HeatPane:
-        """The heat map."""
-        return self.query_one("#heat", HeatPane)
+    heat = query_one("#heat", HeatPane)
+    """The heat map."""
 
     def on_screen_resume(self) -> None:
         """What was cancelled is taken up again."""

@@ -156,11 +156,6 @@ class Home(Picker):
         entries = LinePane(framed=False, always_cursor=True)
         yield DialogBox(field, entries, LinePane(framed=False, id="told"))
 
-    @property
-    def pane(self) -> LinePane:
-        """The list."""
-        return self.query(LinePane).first()
-
     def on_line_pane_moved(self) -> None:
         """Tells of what is under the cursor now."""
         self._tell()

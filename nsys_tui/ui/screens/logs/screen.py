@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
 from textual.timer import Timer
 
 from nsys_tui.errors import NsysTuiError, UsageError
@@ -133,10 +134,8 @@ class LogsScreen(ResultScreen[Joined]):
         if self.app.logs:
             self.call_after_refresh(self.open, list(self.app.logs))  # a first sync drops all work
 
-    @property
-    def table(self) -> VirtualTable:
-        """The table of the section."""
-        return self.query_one("#table", VirtualTable)
+    table = query_one("#table", VirtualTable)
+    """The table of the section."""
 
     def clear(self) -> None:
         """Another report: the logs stay, their join is made anew."""

@@ -7,6 +7,7 @@ from functools import partial, partialmethod
 from typing import Final
 
 import numpy as np
+from textual.getters import query_one
 
 from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
@@ -134,20 +135,14 @@ class RangeDetail(DetailScreen[NvtxTable]):
         self.step: int | None = None
         """The chosen iteration."""
 
-    @property
-    def by_path(self) -> VirtualTree:
-        """The ranges by path."""
-        return self.query_one("#tree", VirtualTree)
+    by_path = query_one("#tree", VirtualTree)
+    """The ranges by path."""
 
-    @property
-    def by_name(self) -> VirtualTable:
-        """The ranges by name."""
-        return self.query_one("#flat", VirtualTable)
+    by_name = query_one("#flat", VirtualTable)
+    """The ranges by name."""
 
-    @property
-    def under(self) -> VirtualTable:
-        """The kernels below the current range."""
-        return self.query_one("#under", VirtualTable)
+    under = query_one("#under", VirtualTable)
+    """The kernels below the current range."""
 
     @property
     def is_flat(self) -> bool:

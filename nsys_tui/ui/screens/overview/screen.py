@@ -27,7 +27,7 @@ from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.overview.findings import FindingsPane
-from nsys_tui.ui.screens.overview.trace import WholeTrace
+from nsys_tui.ui.screens.overview.panes import WholeTrace
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import Built, LinePane, Verdict

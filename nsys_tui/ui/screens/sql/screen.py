@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from textual.getters import query_one
 
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.model.progress import Progress
@@ -155,10 +156,8 @@ class SqlScreen(TableScreen[Asked]):
         yield VirtualTable("Answer", id="answer")
         yield LinePane("Chart", id="chart")
 
-    @property
-    def editor(self) -> Editor:
-        """Where the query is written."""
-        return self.query_one(Editor)
+    editor = query_one(Editor)
+    """Where the query is written."""
 
     def on_mount(self) -> None:
         """Names the editor."""

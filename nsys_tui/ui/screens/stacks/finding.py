@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from textual.getters import query_one
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.errors import NoDataError
@@ -27,10 +28,8 @@ class Finding(ResultScreen[Shown | NoDataError]):
         """What is looked for; empty for nothing."""
         self._hits: Indices = np.empty(0, np.intp)
 
-    @property
-    def icicle(self) -> IciclePane:
-        """The picture of the stacks."""
-        return self.query_one("#icicle", IciclePane)
+    icicle = query_one("#icicle", IciclePane)
+    """The picture of the stacks."""
 
     def action_stacks_same(self) -> None:
         """The next place of the same frame, by weight."""

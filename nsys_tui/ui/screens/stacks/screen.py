@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from textual import events
 from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import TITLES, StackSource
@@ -114,10 +115,8 @@ class StacksScreen(Finding):
             id="split",
         )
 
-    @property
-    def functions(self) -> VirtualTable:
-        """The table of functions."""
-        return self.query_one("#functions", VirtualTable)
+    functions = query_one("#functions", VirtualTable)
+    """The table of functions."""
 
     def clear(self) -> None:
         """Another report: nothing is folded yet."""

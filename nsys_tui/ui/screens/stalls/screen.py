@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from textual import events
 from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
 
 from nsys_tui.analysis.stalls.rows import StallRow
 from nsys_tui.analysis.timeline.tracks import gpu_key
@@ -25,7 +26,15 @@ from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.stalls.data import WAYS, Found, Key, Wish, exposed_communication, gather
+from nsys_tui.ui.screens.stalls.data import (
+    WAYS,
+    Found,
+    Key,
+    Wish,
+    exposed_communication,
+    gather,
+    show_stacks,
+)
 from nsys_tui.ui.screens.stalls.panes import (
     cause_lines,
     gap_columns,
@@ -34,7 +43,6 @@ from nsys_tui.ui.screens.stalls.panes import (
     sum_lines,
 )
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
-from nsys_tui.ui.screens.stalls.stacks import show_stacks
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
@@ -99,10 +107,8 @@ class StallsScreen(TableScreen[Found]):
         )
         yield LinePane("Scene", id="scene")
 
-    @property
-    def scene_pane(self) -> LinePane:
-        """What happened around the gap."""
-        return self.query_one("#scene", LinePane)
+    scene_pane = query_one("#scene", LinePane)
+    """What happened around the gap."""
 
     def clear(self) -> None:
         """Nothing is known of the report yet."""

@@ -24,9 +24,8 @@ from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import window_text
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
-from nsys_tui.ui.screens.timeline.asking import Asking
+from nsys_tui.ui.screens.timeline.asking import Asking, trace_of
 from nsys_tui.ui.screens.timeline.details import EVIDENCE, Details
-from nsys_tui.ui.screens.timeline.exporting import trace_of
 from nsys_tui.ui.screens.timeline.finder import Finder
 from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder
 from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
