@@ -120,11 +120,6 @@ class Search:
     exact: bool = False
     """Whether names are the pattern, and not only match it."""
 
-    @property
-    def total(self) -> int:
-        """Matches over all lanes."""
-        return sum(self.counts.values())
-
 
 @dataclass(frozen=True)
 class Display:

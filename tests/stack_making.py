@@ -18,3 +18,9 @@ def from_stacks(stacks: Iterable[tuple[Sequence[str], int]]) -> WeightedTree:
     pairs = [(builder.add(frames), weight) for frames, weight in stacks]
     nodes = np.array([node for node, _ in pairs], np.int64)
     return weighted(builder, nodes, np.array([weight for _, weight in pairs], np.int64), "ns")
+
+
+def folded(tree: WeightedTree) -> list[tuple[tuple[str, ...], int]]:
+    """(frames, weight) of every stack that has weight of its own or a count."""
+    nodes = np.flatnonzero((tree.self_weight != 0) | (tree.self_count != 0))
+    return [(tree.trie.path(int(node)), int(tree.self_weight[node])) for node in nodes]

@@ -68,8 +68,6 @@ class KernelTable:
     std: Float64
     when: Int64
     """Time in each of ``PARTS`` parts of the window, shape (groups, PARTS)."""
-    bounds: tuple[int, int]
-    """The window, or the span of the operations."""
     rows: Rows
     """Operations that were grouped."""
     codes: NDArray[np.unsignedinteger]
@@ -87,11 +85,6 @@ class KernelTable:
         """Part of the summed time of all groups, 0 to 1."""
         whole = int(self.total.sum())
         return self.total / whole if whole else np.zeros(len(self))
-
-    @property
-    def operations(self) -> int:
-        """Operations that start in the window, of all groups."""
-        return int(self.count.sum())
 
     def instances(self, group: int) -> Indices:
         """Rows of ``Report.operations`` in a group, in start order."""
@@ -227,7 +220,6 @@ def _table(
         p99=stats.quantile(0.99),
         std=stats.std,
         when=when[kept],
-        bounds=(lo, hi),
         rows=rows,
         codes=group.astype(np.min_scalar_type(len(kept))),
         devices=_members(group, ops.device[rows], len(kept)),

@@ -247,8 +247,6 @@ class Sampled:
     """The function, or its library where the function has no name; empty where they differ."""
     share: float
     """Of the samples, 0 to 1, that do this; where a function is named, that hit it."""
-    count: int
-    """Samples looked at."""
 
 
 _POLLING: Final = re.compile(r"^P?MPI_|^(MPID|MPIR|MPIDI|ompi_|opal_|ucp_|uct_|cxip_|psm2_|fi_cq)")
@@ -290,7 +288,7 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     top = int(np.argmax(by_name))
     named = bool(codes[top]) and 4 * by_name[top] >= of_kind[most]
     share = (by_name[top] if named else of_kind[most]) / len(hit)
-    return Sampled(most, str(codes[top]) if named else "", float(share), len(hit))
+    return Sampled(most, str(codes[top]) if named else "", float(share))
 
 
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import islice
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.logs.grammar import DATATYPES, POINT_TO_POINT, datatype_name, reduction_name
+from nsys_tui.logs.grammar import DATATYPES, datatype_name, reduction_name
 from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers
 from nsys_tui.model.groups import by_code, factorise, factorise_rows
 
@@ -79,6 +79,10 @@ class Calls:
     def total(self, rows: Array | slice = slice(None)) -> int:
         """Calls that some of the rows stand for."""
         return int(self.number[rows].sum(dtype=np.int64))
+
+    def are(self, ops: Container[str]) -> Bool:
+        """Which calls are of these operations."""
+        return np.isin(self.op, [code for code, op in enumerate(self.ops) if op in ops])
 
     def take(self, which: Array) -> Calls:
         """The calls of a mask or an index array."""
@@ -349,12 +353,6 @@ def reaches(log: CallLog, kinds: Bool) -> tuple[dict[int, Reach], list[dict[int,
                 whole[one] = Reach(0, number, known.first, last, low, high, end)
         parts.append(part)
     return whole, parts
-
-
-def point_to_point(calls: Calls) -> Bool:
-    """Which calls are those of two ranks."""
-    codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
-    return np.isin(calls.op, codes)
 
 
 def begun_late(log: CallLog) -> set[int]:

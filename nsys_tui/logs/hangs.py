@@ -20,12 +20,11 @@ from nsys_tui.logs.calls import (
     begun_late,
     joined,
     no_rows,
-    point_to_point,
     reaches,
     rows_by,
     take,
 )
-from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
+from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.participants import Group
 from nsys_tui.logs.peer_findings import find_peer_faults
@@ -41,7 +40,7 @@ _AT_ONCE: Final = 1 << 17
 def find_hangs(result: LogResult) -> HangReport:
     """Compares what the ranks of each communicator called."""
     kinds = result.every_call.by_kind
-    pairwise = point_to_point(kinds)
+    pairwise = kinds.are(POINT_TO_POINT)
     late = begun_late(result.every_call) if pairwise.any() else set()
     checked = _Checked(result, ~pairwise & (kinds.process >= 0), late)
     mismatches: list[Mismatch] = []
@@ -277,7 +276,7 @@ def _unlike(calls: Calls, keys: Int64) -> list[int]:
 
 def _peer_launches(log: CallLog) -> dict[int, int]:
     """Launches of sends and receives, by communicator."""
-    pairwise = point_to_point(log.by_kind)
+    pairwise = log.by_kind.are(POINT_TO_POINT)
     if not pairwise.any():
         return {}
     launches: dict[int, int] = {}

@@ -25,8 +25,7 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
         rank may only be behind.
     """
     kinds = result.every_call.by_kind
-    codes = [i for i, op in enumerate(kinds.ops) if op in ("Send", "Recv")]
-    using = set(kinds.communicator[np.isin(kinds.op, codes)].tolist())
+    using = set(kinds.communicator[kinds.are(("Send", "Recv"))].tolist())
     mismatches: list[Mismatch] = []
     drifts: list[Drift] = []
     unchecked = partly = 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nsys_tui.logs.calls import CallLog, narrow, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT
-from nsys_tui.model.arrays import Bool, Int64, Integers
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.groups import factorise_rows
 
 MOST_CALLS: Final = 3_000_000
@@ -37,10 +37,10 @@ class PeerPass:
         kinds = log.by_kind
         self._communicator = kinds.communicator.astype(np.int64)
         self._datatype = kinds.datatype.astype(np.uint64)
-        sends = _is(log, ("Send",))
+        sends = kinds.are(("Send",))
         codes, ends = factorise_rows([self._communicator, kinds.root, sends.astype(np.int64)])
-        end = np.where(sends | _is(log, ("Recv",)), codes, _NO_END)
-        self._end: Int64 = np.where(_is(log, POINT_TO_POINT), end, _COLLECTIVE)
+        end = np.where(sends | kinds.are(("Recv",)), codes, _NO_END)
+        self._end: Int64 = np.where(kinds.are(POINT_TO_POINT), end, _COLLECTIVE)
         self._ends = {(row[0], row[1], row[2]): code for code, row in enumerate(ends.tolist())}
         self._number = np.zeros(len(ends), np.int64)
         self._digest = np.zeros(len(ends), np.uint64)
@@ -155,12 +155,6 @@ class PeerPass:
             one: (narrow(ends[rows]), narrow(counts[rows]))
             for one, rows in rows_by(self._communicator[kind])
         }
-
-
-def _is(log: CallLog, names: Container[str]) -> Bool:
-    """Which kinds of calls are of some operations."""
-    kinds = log.by_kind
-    return np.isin(kinds.op, [i for i, op in enumerate(kinds.ops) if op in names])
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

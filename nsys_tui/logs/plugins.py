@@ -25,12 +25,10 @@ _TYPES: Final = {name.replace("fp", "float").replace("bf", "bfloat"): n for name
 
 @dataclass(frozen=True)
 class Measured:
-    """One collective of one rank; None or -1 for what is not told."""
+    """One collective of a rank; None or -1 for what is not told."""
 
     op: str
-    rank: int
     nranks: int
-    seq: int
     bytes: int
     time_us: Fraction | None
     algbw: Fraction | None
@@ -65,9 +63,7 @@ class PluginLines:
         self.measured.append(
             Measured(
                 str(perf["coll"]),
-                int(header.get("rank", -1)),
                 int(header.get("n_ranks", -1)),
-                int(perf.get("coll_sn", -1)),
                 int(perf.get("coll_msg_size_bytes", -1)),
                 exact(perf.get("coll_exec_time_us")),
                 exact(perf.get("coll_algobw_gbs")),
@@ -94,9 +90,7 @@ class PluginLines:
         self.measured.append(
             Measured(
                 str(begun["name"]),
-                int(told.get("Rank", -1)),
                 -1,
-                int(told.get("SeqNum", -1)),
                 -1 if size is None else int(told.get("Count", 0)) * size,
                 None if begin is None or end is None else end - begin,
                 None,

@@ -21,7 +21,7 @@ _GROUP: Final = r"(?:ID \d+ PG GUID )?(?P<group>[^\]]*?)"
 _TIMEOUT: Final = re.compile(
     rf"(?:\[PG {_GROUP} Rank \d+\] )?\[Rank (?P<rank>\d{{1,7}})\] Watchdog caught "
     r"collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d{1,18}), )?OpType=(?P<op>\w+),"
-    r"(?: NumelIn=(?P<sent>\d{1,18}), NumelOut=(?P<received>\d{1,18}),)?.*?"
+    r"(?: NumelIn=(?P<sent>\d{1,18}), NumelOut=\d{1,18},)?.*?"
     r"Timeout\(ms\)=(?P<limit>\d{1,18})\)(?: ran for (?P<ran>\d{1,18}) milliseconds)?"
 )
 _PLACE: Final = re.compile(
@@ -44,8 +44,6 @@ class Timeout:
     op: str
     sent: int
     """Elements in."""
-    received: int
-    """Elements out."""
     limit_ms: int
     ran_ms: int
     enqueued: int
@@ -77,7 +75,6 @@ class WatchdogLines:
                 op=match["op"],
                 group=known.group or match["group"] or "",
                 sent=told["sent"],
-                received=told["received"],
                 limit_ms=told["limit"],
                 ran_ms=told["ran"],
             )
@@ -94,7 +91,7 @@ class WatchdogLines:
         return False
 
     def _known(self, rank: int, seq: int, line: int) -> Timeout:
-        empty = Timeout(rank, "", seq, "", -1, -1, -1, -1, -1, -1, self.file, line)
+        empty = Timeout(rank, "", seq, "", -1, -1, -1, -1, -1, self.file, line)
         return self.found.get((rank, seq), empty)
 
 

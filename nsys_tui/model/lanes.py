@@ -177,10 +177,6 @@ class Lane:
             return np.asarray(self.category[self.index[where]])
         return np.full(len(self.index[where]), self.category or 0, np.uint8)
 
-    def names(self, where: slice | npt.NDArray[np.generic]) -> Integers | None:
-        """Name codes of the events at these positions, or None where the lane has no names."""
-        return None if self.name is None else np.asarray(self.name[self.index[where]])
-
     def take(self, where: slice | npt.NDArray[np.generic]) -> Lane:
         """A lane of some events only: positions ascending, or a mask."""
         return Lane.build(
@@ -199,7 +195,6 @@ class Crowd:
     start_sums: Int64
     """Sum of the begins before each one: int64 [n + 1]; it may wrap, differences do not."""
     end_sums: Int64
-    lanes: int
 
     @classmethod
     def of(cls, lanes: Iterable[Lane]) -> Crowd:
@@ -208,7 +203,7 @@ class Crowd:
         none = [np.empty(0, np.int64)]
         starts = np.sort(np.concatenate([lane.busy_starts for lane in lanes] or none))
         ends = np.sort(np.concatenate([lane.busy_ends for lane in lanes] or none))
-        return cls(starts, ends, _sums(starts), _sums(ends), len(lanes))
+        return cls(starts, ends, _sums(starts), _sums(ends))
 
     def busy(self, edges: Int64) -> Int64:
         """Busy nanoseconds of all lanes in each cell: int64 [W] for W + 1 edges."""

@@ -229,11 +229,6 @@ class WeightedTree:
         """A weight as text: ``3.2 ms``, ``12 samples``."""
         return format_duration(weight) if self.unit == "ns" else f"{format_count(weight)} samples"
 
-    def folded(self) -> list[tuple[tuple[str, ...], int]]:
-        """(frames, weight) of every stack that has weight of its own or a count."""
-        nodes = np.flatnonzero((self.self_weight != 0) | (self.self_count != 0))
-        return [(self.trie.path(int(node)), int(self.self_weight[node])) for node in nodes]
-
 
 def weighted(builder: TrieBuilder, nodes: Int64, weights: Int64, unit: str) -> WeightedTree:
     """Folds stacks given by their node and weight into a tree.

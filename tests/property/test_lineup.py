@@ -109,5 +109,4 @@ def test_a_crowd_is_as_busy_as_its_lanes_together(
     edges = shift + np.array([-25, -7, -7, 0, 3, 11, 30])
     wanted = sum((lane.busy(edges) for lane in built), np.zeros(len(edges) - 1, np.int64))
     crowd = Crowd.of(built)
-    assert crowd.lanes == len(lanes)
     assert crowd.busy(edges).tolist() == wanted.tolist()

@@ -13,7 +13,6 @@ from nsys_tui.state import (
     Cursor,
     Filter,
     Mark,
-    Search,
     Selection,
     ViewState,
     Window,
@@ -117,10 +116,6 @@ def test_filter_is_true_when_it_hides_anything() -> None:
     assert not Filter()
     assert Filter(min_duration=1)
     assert Filter(streams=frozenset({0}))
-
-
-def test_search_counts_over_all_lanes() -> None:
-    assert Search("x", {"a": 2, "b": 3}).total == 5
 
 
 def test_display_and_cycling() -> None:

@@ -136,8 +136,7 @@ def explained(a: Side, b: Side, change: Change) -> str:
 def _overhead(side: Side) -> float:
     """Idle time that the profiler caused, per GPU and step or as a whole, ns."""
     named = side.names("stalls").get(Cause.PROFILER.key)
-    parts = (side.step_count if side.by_step else side.run_count) * max(side.device_count, 1)
-    return 0.0 if named is None else named.total / parts
+    return 0.0 if named is None else named.total / (side.parts * max(side.device_count, 1))
 
 
 def _wall(side: Side) -> float:
@@ -203,8 +202,7 @@ def _common(names: Mapping[str, Named], parts: Mapping[str, float]) -> float:
 
 def _often(side: Side, names: Mapping[str, Named]) -> dict[str, float]:
     """How often each name occurs in a step, or in a run."""
-    each = side.step_count if side.by_step else side.run_count
-    return {name: named.count / each for name, named in names.items()}
+    return {name: named.count / side.parts for name, named in names.items()}
 
 
 def _other_bytes(a: Side, b: Side) -> str:

@@ -188,16 +188,16 @@ class RowJudge:
             key=pair.key,
             name=pair.name,
             variants=pair.variants,
-            a_total=change.a if by_step else _each(a.total if a else 0, self.a),
-            b_total=change.b if by_step else _each(b.total if b else 0, self.b),
-            a_count=_each(a.count if a else 0, self.a),
-            b_count=_each(b.count if b else 0, self.b),
+            a_total=change.a if by_step else (a.total if a else 0) / self.a.parts,
+            b_total=change.b if by_step else (b.total if b else 0) / self.b.parts,
+            a_count=(a.count if a else 0) / self.a.parts,
+            b_count=(b.count if b else 0) / self.b.parts,
             change=change,
             by_step=by_step,
             kind=kind,
             verdict=verdict,
-            a_bytes=_each(a.bytes if a else 0, self.a),
-            b_bytes=_each(b.bytes if b else 0, self.b),
+            a_bytes=(a.bytes if a else 0) / self.a.parts,
+            b_bytes=(b.bytes if b else 0) / self.b.parts,
         )
 
     def _kind(self, a: Named, b: Named, change: Change) -> str:
@@ -252,11 +252,6 @@ def _one_sided(a: Named | None, b: Named | None) -> Change:
     first, second = (named.instances.mean if named else 0.0 for named in (a, b))
     medians = (a.instances.median if a else 0.0, b.instances.median if b else 0.0)
     return Change(first, second, relative(first, second), None, Verdict.UNKNOWN, medians)
-
-
-def _each(total: int, side: Side) -> float:
-    """A sum as the mean per step, where the side has steps; else per run."""
-    return total / (side.step_count if side.by_step else side.run_count)
 
 
 def _zeros_like(other: Sample | None) -> Sample:

@@ -235,9 +235,9 @@ class Side:
     """Kernels by their name in ``groups``, then by template arguments; empty where not known."""
 
     @property
-    def step_count(self) -> int:
-        """Steady steps over which totals are means, 1 where there are none."""
-        return max(1, len(self.steps)) if self.by_step else 1
+    def parts(self) -> int:
+        """Over what totals are means: steady steps, or runs where there are none."""
+        return len(self.steps) if self.by_step else self.run_count
 
     @cached_property
     def by_step(self) -> bool:

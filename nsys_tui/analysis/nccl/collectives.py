@@ -325,7 +325,7 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     if left > 0:
         notes.append(f"{left:,} of {len(kernels):,} NCCL kernels belong to no known call")
     named = [f"{report.name}: {note}" for note in (*report.notes, *notes, *match.notes)]
-    return Side(calls, launches, match, kernels, offset, pids, tuple(named))
+    return Side(calls, launches, match, offset, pids, tuple(named))
 
 
 def _pids(calls: Calls, launches: Launches) -> Int64:

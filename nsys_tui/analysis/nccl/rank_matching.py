@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, Calls, Launches, coded
-from nsys_tui.analysis.nccl.kernel_matching import How, Match, NcclKernels
+from nsys_tui.analysis.nccl.kernel_matching import How, Match
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
 from nsys_tui.model.arrays import Array, Indices, Int64, Integers
 from nsys_tui.model.groups import factorise, factorise_rows
@@ -45,7 +45,6 @@ class Side:
     calls: Calls
     launches: Launches
     match: Match
-    kernels: NcclKernels
     offset: int
     """To be added to its times, ns."""
     pids: Int64

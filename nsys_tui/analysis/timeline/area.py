@@ -59,8 +59,6 @@ class Area:
     """Aggregates of an area."""
 
     span: tuple[int, int]
-    devices: int
-    """Devices whose lanes are in the area."""
     categories: tuple[CategoryRow, ...]
     names: tuple[NameRow, ...]
     """Work of the GPU first, then the host's; longest total first."""
@@ -87,7 +85,7 @@ def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
     work = _device_lanes(tracks)
     rows = _gpu_rows(work, span) + _host_rows(tracks, span)
     names = _names(tracks, work, span, style)
-    return Area(span, len(work), tuple(rows), tuple(names[:TOP]), max(0, len(names) - TOP))
+    return Area(span, tuple(rows), tuple(names[:TOP]), max(0, len(names) - TOP))
 
 
 def _device_lanes(tracks: Iterable[Track]) -> dict[int, _Work]:

@@ -60,14 +60,6 @@ class Summary:
             total = part[:, -1].copy()
         return cls(lanes, grid, codes, before)
 
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """First start and last end; (0, 0) without events."""
-        if not self.lanes:
-            return 0, 0
-        ends = (int(lane.reach[-1]) for lane in self.lanes)
-        return min(int(lane.starts[0]) for lane in self.lanes), max(ends)
-
     def visible(self, lo: int, hi: int) -> int:
         """About how many events a window holds."""
         parts = (lane.visible(lo, hi) for lane in self.lanes)

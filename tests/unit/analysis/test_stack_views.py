@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stack_making import from_stacks
+from stack_making import folded, from_stacks
 
 from nsys_tui.analysis.stacks.views import (
     View,
@@ -35,7 +35,7 @@ STACKS = st.lists(
 
 
 def stacks_of(tree: WeightedTree) -> dict[tuple[str, ...], int]:
-    return {frames: weight for frames, weight in tree.folded() if weight}
+    return {frames: weight for frames, weight in folded(tree) if weight}
 
 
 def summed(stacks: list[Stack]) -> dict[tuple[str, ...], int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from paths import goldens, needs_logs, needs_reports, report_paths
+from stack_making import folded
 from synth import Synth
 
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
@@ -250,8 +251,8 @@ def test_time_off_the_cpu_is_that_between_the_switches(name: str) -> None:
     lo, hi = report.extent
     stacks = switch_stacks(report)
     assert stacks.tree.weight[0] == sum(min(b[1], hi) - max(a[1], lo) for a, b in pairs)
-    of_calls = {frames[-1]: 0 for frames, _ in stacks.tree.folded()}
-    for frames, weight in stacks.tree.folded():
+    of_calls = {frames[-1]: 0 for frames, _ in folded(stacks.tree)}
+    for frames, weight in folded(stacks.tree):
         of_calls[frames[-1]] += weight
     assert of_calls["poll"] > 0
     assert NO_CALL in of_calls
@@ -259,7 +260,7 @@ def test_time_off_the_cpu_is_that_between_the_switches(name: str) -> None:
     on += [(a, (0, hi)) for a, b in itertools.pairwise([*rows, (-1,)]) if a[0] != b[0] and a[2]]
     running = switch_stacks(report, on=True)
     assert running.tree.weight[0] == sum(min(b[1], hi) - max(a[1], lo) for a, b in on)
-    assert OWN_CODE in {frames[-1] for frames, _ in running.tree.folded()}
+    assert OWN_CODE in {frames[-1] for frames, _ in folded(running.tree)}
 
 
 def test_addresses_without_a_symbol_are_named_by_their_library(synth: Synth) -> None:

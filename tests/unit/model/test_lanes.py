@@ -21,10 +21,6 @@ def test_columns_of_the_owner_are_gathered_through_the_index() -> None:
     lane = Lane.build([50, 5], [60, 8], np.array([2, 0], np.int32), category, name)
     assert lane.rows(slice(None)).tolist() == [0, 2]
     assert lane.categories(slice(None)).tolist() == [3, 2]
-    names = lane.names(np.array([1]))
-    assert names is not None
-    assert names.tolist() == [20]
-    assert Lane.build([1], [2]).names(slice(None)) is None
     assert Lane.build([1], [2], category=6).categories(slice(None)).tolist() == [6]
 
 

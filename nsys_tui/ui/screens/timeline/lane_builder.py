@@ -82,11 +82,6 @@ class LaneBuilder:
         """As far as they are built."""
         return self._screen.model.lanes
 
-    @property
-    def busy(self) -> bool:
-        """Whether anything is built or put in order, or is to be."""
-        return bool(self.waiting or self.building or self._screen.task_of(ORDERING).busy)
-
     def part_loaded(self, part: str) -> None:
         """Puts a part that is read on the list of what is to be built."""
         if part in ORDER:
