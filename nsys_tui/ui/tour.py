@@ -37,7 +37,7 @@ STOPS: Final = (
         "overview",
         (),
         "A training run on two GPUs, busy 85 % of the time. What is the rest?",
-        ("2 GPUs 85% busy", "compute 70.3%", "Findings"),
+        ("2 GPUs 85.2% busy", "compute 70.3%", "Findings"),
     ),
     Stop(
         "stalls",
