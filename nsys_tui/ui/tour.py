@@ -36,8 +36,8 @@ STOPS: Final = (
     Stop(
         "overview",
         (),
-        "A training run on two GPUs, busy 85 % of the time. What is the rest?",
-        ("2 GPUs 85.2% busy", "compute 70.3%", "Findings"),
+        "A training run on two GPUs, busy 84.9% of the time. What is the rest?",
+        ("2 GPUs 84.9% busy", "compute 70.3%", "Findings"),
     ),
     Stop(
         "stalls",
