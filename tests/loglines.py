@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_tui.logs import LogResult, read_logs
 from nsys_tui.logs.answer import DOCUMENT
-from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.sections.section import LogAnswer
 from nsys_tui.text.documents import document_text
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
-from nsys_tui.logs.section_names import SECTIONS, SUMMARY, TRAINERS
+from nsys_tui.logs.sections.names import SECTIONS, SUMMARY, TRAINERS
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.logs.hang_report import HangReport
+    from nsys_tui.logs.nccl.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.sections import LogAnswer
+    from nsys_tui.logs.sections.section import LogAnswer
 
 EPILOG = """\
 What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV
@@ -155,11 +155,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _once(arguments: argparse.Namespace) -> int:
     """Reads the logs and prints what they say."""
     from nsys_tui.logs import read_logs
-    from nsys_tui.logs.hangs import find_hangs
+    from nsys_tui.logs.nccl.hangs import find_hangs
+    from nsys_tui.logs.nccl.statistics import DEFAULT_BOUNDS, parse_bounds
     from nsys_tui.logs.result import restrict
-    from nsys_tui.logs.sections import LogAnswer
-    from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
-    from nsys_tui.logs.trainer_table import own_trainer
+    from nsys_tui.logs.sections.section import LogAnswer
+    from nsys_tui.logs.trainers.trainer_table import own_trainer
 
     _check(arguments)
     bounds = parse_bounds(arguments.buckets) if arguments.buckets else DEFAULT_BOUNDS
@@ -237,7 +237,7 @@ def _progress(path: str, done: int, total: int) -> None:
 
 
 def _narrate(result: LogResult, *, with_notes: bool) -> None:
-    from nsys_tui.logs.advice import DEBUG_TIME, advise
+    from nsys_tui.logs.sections.advice import DEBUG_TIME, advise
 
     said = [
         f"{one.severity}: {one.text}"
@@ -253,7 +253,7 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 
 def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
     """Prints tables, or everything as JSON."""
-    from nsys_tui.logs import tables
+    from nsys_tui.logs.sections import tables
 
     fmt, sections = arguments.format, arguments.section
     if fmt == "json":

@@ -7,18 +7,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from nsys_tui.logs.advice import Advice, advise
-from nsys_tui.logs.calls import Calls
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.figures import known as known_value
-from nsys_tui.logs.grammar import opcount_text
-from nsys_tui.logs.headline import headline
-from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STATUSES, TIMEOUTS
-from nsys_tui.logs.participants import Gpu, Group
-from nsys_tui.logs.plugins import measured_rows
-from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
+from nsys_tui.logs.nccl.calls import Calls
+from nsys_tui.logs.nccl.grammar import opcount_text
+from nsys_tui.logs.nccl.participants import Gpu, Group
+from nsys_tui.logs.nccl.plugins import measured_rows
+from nsys_tui.logs.nccl.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
+from nsys_tui.logs.nccl.topology import Edge, Ring, TreeNode
+from nsys_tui.logs.others.pytorch import dump_verdicts, timeout_verdicts
+from nsys_tui.logs.others.servers import throughput
 from nsys_tui.logs.result import LogFile, LogResult, TuningRow, job_ranks
-from nsys_tui.logs.sections import (
+from nsys_tui.logs.sections.advice import Advice, advise
+from nsys_tui.logs.sections.headline import headline
+from nsys_tui.logs.sections.other_tables import (
+    BENCHMARKS,
+    ENTRIES,
+    MEASURED,
+    MPIP,
+    STATUSES,
+    TIMEOUTS,
+)
+from nsys_tui.logs.sections.section import (
     LogAnswer,
     file_path,
     host_pid,
@@ -27,8 +37,7 @@ from nsys_tui.logs.sections import (
     through,
     whole_numbers,
 )
-from nsys_tui.logs.servers import throughput
-from nsys_tui.logs.size_tables import (
+from nsys_tui.logs.sections.size_tables import (
     API,
     API_CALLS,
     BUCKETS,
@@ -38,12 +47,10 @@ from nsys_tui.logs.size_tables import (
     TRAFFIC,
     owned,
 )
-from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
+from nsys_tui.logs.sections.structure_tables import COMMUNICATORS
+from nsys_tui.logs.sections.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
 from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
-from nsys_tui.logs.structure_tables import COMMUNICATORS
-from nsys_tui.logs.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
-from nsys_tui.logs.topology import Edge, Ring, TreeNode
-from nsys_tui.logs.trainers import distinct
+from nsys_tui.logs.trainers.step_lines import distinct
 from nsys_tui.model.table import (
     Column,
     Document,

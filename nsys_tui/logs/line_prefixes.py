@@ -15,7 +15,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, ONLY_A_TIME, RANK_LABELS, STAMP, UNDATED
+from nsys_tui.logs.nccl.grammar import (
+    HEADER,
+    LONGEST_HEAD,
+    ONLY_A_TIME,
+    RANK_LABELS,
+    STAMP,
+    UNDATED,
+)
 from nsys_tui.model.arrays import Bool, Int64, UInt8
 
 NO_TIME: Final = -(2**63)

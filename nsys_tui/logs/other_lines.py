@@ -12,25 +12,26 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from nsys_tui.logs import (
-    benchmark_tables,
-    mlperf,
-    mpi,
-    plugins,
-    pytorch,
-    servers,
-    trainer_table,
+from nsys_tui.logs.nccl import plugins
+from nsys_tui.logs.nccl.grammar import FRONT
+from nsys_tui.logs.nccl.plugins import PluginLines
+from nsys_tui.logs.others import benchmark_tables, mpi, pytorch, servers
+from nsys_tui.logs.others.benchmark_tables import BenchmarkTables
+from nsys_tui.logs.others.mpi import MpipLines
+from nsys_tui.logs.others.pytorch import Dump, WatchdogLines
+from nsys_tui.logs.others.servers import ServerLines
+from nsys_tui.logs.trainers import mlperf, trainer_table
+from nsys_tui.logs.trainers.mlperf import MlperfLines
+from nsys_tui.logs.trainers.progress_bars import WORDS, Bars
+from nsys_tui.logs.trainers.step_lines import (
+    MODEL_WORDS,
+    RunTotal,
+    StepLine,
+    TrainerLines,
+    number,
+    with_times,
 )
-from nsys_tui.logs.benchmark_tables import BenchmarkTables
-from nsys_tui.logs.grammar import FRONT
-from nsys_tui.logs.mlperf import MlperfLines
-from nsys_tui.logs.mpi import MpipLines
-from nsys_tui.logs.plugins import PluginLines
-from nsys_tui.logs.progress_bars import WORDS, Bars
-from nsys_tui.logs.pytorch import Dump, WatchdogLines
-from nsys_tui.logs.servers import ServerLines
-from nsys_tui.logs.trainer_table import Trainer
-from nsys_tui.logs.trainers import MODEL_WORDS, RunTotal, StepLine, TrainerLines, number, with_times
+from nsys_tui.logs.trainers.trainer_table import Trainer
 
 _WORDS: Final = tuple(
     dict.fromkeys(

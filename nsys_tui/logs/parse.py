@@ -16,21 +16,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
-from nsys_tui.logs.api import join_api
-from nsys_tui.logs.calls import NO_STEP, OF_KINDS, CallLog, Rows, narrow
-from nsys_tui.logs.coll_bodies import CallTexts
-from nsys_tui.logs.communicators import CommunicatorTable
-from nsys_tui.logs.grammar import algorithm_name, protocol_name
 from nsys_tui.logs.line_prefixes import Processes
-from nsys_tui.logs.messages import CommEvent, GraphLine, KernelSpans, Timing
-from nsys_tui.logs.mpi import joined_mpi
-from nsys_tui.logs.participants import Communicator, Group, LogProcess
+from nsys_tui.logs.nccl.api import join_api
+from nsys_tui.logs.nccl.calls import NO_STEP, OF_KINDS, CallLog, Rows, narrow
+from nsys_tui.logs.nccl.coll_bodies import CallTexts
+from nsys_tui.logs.nccl.communicators import CommunicatorTable
+from nsys_tui.logs.nccl.grammar import algorithm_name, protocol_name
+from nsys_tui.logs.nccl.messages import CommEvent, GraphLine, KernelSpans, Timing
+from nsys_tui.logs.nccl.participants import Communicator, Group, LogProcess
+from nsys_tui.logs.nccl.topology import build_topology
+from nsys_tui.logs.others.mpi import joined_mpi
 from nsys_tui.logs.result import KernelRow, LogFile, LogResult, TuningRow, Window
 from nsys_tui.logs.scan import KIND, Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
-from nsys_tui.logs.topology import build_topology
-from nsys_tui.logs.trainer_table import Trainer
-from nsys_tui.logs.trainers import StepLine, main_format
+from nsys_tui.logs.trainers.step_lines import StepLine, main_format
+from nsys_tui.logs.trainers.trainer_table import Trainer
 from nsys_tui.model.arrays import Bool, Int32
 
 

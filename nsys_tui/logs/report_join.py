@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
-from nsys_tui.logs.calls import Calls, reaches
+from nsys_tui.logs.nccl.calls import Calls, reaches
 from nsys_tui.logs.result import LogResult
 from nsys_tui.model.arrays import Bool, Int64
 

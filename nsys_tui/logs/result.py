@@ -8,17 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from nsys_tui.logs.api import ApiLog
-from nsys_tui.logs.benchmark_tables import Series
-from nsys_tui.logs.calls import CallLog, Calls
-from nsys_tui.logs.messages import Timing
-from nsys_tui.logs.mpi import MpiLog, MpipReport
-from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess, purposes
-from nsys_tui.logs.plugins import Measured
-from nsys_tui.logs.pytorch import Dump, Timeout
-from nsys_tui.logs.servers import ServerLine
-from nsys_tui.logs.topology import Topology
-from nsys_tui.logs.trainers import RunTotal, StepLine
+from nsys_tui.logs.nccl.api import ApiLog
+from nsys_tui.logs.nccl.calls import CallLog, Calls
+from nsys_tui.logs.nccl.messages import Timing
+from nsys_tui.logs.nccl.participants import Communicator, Gpu, Group, LogProcess, purposes
+from nsys_tui.logs.nccl.plugins import Measured
+from nsys_tui.logs.nccl.topology import Topology
+from nsys_tui.logs.others.benchmark_tables import Series
+from nsys_tui.logs.others.mpi import MpiLog, MpipReport
+from nsys_tui.logs.others.pytorch import Dump, Timeout
+from nsys_tui.logs.others.servers import ServerLine
+from nsys_tui.logs.trainers.step_lines import RunTotal, StepLine
 from nsys_tui.model.arrays import Int64
 
 

@@ -8,16 +8,16 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.logs.api import ApiLines
-from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
-from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
-from nsys_tui.logs.grammar import LONGEST_FOREIGN, LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Lines, Processes, lift
-from nsys_tui.logs.messages import Messages, Place, wanted
-from nsys_tui.logs.mpi import MpiLog
+from nsys_tui.logs.nccl.api import ApiLines
+from nsys_tui.logs.nccl.calls import NO_STEP, OF_CALLS, Block
+from nsys_tui.logs.nccl.coll_bodies import CallTexts, find_bodies
+from nsys_tui.logs.nccl.grammar import LONGEST_FOREIGN, LONGEST_HEAD, MAX_MESSAGE
+from nsys_tui.logs.nccl.messages import Messages, Place, wanted
 from nsys_tui.logs.other_lines import OtherLines
+from nsys_tui.logs.others.mpi import MpiLog
 from nsys_tui.logs.textfile import blocks
-from nsys_tui.logs.trainer_table import Trainer
+from nsys_tui.logs.trainers.trainer_table import Trainer
 from nsys_tui.model.arrays import Bool, Indices, Int64
 
 KIND: Final = (

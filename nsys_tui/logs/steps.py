@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.logs.calls import NO_STEP
 from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
+from nsys_tui.logs.nccl.calls import NO_STEP
 from nsys_tui.logs.result import LogResult, Window
-from nsys_tui.logs.trainers import PER_GPU, UNKNOWN, StepLine, distinct
+from nsys_tui.logs.trainers.step_lines import PER_GPU, UNKNOWN, StepLine, distinct
 from nsys_tui.model.arrays import Int64
 
 LEGACY_STEPS: Final = (45, 50)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.logs.grammar import ANSI
+from nsys_tui.logs.nccl.grammar import ANSI
 
 BLOCK_BYTES: Final = 8 << 20
 LONGEST_LINE: Final = 4 << 20

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from loglines import body, info, logs_json, nemo
 
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.logs import LogResult, read_logs, statistics
-from nsys_tui.logs.calls import COLUMNS, Calls
-from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.logs import LogResult, read_logs
+from nsys_tui.logs.nccl import statistics
+from nsys_tui.logs.nccl.calls import COLUMNS, Calls
+from nsys_tui.logs.nccl.hangs import find_hangs
 
 QUICK = settings(max_examples=60, deadline=None)
 OPS = ("AllReduce", "AllGather", "Broadcast", "Send")

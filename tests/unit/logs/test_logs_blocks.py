@@ -9,7 +9,8 @@ import pytest
 from loglines import body, info, init, logs_json, nemo, read
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.logs import hangs, scan, textfile
+from nsys_tui.logs import scan, textfile
+from nsys_tui.logs.nccl import hangs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,9 @@ from loglines import body, info, init, logs_json, nemo
 
 from nsys_tui.cli import main
 from nsys_tui.errors import GATE_HIT, NO_DATA, OK, UNREADABLE, USAGE
-from nsys_tui.logs import read_logs, tables
-from nsys_tui.logs.section_names import SECTIONS, SUMMARY
+from nsys_tui.logs import read_logs
+from nsys_tui.logs.sections import tables
+from nsys_tui.logs.sections.names import SECTIONS, SUMMARY
 
 if TYPE_CHECKING:
     from pathlib import Path

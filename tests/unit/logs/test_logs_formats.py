@@ -16,13 +16,13 @@ from paths import LOGS, needs_logs
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.sections import LogAnswer
-from nsys_tui.logs.servers import throughput
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.others.servers import throughput
+from nsys_tui.logs.sections.section import LogAnswer
+from nsys_tui.logs.sections.tables import SECTIONS
 from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
-from nsys_tui.logs.tables import SECTIONS
-from nsys_tui.logs.trainer_table import own_trainer
-from nsys_tui.logs.trainers import distinct
+from nsys_tui.logs.trainers.step_lines import distinct
+from nsys_tui.logs.trainers.trainer_table import own_trainer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -575,7 +575,7 @@ def test_patterns_that_are_refused(pattern: str, said: str) -> None:
 def test_a_pattern_that_never_ends_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.logs.trainer_table.SECONDS", 0.05)
+    monkeypatch.setattr("nsys_tui.logs.trainers.trainer_table.SECONDS", 0.05)
     pattern = own_trainer(r"(?P<step>\d+)(a+)+b")
     with pytest.raises(UsageError, match="takes more than"):
         read(tmp_path, ["1" + "a" * 60], pattern=pattern)

@@ -9,15 +9,15 @@ from loglines import body, info, init, read
 from paths import LOGS, needs_logs
 
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.hang_tables import SECTIONS
-from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.sections.hang_tables import SECTIONS
+from nsys_tui.logs.sections.section import LogAnswer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
-    from nsys_tui.logs.hang_report import HangReport
+    from nsys_tui.logs.nccl.hang_report import HangReport
 
 OPS = ("AllGather", "AllReduce", "ReduceScatter")
 
@@ -210,7 +210,7 @@ def test_many_ranks_that_did_the_same_are_named_as_one(tmp_path: Path) -> None:
 def test_many_mismatches_are_counted_beyond_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.logs.hangs.MOST_MISMATCHES", 2)
+    monkeypatch.setattr("nsys_tui.logs.nccl.hangs.MOST_MISMATCHES", 2)
     wrong = [body("Broadcast", n) for n in range(6)]
     found = report(tmp_path, healthy(), wrong)
     assert len(found.mismatches) == 2

@@ -9,9 +9,9 @@ import pytest
 from loglines import body, info, nemo, read
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.logs.advice import advise
-from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.line_prefixes import NO_TIME
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.sections.advice import advise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,11 +18,11 @@ from paths import LOGS
 from nsys_tui.cli import main
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.plugins import measured_rows
-from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
-from nsys_tui.logs.sections import LogAnswer
-from nsys_tui.logs.tables import SECTIONS
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.nccl.plugins import measured_rows
+from nsys_tui.logs.others.pytorch import dump_verdicts, timeout_verdicts
+from nsys_tui.logs.sections.section import LogAnswer
+from nsys_tui.logs.sections.tables import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

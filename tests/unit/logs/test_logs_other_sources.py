@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from loglines import body, info, init, nemo, read
 
-from nsys_tui.logs.advice import advise
+from nsys_tui.logs.sections.advice import advise
 from nsys_tui.model.collective_sizes import parse_patched_text, parse_payload
 
 if TYPE_CHECKING:

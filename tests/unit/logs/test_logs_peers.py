@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from loglines import body, info, init, logs_json, read
 
-from nsys_tui.logs import peer_findings, peer_pass
-from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.peer_pass import PeerPass
+from nsys_tui.logs.nccl import peer_findings, peer_pass
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.nccl.peer_pass import PeerPass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
-    from nsys_tui.logs.hang_report import HangReport
+    from nsys_tui.logs.nccl.hang_report import HangReport
 
 
 class Call(NamedTuple):

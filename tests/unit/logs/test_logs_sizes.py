@@ -9,7 +9,7 @@ import pytest
 from loglines import body, info, init, read
 
 from nsys_tui.errors import UsageError
-from nsys_tui.logs import statistics
+from nsys_tui.logs.nccl import statistics
 from nsys_tui.logs.result import restrict
 from nsys_tui.model.collective_sizes import buffer_bytes, wire_bytes, wire_factor
 

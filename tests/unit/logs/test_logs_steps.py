@@ -11,16 +11,16 @@ from paths import LOGS, needs_logs
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.advice import advise
 from nsys_tui.logs.figures import decimals, seconds
-from nsys_tui.logs.section_names import TRAINERS as NAMES
+from nsys_tui.logs.sections.advice import advise
+from nsys_tui.logs.sections.names import TRAINERS as NAMES
 from nsys_tui.logs.steps import average_of, average_range
-from nsys_tui.logs.trainer_table import TRAINERS
+from nsys_tui.logs.trainers.trainer_table import TRAINERS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.logs.trainers import StepLine
+    from nsys_tui.logs.trainers.step_lines import StepLine
 
 MS = 1_000_000
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from loglines import body, info, init, read
 
-from nsys_tui.logs.topology import Edge, Ring
+from nsys_tui.logs.nccl.topology import Edge, Ring
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,1 @@
+"""Logs of other programs: benchmarks, MPI, PyTorch's watchdog and inference servers."""

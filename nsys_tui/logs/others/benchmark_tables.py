@@ -1,0 +1,336 @@
+"""Tables of benchmarks: nccl-tests (out of place and in place), and kinds that are data here.
+
+What a table prints is kept as printed. Of nccl-tests the bandwidths are worked out again from size
+and time, so that a figure which was computed otherwise shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from nsys_tui.logs.trainers.step_lines import number
+from nsys_tui.logs.trainers.trainer_table import N
+from nsys_tui.model.collective_sizes import wire_factor
+
+_NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
+_NEAR: Final = Fraction(1, 50)
+_NCCL_HEADER: Final = re.compile(r"\bout-of-place\s+in-place\b")
+_NCCL_COLUMNS: Final = re.compile(r"\bsize\s+count\s+type(?:\s+redop)?(\s+root)?\s+time\b")
+_NCCL_SIZE: Final = r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*)?"
+_WITHOUT_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?=\s|$)")
+_WITH_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?:\s+-?\d{{1,9}}|\s*$)(?=\s|$)")
+"""Start of a row, in tables without a column root and with one: a time may be a whole number too,
+so that a row alone does not tell. A root may be glued to NCCL's host."""
+_NCCL_TIMES: Final = re.compile(
+    r"\s*(\d+(?:\.\d*)?|N/A)\s+(\d+\.\d+|N/A)\s+(\d+\.\d+|N/A)(?:\s+(\d+(?![.\d])|N/A|\S*e[+-]\d+))?"
+    r"(?=\s|$)"
+)
+"""A row comes in up to three pieces where NCCL writes between them: its size, then each place's
+times, without their last number where that was glued to NCCL's host."""
+_NCCL_RANK: Final = re.compile(r"\bRank\s+(\d+)\s.*\bPid\s+\d+ on ")
+_NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
+_NCCL_AVERAGE: Final = re.compile(rf"\bAvg bus bandwidth\s*: {_NUMBER}")
+_NCCL_BOUNDS: Final = re.compile(r"\bOut of bounds values\s*: (\d+)")
+_OPERATIONS: Final = {
+    "all_reduce": "AllReduce",
+    "all_gather": "AllGather",
+    "reduce_scatter": "ReduceScatter",
+    "alltoall": "AlltoAll",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "sendrecv": "Send",
+    "gather": "Gather",
+    "scatter": "Scatter",
+}
+_LONGEST: Final = 400
+
+
+class _Kind(NamedTuple):
+    """A kind of table, as lines of it look."""
+
+    words: tuple[bytes, ...]
+    """One stands in each title."""
+    title: re.Pattern[str]
+    """Begins a table and names the test."""
+    columns: re.Pattern[str]
+    """Names the columns, two spaces apart."""
+    row: re.Pattern[str]
+    """A row's ``values``, and its ``size`` where the columns are of different things."""
+    of: str = ""
+    """What the columns' names leave out."""
+
+
+_SIZED: Final = re.compile(
+    rf"^\s*(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+(?:\s+[A-Za-z]\w*)?)\s*$"
+)
+_KINDS: Final = {
+    "osu": _Kind(
+        (b"# OSU ",),
+        re.compile(r"^#\s*OSU (.+?)\s*$"),
+        re.compile(r"^#\s*Size\s+(.+?)\s*$"),
+        _SIZED,
+    ),
+    "imb": _Kind(
+        (b"# Benchmarking ",),
+        re.compile(r"^#\s*Benchmarking (\w+)\s*$"),
+        re.compile(r"^\s*#bytes\s+(#repetitions\b.*?)\s*$"),
+        _SIZED,
+    ),
+    "perftest": _Kind(
+        (b" BW Test", b" Latency Test"),
+        re.compile(r"^\s*((?:RDMA_|Send|Atomic)[\w ]* (?:BW|Latency) Test)\s*$"),
+        re.compile(r"^\s*#bytes\s+(#iterations\b.*?)\s*$"),
+        _SIZED,
+    ),
+    "ucc": _Kind(
+        (b"Collective:",),
+        re.compile(r"^Collective:\s+(\w+)\s*$"),
+        re.compile(r"^\s+(avg\s+min\s+max)\b"),
+        re.compile(rf"^\s*\d+\s+(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+)\s*$"),
+        "Time (us), ",
+    ),
+    "nvbandwidth": _Kind(
+        (b"_ce.", b"_sm.", b"_copy."),
+        re.compile(r"^Running (\w+_(?:ce|sm|copy))\.\s*$"),
+        re.compile(r"^[a-zA-Z].*\b(\w+ \([\w/]+\))\s*$"),
+        re.compile(r"^\s*\d+(?P<values>(?:\s+(?:\d+\.\d+|N/A))+)\s*$"),
+    ),
+}
+_COUNTS: Final = ("iterations", "repetitions")
+"""Columns that say how often a row was measured, and not what."""
+_TITLES: Final = tuple(word for kind in _KINDS.values() for word in kind.words)
+WORDS: Final = (b"out-of-place", b"_perf", b" Pid ", *_TITLES)
+"""One of these stands in the first lines of a table."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row of a series."""
+
+    size: int | None
+    """Bytes; None where a table has none."""
+    value: Fraction | None
+    """µs of nccl-tests; what the column holds of others."""
+    algbw: Fraction | None = None
+    """GB/s as printed."""
+    busbw: Fraction | None = None
+    our_algbw: Fraction | None = None
+    """GB/s: size over time."""
+    our_busbw: Fraction | None = None
+    """GB/s by the operation's rule; None where the operation is not named."""
+    wrong: str = ""
+    """Wrong elements as printed."""
+
+
+@dataclass
+class Series:
+    """One column of one table."""
+
+    kind: str
+    """``nccl-tests`` or one of ``_KINDS``."""
+    test: str
+    """Name as printed; empty where the file names none."""
+    column: str
+    """``out-of-place``, ``in-place`` or the column's header."""
+    file: int
+    line: int
+    nranks: int = -1
+    runs: int = 1
+    """Runs that print into one another: each lists the same ranks."""
+    points: list[Point] = field(default_factory=list)
+    printed_mean_busbw: Fraction | None = None
+    """nccl-tests' average over both series."""
+    out_of_bounds: int | None = None
+
+    def numbers(self) -> list[Fraction]:
+        """The values that are known."""
+        return [point.value for point in self.points if point.value is not None]
+
+    @property
+    def wrong_rows(self) -> int:
+        """Rows in which nccl-tests counts wrong elements; older ones print the largest error."""
+        return sum(point.wrong.isdigit() and int(point.wrong) > 0 for point in self.points)
+
+    @property
+    def best(self) -> Point | None:
+        """The point with the greatest bus bandwidth."""
+        return max(
+            (point for point in self.points if point.busbw is not None),
+            key=lambda point: point.busbw or 0,
+            default=None,
+        )
+
+
+@dataclass
+class BenchmarkTables:
+    """Gathers the tables of one file."""
+
+    file: int
+    series: list[Series] = field(default_factory=list)
+    _current: list[Series] = field(default_factory=list)
+    """Series that the next row belongs to."""
+    _kind: str = ""
+    _title: str = ""
+    """Test of the table that begins, until its columns are known."""
+    _columns: tuple[int, ...] = ()
+    """Places of the values that are of the current series."""
+    _test: str = ""
+    _ranks: list[str] = field(default_factory=list)
+    """Ranks listed since the last table."""
+    _row_start: re.Pattern[str] = _WITH_ROOT
+    _size: int | None = None
+    """Size of a row whose times are still to come."""
+    _place: int = 0
+    """Series that the next times are of."""
+    _pending: list[tuple[int, bytes]] = field(default_factory=list)
+    """Lines that came out of order."""
+
+    @property
+    def inside(self) -> bool:
+        """Whether the next line may be of a table."""
+        return bool(self._current or self._title)
+
+    def add(self, text: bytes, line: int) -> bool:
+        """Takes in a line that may be of a table; returns whether it is OSU's title, "MPI" in it.
+
+        Lines come out of order: what stood before a message of NCCL's is told before the rest of
+        its block. ``settle`` puts them in order.
+        """
+        if len(text) <= _LONGEST:
+            self._pending.append((line, text))
+        return b"# OSU " in text
+
+    def settle(self) -> None:
+        """Reads the lines taken in so far."""
+        for line, text in sorted(self._pending):
+            if self.inside or any(word in text for word in WORDS):
+                self._add(text.decode("utf-8", "replace").rstrip("\r"), line)
+        self._pending.clear()
+
+    def _add(self, text: str, line: int) -> None:
+        if _NCCL_HEADER.search(text):
+            self._begin_nccl(line)
+        elif match := _NCCL_RANK.search(text):
+            self._ranks.append(match[1])
+        elif (title := _title(text)) is not None:
+            self._current, (self._kind, self._title) = [], title
+        elif self._title and (match := _KINDS[self._kind].columns.match(text)):
+            self._begin_columns(match[1], line)
+        elif self._current:
+            row = self._kind_row if self._current[0].kind in _KINDS else self._nccl_row
+            row(text)
+        elif match := _NCCL_TEST.search(text):
+            self._test = match[1]
+
+    def end(self) -> None:
+        """The file is read: what a table does not name is looked for in its figures."""
+        self.settle()
+        self.series = [
+            one for one in self.series if one.points and (one.kind not in _KINDS or one.numbers())
+        ]
+        for series in self.series:
+            if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
+                series.points = [
+                    replace(point, our_busbw=point.our_algbw * factor)
+                    if point.our_algbw is not None and point.our_busbw is None
+                    else point
+                    for point in series.points
+                ]
+
+    def _begin_nccl(self, line: int) -> None:
+        places = ("out-of-place", "in-place")
+        listed, lines = {*map(int, self._ranks)}, len(self._ranks)
+        ranks = len(listed) if max(listed, default=-1) < len(listed) else 0
+        if ranks or not (self._current and not self._current[0].points):
+            runs = lines // ranks if ranks else 1
+            self._current = [
+                Series("nccl-tests", self._test, place, self.file, line, ranks or -1, runs)
+                for place in places
+            ]
+            self.series += self._current
+        self._title, self._ranks, self._size = "", [], None
+
+    def _begin_columns(self, header: str, line: int) -> None:
+        names = [name for name in re.split(r"\s{2,}|\t", header) if name]
+        told = {i: name for i, name in enumerate(names) if not name.lower().endswith(_COUNTS)}
+        self._columns = tuple(told)
+        self._current = [
+            Series(self._kind, self._title, _KINDS[self._kind].of + name, self.file, line)
+            for name in told.values()
+        ]
+        self.series += self._current
+        self._title = ""
+
+    def _nccl_row(self, text: str) -> None:
+        if not text.lstrip().startswith("#") and self._pieces(text):
+            return
+        if match := _NCCL_COLUMNS.search(text):
+            self._row_start = _WITH_ROOT if match[1] else _WITHOUT_ROOT
+        elif match := _NCCL_AVERAGE.search(text):
+            for series in self._current:
+                series.printed_mean_busbw = number(match[1])
+            self._current, self._test = [], ""
+        elif match := _NCCL_BOUNDS.search(text):
+            for series in self._current:
+                series.out_of_bounds = int(match[1])
+
+    def _pieces(self, text: str) -> bool:
+        """Takes in a row, or a piece of one; returns whether it is that."""
+        if match := self._row_start.search(text):
+            self._size, self._place = int(match[1]), 0
+            text = text[match.end() :]
+        size, any_piece = self._size, match is not None
+        while size is not None and self._place < 2 and (times := _NCCL_TIMES.match(text)):
+            series = self._current[self._place]
+            series.points.append(_nccl_point(series, size, times.groups("")))
+            self._place += 1
+            text, any_piece = text[times.end() :], True
+        return any_piece
+
+    def _kind_row(self, text: str) -> None:
+        match, points = _KINDS[self._kind].row.match(text), self._current[0].points
+        if match is None:
+            return
+        values = match["values"].split()
+        if "size" not in match.groupdict():
+            points += [Point(None, number(word)) for word in values]
+            return
+        size = int(match["size"])
+        # Others may write between the rows; what is none of them rarely looks like the next.
+        if points and size <= (points[-1].size or 0):
+            return
+        for series, place in zip(self._current, self._columns, strict=True):
+            if place < len(values):
+                series.points.append(Point(size, number(values[place])))
+
+
+def _title(text: str) -> tuple[str, str] | None:
+    """Kind and test of a table that a line begins."""
+    for name, kind in _KINDS.items():
+        if match := kind.title.match(text):
+            return name, match[1]
+    return None
+
+
+def _nccl_point(series: Series, size: int, values: Sequence[str]) -> Point:
+    time, algbw, busbw = map(number, values[:3])
+    ours = Fraction(size) / time / 1000 if time else None
+    operation = _OPERATIONS.get(series.test)
+    factor = wire_factor(operation, series.nranks) if operation and series.nranks > 1 else None
+    bus = ours * factor if ours is not None and factor is not None else None
+    return Point(size, time, algbw, busbw, ours, bus, values[3])
+
+
+def _printed_factor(series: Series) -> Fraction | None:
+    """Factor of the bus bandwidth that the fastest row shows, if it is one of NCCL's."""
+    best = series.best
+    if best is None or not best.algbw or best.busbw is None or series.nranks < 2:
+        return None
+    ratio = best.busbw / best.algbw
+    known = {wire_factor(name, series.nranks) for name in ("AllReduce", "AllGather", "Send")}
+    near = [one for one in known if one and abs(ratio / one - 1) < _NEAR]
+    return near[0] if len(near) == 1 else None

@@ -1,0 +1,1 @@
+"""Everything that logs say, as sections: tables for text, programs and a screen."""

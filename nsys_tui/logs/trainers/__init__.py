@@ -1,0 +1,1 @@
+"""Lines of training programs: steps, progress bars and MLPerf's events."""
