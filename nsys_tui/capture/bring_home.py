@@ -21,10 +21,10 @@ from nsys_tui.capture.failures import (
     CaptureError,
     FetchError,
 )
-from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import run_own
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.record import ReportFile, State
+from nsys_tui.capture.transport.fetch import Fetch, RemoteFile, files_in
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=,@-]+")
 _SQLITE = b"SQLite format 3\0"

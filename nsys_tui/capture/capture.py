@@ -15,7 +15,6 @@ import os
 from collections.abc import Mapping
 
 from nsys_tui.capture import bring_home, stop, submit
-from nsys_tui.capture.askpass import PromptHandler
 from nsys_tui.capture.events import Finished, Listener
 from nsys_tui.capture.failures import (
     AuthenticationError,
@@ -26,15 +25,16 @@ from nsys_tui.capture.failures import (
     LostError,
     UnreachableError,
 )
-from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.find_reports import collect, gone_astray
 from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
 from nsys_tui.capture.preflight import Preflight
 from nsys_tui.capture.record import Failure, Record, State, Store, new_id
-from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
+from nsys_tui.capture.transport.askpass import PromptHandler
+from nsys_tui.capture.transport.fetch import RemoteFile, files_in
+from nsys_tui.capture.transport.ssh import connector_for
 from nsys_tui.config import Config
 from nsys_tui.errors import NsysTuiError, UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nsys_tui.capture.draft import Check
+from nsys_tui.capture.options.draft import Check
 from nsys_tui.capture.record import Record, State
 from nsys_tui.units import format_duration, format_rate, format_share
 

@@ -18,13 +18,13 @@ from typing import Final
 
 from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
-from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.follow import Outcome, run_own
 from nsys_tui.capture.job import Job
+from nsys_tui.capture.options.clashes import REGISTER_ONLY
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser, output_stem
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Failure, Record, ReportFile, State
-from nsys_tui.capture.rules_clashes import REGISTER_ONLY
+from nsys_tui.capture.transport.fetch import RemoteFile, files_in
 from nsys_tui.errors import ELSEWHERE, NsysTuiError
 
 _PACKAGES: Final = ("/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli")

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Final
 
 from nsys_tui.capture import stop
-from nsys_tui.capture.channel import Stream
 from nsys_tui.capture.events import LogChanged, LogUpdate
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
-from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.launchers import QueueState
 from nsys_tui.capture.output import OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
 from nsys_tui.capture.supervisor import Answer, keeper
+from nsys_tui.capture.transport.channel import Stream
+from nsys_tui.capture.transport.fetch import RemoteFile, files_in
 
 SILENCE_S: Final = 12.0
 """Three heartbeats of the supervisor, and some."""

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
-from nsys_tui.capture.channel import Connector
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
 from nsys_tui.capture.launchers import scheduler_functions
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.preflight import Preflight
-from nsys_tui.capture.reconnecting import Link
 from nsys_tui.capture.record import Record, State, Store
 from nsys_tui.capture.scripts import in_preamble
 from nsys_tui.capture.supervisor import Answer
+from nsys_tui.capture.transport.channel import Connector
+from nsys_tui.capture.transport.reconnecting import Link
 from nsys_tui.config import CaptureConfig
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from nsys_tui.capture import functions_trace
-from nsys_tui.capture.advice import advise
-from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.launchers import Target
-from nsys_tui.capture.options import OPTIONS, name_there, option_there, read_words
-from nsys_tui.capture.presets import presets
-from nsys_tui.capture.target_facts import Facts
+from nsys_tui.capture.options import functions_trace
+from nsys_tui.capture.options.advice import advise
+from nsys_tui.capture.options.draft import Check, Draft
+from nsys_tui.capture.options.presets import presets
+from nsys_tui.capture.options.table import OPTIONS, name_there, option_there, read_words
+from nsys_tui.capture.options.target_facts import Facts
 from nsys_tui.capture.targets import check_env_name, find_target, from_snapshot, frozen, with_nsys
 from nsys_tui.config import Config
 from nsys_tui.config_values import OptionValue, option_text

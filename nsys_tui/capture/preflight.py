@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsys_tui.capture.draft import ERROR, WARNING, Check
 from nsys_tui.capture.launchers import Target
+from nsys_tui.capture.options.draft import ERROR, WARNING, Check
+from nsys_tui.capture.options.target_facts import Facts, parse_version, read_help, refused_scopes
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer
-from nsys_tui.capture.target_facts import Facts, parse_version, read_help, refused_scopes
 from nsys_tui.errors import NSYS_MISSING
 from nsys_tui.units import format_bytes
 

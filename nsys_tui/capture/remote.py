@@ -18,19 +18,19 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from nsys_tui.capture import bring_home, submit
-from nsys_tui.capture.askpass import PromptHandler
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
-from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.output import KNOWN_ENDINGS, REPORT_ENDINGS
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
-from nsys_tui.capture.ssh import connector_for
 from nsys_tui.capture.supervisor import last
 from nsys_tui.capture.targets import check_host, find_target
+from nsys_tui.capture.transport.askpass import PromptHandler
+from nsys_tui.capture.transport.fetch import Fetch, RemoteFile, files_in
+from nsys_tui.capture.transport.ssh import connector_for
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import UsageError
 from nsys_tui.writing import write_whole

@@ -8,7 +8,6 @@ import time
 from typing import Final
 
 from nsys_tui.capture import quoting, scripts
-from nsys_tui.capture.draft import ERROR
 from nsys_tui.capture.events import Checked
 from nsys_tui.capture.failures import (
     CaptureError,
@@ -18,6 +17,7 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.job import Job
+from nsys_tui.capture.options.draft import ERROR
 from nsys_tui.capture.output import output_stem
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of this verb and those of nsys that have a place in the table."""
-    from nsys_tui.capture.options import OPTIONS
+    from nsys_tui.capture.options.table import OPTIONS
 
     add = parser.add_argument
     add("--config", metavar="FILE", help="config file instead of the user's own")
@@ -121,7 +121,7 @@ def _sides(arguments: argparse.Namespace) -> tuple[str, list[str]]:
 def _plan(
     arguments: argparse.Namespace, config: Config, target: str, command: Sequence[str]
 ) -> tuple[Plan, dict[str, str]]:
-    from nsys_tui.capture.options import OPTIONS
+    from nsys_tui.capture.options.table import OPTIONS
     from nsys_tui.capture.plan import make_plan
     from nsys_tui.capture.targets import find_target
 
@@ -241,7 +241,7 @@ def _print(plan: Plan, config: Config) -> int:
 
 
 def _list_presets(config: Config) -> int:
-    from nsys_tui.capture.presets import presets
+    from nsys_tui.capture.options.presets import presets
     from nsys_tui.commands.printing import room
     from nsys_tui.text.folding import indented
 

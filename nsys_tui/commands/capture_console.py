@@ -17,10 +17,10 @@ from nsys_tui.errors import INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from nsys_tui.capture.askpass import Prompt, PromptHandler
     from nsys_tui.capture.capture import Capture
     from nsys_tui.capture.events import Event, Listener
     from nsys_tui.capture.record import Record
+    from nsys_tui.capture.transport.askpass import Prompt, PromptHandler
 
 
 class Narrator:
@@ -111,7 +111,7 @@ async def ask_on_terminal(prompt: Prompt) -> str | None:
 def _ask_here(prompt: Prompt) -> str | None:
     import getpass
 
-    from nsys_tui.capture.askpass import PromptKind
+    from nsys_tui.capture.transport.askpass import PromptKind
 
     print(f"\n[{prompt.target}] {prompt.text}", file=sys.stderr)
     try:

@@ -120,7 +120,7 @@ def _targets() -> Iterable[str]:
 
 
 def _capture_presets() -> Iterable[str]:
-    from nsys_tui.capture.presets import presets
+    from nsys_tui.capture.options.presets import presets
     from nsys_tui.config import load_config
 
     return presets(load_config().capture)
@@ -139,7 +139,7 @@ def _words() -> Iterable[str]:
 
 
 def _of_nsys(name: str) -> Callable[[], Iterable[str]]:
-    from nsys_tui.capture.options import OPTIONS
+    from nsys_tui.capture.options.table import OPTIONS
 
     return lambda: OPTIONS[name].choices
 

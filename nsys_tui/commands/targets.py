@@ -99,7 +99,7 @@ def list_schema() -> dict[str, Any]:
 
 def check_schema() -> dict[str, Any]:
     """The schema of ``check``."""
-    from nsys_tui.capture.draft import Check
+    from nsys_tui.capture.options.draft import Check
     from nsys_tui.text import documents
     from nsys_tui.text.documents import object_schema
 

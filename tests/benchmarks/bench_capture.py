@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture.capture import Capture
 from nsys_tui.capture.events import LogChanged
-from nsys_tui.capture.fetch import Fetch, RemoteFile
 from nsys_tui.capture.launchers import Target
-from nsys_tui.capture.reconnecting import Link
-from nsys_tui.capture.ssh import SshConnector
 from nsys_tui.capture.supervisor import request
+from nsys_tui.capture.transport.fetch import Fetch, RemoteFile
+from nsys_tui.capture.transport.reconnecting import Link
+from nsys_tui.capture.transport.ssh import SshConnector
 from nsys_tui.config import TargetConfig
 from tests.capture_support import make_place
 from tests.e2e.capture_lab import Lab, make_lab

@@ -82,8 +82,8 @@ async def test_the_link_goes_down_in_mid_fetch(
     far_box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=2")
-    monkeypatch.setattr("nsys_tui.capture.ssh._ALIVE", alive)
-    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.5,))
+    monkeypatch.setattr("nsys_tui.capture.transport.ssh._ALIVE", alive)
+    monkeypatch.setattr("nsys_tui.capture.transport.reconnecting.BACKOFF_S", (0.5,))
     heard = Recorder()
     size = 150_000_000
     place = make_place(tmp_path / "place", ssh=("ssh", "-F", str(far_box)), host="far")

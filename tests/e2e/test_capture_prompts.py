@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.capture_lab import Lab, free_port, make_key, make_lab
 
-from nsys_tui.capture.askpass import Prompt, PromptKind, classify
 from nsys_tui.capture.failures import AuthenticationError
 from nsys_tui.capture.launchers import Target
-from nsys_tui.capture.ssh import SshConnector
 from nsys_tui.capture.supervisor import request
+from nsys_tui.capture.transport.askpass import Prompt, PromptKind, classify
+from nsys_tui.capture.transport.ssh import SshConnector
 from nsys_tui.config import TargetConfig
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ async def test_nobody_without_the_token_gets_a_question_through(tmp_path: Path) 
     import asyncio
     import json
 
-    from nsys_tui.capture.askpass import AskpassServer
+    from nsys_tui.capture.transport.askpass import AskpassServer
 
     async def answer(_: Prompt) -> str:
         raise AssertionError("asked")

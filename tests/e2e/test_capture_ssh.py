@@ -28,7 +28,7 @@ from nsys_tui.capture.failures import (
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.record import State
 from nsys_tui.capture.remote import RemoteName, RemoteSource, fetch_report
-from nsys_tui.capture.ssh import SWIFT_CIPHER, SshConnector
+from nsys_tui.capture.transport.ssh import SWIFT_CIPHER, SshConnector
 from nsys_tui.commands.remote import local_path
 from nsys_tui.config import CaptureConfig, Config, TargetConfig
 from nsys_tui.errors import UsageError
@@ -36,7 +36,7 @@ from nsys_tui.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nsys_tui.capture.askpass import Prompt
+    from nsys_tui.capture.transport.askpass import Prompt
 
 pytestmark = pytest.mark.e2e
 
@@ -289,7 +289,7 @@ async def test_a_cut_in_mid_fetch_is_resumed_at_its_byte(
     proxied: tuple[Place, Proxy], heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, proxy = proxied
-    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.2,))
+    monkeypatch.setattr("nsys_tui.capture.transport.reconnecting.BACKOFF_S", (0.2,))
     size = 40_000_000
     capture = place.fake(SIZE=str(size)).capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
@@ -312,7 +312,7 @@ async def test_silence_is_noticed_and_the_log_goes_on_where_it_was(
 ) -> None:
     place, proxy = proxied
     monkeypatch.setattr("nsys_tui.capture.follow.SILENCE_S", 4.0)
-    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.3,))
+    monkeypatch.setattr("nsys_tui.capture.transport.reconnecting.BACKOFF_S", (0.3,))
     program = "for i in $(seq 30); do echo l $i; sleep 0.2; done; exit 9"
     capture = place.capture("sh", "-c", program, recorder=heard)
     running = asyncio.create_task(capture.run())
@@ -373,7 +373,7 @@ def behind_a_dying_connection(lab: Lab, folder: Path) -> Iterator[tuple[Place, P
 async def test_a_dead_shared_connection_of_the_user_is_left_alone(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.capture.ssh._SHARED_S", 1.0)
+    monkeypatch.setattr("nsys_tui.capture.transport.ssh._SHARED_S", 1.0)
     with behind_a_dying_connection(lab, tmp_path) as (place, proxy):
         proxy.freeze()
         record = await asyncio.wait_for(place.capture("true").run(), 30)
@@ -383,9 +383,9 @@ async def test_a_dead_shared_connection_of_the_user_is_left_alone(
 async def test_a_fetch_goes_on_when_the_users_connection_falls_silent(
     lab: Lab, tmp_path: Path, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.capture.ssh._SHARED_S", 2.0)
-    monkeypatch.setattr("nsys_tui.capture.fetch._SILENCE_S", 1.5)
-    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.2,))
+    monkeypatch.setattr("nsys_tui.capture.transport.ssh._SHARED_S", 2.0)
+    monkeypatch.setattr("nsys_tui.capture.transport.fetch._SILENCE_S", 1.5)
+    monkeypatch.setattr("nsys_tui.capture.transport.reconnecting.BACKOFF_S", (0.2,))
     with behind_a_dying_connection(lab, tmp_path) as (place, proxy):
         capture = place.fake(SIZE="20000000").capture("true", recorder=heard)
         running = asyncio.create_task(capture.run())
@@ -588,7 +588,7 @@ def test_a_remote_name_on_the_command_line(
 async def test_a_swift_cipher_unless_the_user_wants_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: str, cipher: str
 ) -> None:
-    monkeypatch.setattr("nsys_tui.capture.ssh._has_aes", lambda: True)
+    monkeypatch.setattr("nsys_tui.capture.transport.ssh._has_aes", lambda: True)
     with make_lab(tmp_path / "ssh") as lab:
         lab.write_config(wish)
         connector = SshConnector(Target("box", TargetConfig(host="gpu-box")), lab.ssh, None)

@@ -6,8 +6,8 @@ from textual.events import Key
 from textual.widgets import Input
 from tui.frames import rows, running, text
 
-from nsys_tui.capture.askpass import Prompt as Asked
-from nsys_tui.capture.askpass import PromptKind
+from nsys_tui.capture.transport.askpass import Prompt as Asked
+from nsys_tui.capture.transport.askpass import PromptKind
 from nsys_tui.ui.dialogs.picker import Confirm, Prompt
 from nsys_tui.ui.dialogs.secret import ask
 

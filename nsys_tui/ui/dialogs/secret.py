@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 from textual.widgets import Static
 
-from nsys_tui.capture.askpass import Prompt as Question
-from nsys_tui.capture.askpass import PromptKind
+from nsys_tui.capture.transport.askpass import Prompt as Question
+from nsys_tui.capture.transport.askpass import PromptKind
 from nsys_tui.names import visible_lines
 from nsys_tui.ui.dialogs.picker import Confirm, DialogBox, Prompt
 from nsys_tui.ui.runtime.line_input import LineInput

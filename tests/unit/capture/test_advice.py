@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from nsys_tui.capture.advice import advise
-from nsys_tui.capture.draft import Check, Draft
-from nsys_tui.capture.functions_trace import make
-from nsys_tui.capture.target_facts import Facts, OwnOption, parse_version, refused_scopes
+from nsys_tui.capture.options.advice import advise
+from nsys_tui.capture.options.draft import Check, Draft
+from nsys_tui.capture.options.functions_trace import make
+from nsys_tui.capture.options.target_facts import Facts, OwnOption, parse_version, refused_scopes
 
 
 def given(options: dict[str, Any], **rest: Any) -> list[Check]:

@@ -41,9 +41,9 @@ from nsys_tui.reader.nsys import ensure_sqlite
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from nsys_tui.capture.channel import Stream
     from nsys_tui.capture.job import Job
     from nsys_tui.capture.preflight import Preflight
+    from nsys_tui.capture.transport.channel import Stream
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.capture.channel import Channel
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import (
     CaptureError,
@@ -19,10 +18,11 @@ from nsys_tui.capture.failures import (
     FetchError,
     UnreachableError,
 )
-from nsys_tui.capture.fetch import Fetch, RemoteFile
-from nsys_tui.capture.reconnecting import Link
 from nsys_tui.capture.supervisor import request, shell_text
-from nsys_tui.capture.transfer import Transfer
+from nsys_tui.capture.transport.channel import Channel
+from nsys_tui.capture.transport.fetch import Fetch, RemoteFile
+from nsys_tui.capture.transport.reconnecting import Link
+from nsys_tui.capture.transport.transfer import Transfer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def fetching(
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.01,))
+    monkeypatch.setattr("nsys_tui.capture.transport.reconnecting.BACKOFF_S", (0.01,))
 
 
 async def test_a_file_arrives_whole_with_its_hash(source: Path, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_a_file_arrives_whole_with_its_hash(source: Path, tmp_path: Path) 
     last = heard[-1]
     assert isinstance(last, Progress)
     assert last.done == last.total == SIZE
-    assert last.line().startswith("fetching a.nsys-rep: 100 %")
+    assert last.line().startswith("fetching a.nsys-rep: 100.0%")
     assert sorted(path.name for path in target.parent.iterdir()) == ["a.nsys-rep"]
 
 
@@ -231,7 +231,7 @@ async def test_no_room_stops_before_the_first_byte(
     class Full:
         f_bavail, f_frsize = 10, 512
 
-    monkeypatch.setattr("nsys_tui.capture.fetch.os.statvfs", lambda _: Full)
+    monkeypatch.setattr("nsys_tui.capture.transport.fetch.os.statvfs", lambda _: Full)
     fetch, connector = fetching(source, tmp_path / "a.nsys-rep")
     with pytest.raises(FetchError) as caught:
         await fetch.run()

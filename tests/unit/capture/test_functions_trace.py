@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nsys_tui.capture.functions_trace import check, make
+from nsys_tui.capture.options.functions_trace import check, make
 from nsys_tui.errors import UsageError
 
 

@@ -8,7 +8,7 @@ import pytest
 from capture_support import make_place
 
 from nsys_tui.capture.capture import preflight
-from nsys_tui.capture.target_facts import WHOLE, OwnOption, read_help
+from nsys_tui.capture.options.target_facts import WHOLE, OwnOption, read_help
 
 if TYPE_CHECKING:
     from pathlib import Path

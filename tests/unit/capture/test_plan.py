@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nsys_tui.capture.launchers import Target
+from nsys_tui.capture.options.presets import presets
 from nsys_tui.capture.plan import (
     Form,
     form_from_plan,
@@ -15,7 +16,6 @@ from nsys_tui.capture.plan import (
     plan_from_form,
     plan_from_json,
 )
-from nsys_tui.capture.presets import presets
 from nsys_tui.config import CaptureConfig, Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
 

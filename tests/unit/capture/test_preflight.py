@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nsys_tui.capture.launchers import Target
-from nsys_tui.capture.options import OPTIONS
+from nsys_tui.capture.options.table import OPTIONS
 from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.preflight import checks, exit_code, read_probe
 from nsys_tui.capture.supervisor import Answer

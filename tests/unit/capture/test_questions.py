@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nsys_tui.capture.launchers import Target
+from nsys_tui.capture.options.presets import added, changed, fitted, questions
+from nsys_tui.capture.options.target_facts import Facts, OwnOption
 from nsys_tui.capture.plan import make_plan
-from nsys_tui.capture.presets import added, changed, fitted, questions
-from nsys_tui.capture.target_facts import Facts, OwnOption
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.presets import Preset
+    from nsys_tui.capture.options.presets import Preset
     from nsys_tui.config_values import OptionValue
 
 ALL = {name: OwnOption() for one in questions() for name in one.options}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.capture.channel import Channel, inner, local_channel
 from nsys_tui.capture.failures import ConnectionLostError
 from nsys_tui.capture.supervisor import Answer, keeper, last, request
+from nsys_tui.capture.transport.channel import Channel, inner, local_channel
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from functools import partial
 
 from textual.getters import query_one
 
-from nsys_tui.capture.plan import Form
-from nsys_tui.capture.presets import (
+from nsys_tui.capture.options.presets import (
     Preset,
     added,
     built_in,
@@ -19,7 +18,8 @@ from nsys_tui.capture.presets import (
     presets,
     questions,
 )
-from nsys_tui.capture.target_facts import Facts
+from nsys_tui.capture.options.target_facts import Facts
+from nsys_tui.capture.plan import Form
 from nsys_tui.config_edit import remove_table, reread, save_table
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import NsysTuiError, UsageError

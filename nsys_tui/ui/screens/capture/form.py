@@ -6,11 +6,11 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.capture import functions_trace
-from nsys_tui.capture.options import OPTIONS, Kind, name_there
+from nsys_tui.capture.options import functions_trace
+from nsys_tui.capture.options.presets import presets
+from nsys_tui.capture.options.table import OPTIONS, Kind, name_there
+from nsys_tui.capture.options.target_facts import Facts, OwnOption
 from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
-from nsys_tui.capture.presets import presets
-from nsys_tui.capture.target_facts import Facts, OwnOption
 from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.config_values import OptionValue, option_text

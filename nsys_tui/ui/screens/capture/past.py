@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from nsys_tui.capture.askpass import Prompt as Question
 from nsys_tui.capture.capture import Capture
 from nsys_tui.capture.failures import KeepError
-from nsys_tui.capture.fetch import RemoteFile
 from nsys_tui.capture.output import KNOWN_ENDINGS
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Record, State, Store
+from nsys_tui.capture.transport.askpass import Prompt as Question
+from nsys_tui.capture.transport.fetch import RemoteFile
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Answer, Confirm, Picker, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask

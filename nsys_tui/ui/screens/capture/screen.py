@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from nsys_tui.capture.capture import preflight
+from nsys_tui.capture.options.presets import Preset
+from nsys_tui.capture.options.target_facts import Facts
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
 from nsys_tui.capture.preflight import checks
-from nsys_tui.capture.presets import Preset
 from nsys_tui.capture.profile_again import Again, plan_again, replayed_values
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.scripts import typed_command
-from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import find_target, with_nsys
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Prompt, choose, nothing

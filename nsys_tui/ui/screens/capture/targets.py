@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.capture.transport.askpass import Prompt as Question
     from nsys_tui.ui.dialogs.picker import Answer
     from nsys_tui.ui.host import Host
 

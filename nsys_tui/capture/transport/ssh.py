@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from nsys_tui.capture.askpass import AskpassServer, PromptHandler, PromptKind
-from nsys_tui.capture.channel import Channel, Connector, release
 from nsys_tui.capture.failures import (
     AuthenticationError,
     CaptureError,
@@ -28,9 +26,11 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.reconnecting import LocalConnector, explain_container, through
 from nsys_tui.capture.supervisor import request
 from nsys_tui.capture.targets import check_host
+from nsys_tui.capture.transport.askpass import AskpassServer, PromptHandler, PromptKind
+from nsys_tui.capture.transport.channel import Channel, Connector, release
+from nsys_tui.capture.transport.reconnecting import LocalConnector, explain_container, through
 from nsys_tui.config import CaptureConfig
 from nsys_tui.errors import UsageError
 
@@ -66,7 +66,7 @@ class SshConnector:
         self._jump = ""
 
     async def connect(self) -> Channel:
-        """A channel over a shared connection; see :class:`~nsys_tui.capture.channel.Connector`."""
+        """A channel over a shared connection; see ``channel.Connector``."""
         if self._options is None:
             self._options = await self._prepare()
         argv = [*self._ssh, "-T", "-o", "RemoteCommand=none", *_ALIVE, *self._options]

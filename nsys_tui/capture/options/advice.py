@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from nsys_tui.capture import rules_clashes  # noqa: F401 - they register
-from nsys_tui.capture.draft import ERROR, NOTE, RULES, WARNING, Check, Draft, rule
-from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option, name_there
+from nsys_tui.capture.options import clashes  # noqa: F401 - they register
+from nsys_tui.capture.options.draft import ERROR, NOTE, RULES, WARNING, Check, Draft, rule
+from nsys_tui.capture.options.table import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option, name_there
 from nsys_tui.redaction import holds_secret
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")

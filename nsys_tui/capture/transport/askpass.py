@@ -101,7 +101,7 @@ class AskpassServer:
         """Starts to listen; returns the environment that makes ssh use the helper."""
         socket = self._folder / "ask"
         helper = self._folder / "askpass"
-        program = files("nsys_tui.capture").joinpath("askpass_helper.py")
+        program = files("nsys_tui.capture.transport").joinpath("askpass_helper.py")
         words = quoting.words([sys.executable, "-I", "-S", str(program)])
         helper.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         helper.chmod(0o700)

@@ -1,7 +1,8 @@
 """What the rules of advice look at, and what they return.
 
 The form asks for advice at every key, so a rule looks at the draft only and never at a machine;
-what is known of the target comes along as :class:`Facts`. See :mod:`nsys_tui.capture.advice`.
+what is known of the target comes along as :class:`Facts`. The rules are in ``advice`` and
+``clashes``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from nsys_tui.capture.options import OPTIONS
-from nsys_tui.capture.target_facts import Facts
+from nsys_tui.capture.options.table import OPTIONS
+from nsys_tui.capture.options.target_facts import Facts
 from nsys_tui.config_values import OptionValue, option_text
 
 ERROR: Final = "error"

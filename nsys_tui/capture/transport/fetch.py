@@ -16,9 +16,9 @@ from typing import Final
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import ConnectionLostError, FetchError
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.reconnecting import Link
 from nsys_tui.capture.supervisor import Answer, request
-from nsys_tui.capture.transfer import Sent, Transfer
+from nsys_tui.capture.transport.reconnecting import Link
+from nsys_tui.capture.transport.transfer import Sent, Transfer
 from nsys_tui.units import format_bytes
 
 MARGIN: Final = 64 << 20

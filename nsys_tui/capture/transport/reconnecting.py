@@ -12,11 +12,11 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
-from nsys_tui.capture.channel import Channel, Connector, Stream, inner, local_channel
 from nsys_tui.capture.failures import CaptureError, ConnectionLostError, LostError, UnreachableError
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer, request
+from nsys_tui.capture.transport.channel import Channel, Connector, Stream, inner, local_channel
 
 _GONE: Final = re.compile(
     r"no such container|no container with name|is not running|container state improper"
@@ -34,16 +34,16 @@ class LocalConnector:
         self._target = target
 
     async def connect(self) -> Channel:
-        """See :class:`~nsys_tui.capture.channel.Connector`."""
+        """See :class:`~nsys_tui.capture.transport.channel.Connector`."""
         argv = self._target.launcher.shell_argv(self._target)
         return Channel(argv, standing=True) if argv else local_channel()
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
-        """See :class:`~nsys_tui.capture.channel.Connector`."""
+        """See :class:`~nsys_tui.capture.transport.channel.Connector`."""
         return explain_container(self._target, error)
 
     async def close(self) -> None:
-        """See :class:`~nsys_tui.capture.channel.Connector`."""
+        """See :class:`~nsys_tui.capture.transport.channel.Connector`."""
 
 
 def explain_container(target: Target, error: ConnectionLostError) -> CaptureError:

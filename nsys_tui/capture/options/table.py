@@ -1,7 +1,7 @@
 """The options of ``nsys profile`` that the form and the command line know, as one table.
 
 A new option is one line here: the form, ``--help``, the argv and the checks follow from it. What
-options mean to each other stands in :mod:`nsys_tui.capture.advice`.
+options mean to each other stands in :mod:`nsys_tui.capture.options.advice`.
 """
 
 from __future__ import annotations

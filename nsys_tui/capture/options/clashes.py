@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Final
 
-from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
-from nsys_tui.capture.functions_trace import check, modules
-from nsys_tui.capture.options import name_there
+from nsys_tui.capture.options.draft import ERROR, NOTE, WARNING, Check, Draft, rule
+from nsys_tui.capture.options.functions_trace import check, modules
+from nsys_tui.capture.options.table import name_there
 
 REGISTER_ONLY: Final = "NSYS_NVTX_PROFILER_REGISTER_ONLY"
 WRAPPERS: Final = re.compile("torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun")

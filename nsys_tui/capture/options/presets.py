@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from nsys_tui.capture.advice import advise
-from nsys_tui.capture.draft import NOTE, Draft
-from nsys_tui.capture.options import OPTIONS, Kind, name_there, read_words
-from nsys_tui.capture.target_facts import Facts
+from nsys_tui.capture.options.advice import advise
+from nsys_tui.capture.options.draft import NOTE, Draft
+from nsys_tui.capture.options.table import OPTIONS, Kind, name_there, read_words
+from nsys_tui.capture.options.target_facts import Facts
 from nsys_tui.config import CaptureConfig
 from nsys_tui.config_values import OptionValue
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from nsys_tui.capture import quoting
-from nsys_tui.capture.channel import PIPE_SIZE, Channel, Sender
 from nsys_tui.capture.failures import FetchError
 from nsys_tui.capture.supervisor import PREFIX, Request, parse_answer
+from nsys_tui.capture.transport.channel import PIPE_SIZE, Channel, Sender
 from nsys_tui.units import format_bytes
 
 CHUNK: Final = PIPE_SIZE
