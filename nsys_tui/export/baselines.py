@@ -46,6 +46,10 @@ class Baseline:
     name: str
     report: Path
     """Where the report was when the baseline was saved."""
+    report_id: str
+    """Identity of its content, empty where unknown."""
+    saved: str
+    """When, UTC."""
     side: Side
 
     @property
@@ -109,6 +113,8 @@ def _baseline(data: Mapping[str, Any]) -> Baseline:
     return Baseline(
         name=str(data["name"]),
         report=Path(data["report"]),
+        report_id=str(data["report_id"]),
+        saved=str(data["saved"]),
         side=from_data(data["side"]),
     )
 

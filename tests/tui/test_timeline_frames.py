@@ -91,15 +91,15 @@ async def test_the_wide_frame_gives_its_width_to_lanes_and_its_foot_to_facts(
         assert f"+- {heading}" in body
     assert "Area (v)" not in body, "a pane that has nothing to tell takes no room"
     assert "Marks (')" not in body
-    # 160 cells less frame, a margin of 28 for names in words and 12 for figures leave 118 columns.
-    assert "1 col = 5.593 us" in lines[2]
+    # 160 cells less frame, a margin of 28 for names in words and 14 for figures leave 116 columns.
+    assert "1 col = 5.689 us" in lines[2]
     assert "| dur 100" in body, "what is asked first"
     assert "start 0.000200 s" in body
     assert "grid 1,1,1  block 128,1,1" in body
     assert "nvtx step 0 > forward" in body
     # 100 to 200 to 300 us begin at columns 18, 36 and 54.
     stream = next(line for line in lines if "stream 7 compute" in line)
-    assert "[gemm############]@attention#######]" in stream
+    assert "[gemm###########]@attention#######]" in stream
     assert stream.rstrip("|").endswith(" 22"), "events in view"
 
 

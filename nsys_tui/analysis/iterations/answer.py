@@ -202,7 +202,7 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     why = answer.table.why(row)
     if why == WAITS:
         return why
-    return f"outlier (z = {iterations.z[row]:.1f}){': ' if why else ''}{why}"
+    return f"outlier (z={iterations.z[row]:.1f}){': ' if why else ''}{why}"
 
 
 def _of_median(row: int, answer: IterationAnswer) -> float | None:

@@ -127,7 +127,7 @@ def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float])
         return []
     cost = max(0, int((ops.durations(rows) - means[0]).sum()))
     name = fit(ops.shown[ops.name[rows[0]]], 2 * _NAME_CELLS)
-    takes = f"{name} takes {means[1] / means[0]:.1f}x as long at the end as at first"
+    takes = f"{name} takes {means[1] / means[0]:.1f}x as long at the end"
     return case.finding(
         "slowing_kernels",
         f"{takes}: {units.format_duration(cost)} more in all",

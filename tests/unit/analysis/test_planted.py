@@ -219,7 +219,7 @@ def test_a_kernel_on_few_sms_is_told_so_though_the_gpu_is_busy(tmp_path: Path) -
         return synth
 
     one = next(o for o in find_in(case_of(run, tmp_path)) if o.rule == "dominant_kernel")
-    assert one.advice == "most SMs have nothing to do (SMs active 12%): use more blocks"
+    assert one.advice == "most SMs have nothing to do (SMs active 12.0%): use more blocks"
 
 
 @pytest.mark.parametrize("run", WORTH_FIXING, ids=lambda run: run.__name__)
@@ -238,7 +238,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.event_loop, "idle, waits for requests: poll"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
-        (programs.growing_softmax, "softmax takes 1.5x as long at the end as at first"),
+        (programs.growing_softmax, "softmax takes 1.5x as long at the end"),
     ],
 )
 def test_the_verdict_says_what_is_no_fault_or_has_no_price(

@@ -111,7 +111,7 @@ def _name(steps: StepTimes, place: int) -> str:
 
 def _distance(steps: StepTimes, step: int) -> str:
     away = format_difference(int(steps.time[step] - steps.median))
-    return away + (f" (z = {steps.z[step]:.1f})" if steps.steady[step] else ", in no statistics")
+    return away + (f" (z={steps.z[step]:.1f})" if steps.steady[step] else ", in no statistics")
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,7 +131,7 @@ def _standing(answer: IterationAnswer, step: int) -> str:
     if not iterations.counted[step]:
         return "warm-up: in no statistics"
     if step in answer.outliers:
-        return f"outlier, z = {iterations.z[step]:.1f}"
+        return f"outlier, z={iterations.z[step]:.1f}"
     return "typical" if step == answer.typical else "within the usual scatter"
 
 
