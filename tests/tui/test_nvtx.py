@@ -238,7 +238,7 @@ async def test_iterations_are_walked_and_the_slow_one_is_named(demo: Path) -> No
         screen = await ready(pilot, "right_parenthesis", "right_parenthesis")
         assert screen.step == 1
         assert "Train step 1 61.2" in text(pilot)
-        assert "(z = " in rows(pilot)[20]
+        assert "(z=" in rows(pilot)[20]
         await pilot.press("left_parenthesis")
         await settled(pilot)
         assert screen.step == 0

@@ -85,7 +85,7 @@ async def test_a_step_says_how_far_it_is_from_the_median(demo: Path) -> None:
         assert (
             f"{format_duration(round(away))} ({100 * away / median:.1f}%) above the median" in seen
         )
-        assert "outlier, z = " in seen
+        assert "outlier, z=" in seen
 
 
 async def test_the_typical_step_is_nearest_to_the_median(demo: Path) -> None:
