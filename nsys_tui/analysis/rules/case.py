@@ -258,9 +258,11 @@ class Case:
         before = intervals.prefix(*merged)
 
         def idle_ns(device: int) -> int:
-            starts, ends = self._idle_of[device][0]
-            covered = intervals.busy_before(merged, before, ends)
-            return int((covered - intervals.busy_before(merged, before, starts)).sum())
+            few, many, cum = self._idle_of[device][0], merged, before
+            if len(few[0]) > len(many[0]):
+                few, many, cum = many, few, intervals.prefix(*few)
+            covered = intervals.busy_before(many, cum, few[1])
+            return int((covered - intervals.busy_before(many, cum, few[0])).sum())
 
         device = max(devices, key=idle_ns, default=-1)
         return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
