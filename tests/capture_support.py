@@ -38,7 +38,7 @@ def stand_in(folder: Path) -> Path:
 
 def looking_often(name: str) -> str:
     """A shell program of ours that looks for a hanging nsys many times a second."""
-    text = shell_text(name).replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    text = shell_text(name).replace("$nt_look -ge 45", "$nt_look -ge 3")
     return text.replace("sleep 5", "sleep 1")
 
 

@@ -23,6 +23,7 @@ from nsys_tui.capture.failures import (
     KeepError,
     LockedError,
     LostError,
+    NoReportError,
     UnreachableError,
 )
 from nsys_tui.capture.find_reports import collect, gone_astray
@@ -45,8 +46,9 @@ WISH_S = 0.5
 class Capture:
     """A capture that is driven by this process; at most one process drives each."""
 
-    def __init__(self, job: Job, *, resumed: bool) -> None:
+    def __init__(self, job: Job, *, resumed: bool, exporter: str = "") -> None:
         self.job = job
+        self._exporter = exporter
         self._resumed = resumed
         self._ended = asyncio.Event()
         self._stopper: asyncio.Task[None] | None = None
@@ -105,8 +107,18 @@ class Capture:
         on_event: Listener | None = None,
         on_prompt: PromptHandler | None = None,
         store: Store | None = None,
+        nsys: str = "",
     ) -> Capture:
         """A capture of an earlier process, to be followed from where that one left off.
+
+        Args:
+            capture: its id, a part of it, or ``latest``.
+            config: grace time, log limit, the ssh command.
+            on_event: told everything that happens, in this process's event loop.
+            on_prompt: answers ssh's questions.
+            store: where records are kept.
+            nsys: the executable over there that exports the reports, in place of the one that
+                made them.
 
         Raises:
             UsageError: there is no such capture.
@@ -114,7 +126,8 @@ class Capture:
         store = store or Store()
         record = store.load(capture)
         plan = plan_from_json(record.plan)
-        return cls(_job(record, plan, store, config, on_event, on_prompt, {}), resumed=True)
+        job = _job(record, plan, store, config, on_event, on_prompt, {})
+        return cls(job, resumed=True, exporter=nsys)
 
     @property
     def record(self) -> Record:
@@ -137,6 +150,8 @@ class Capture:
         with self.job.store.hold(self.record.id):
             if self._resumed:  # another process may have gone on since it was loaded
                 self.job.record = self.job.store.load(self.record.id)
+            if self._exporter:
+                self.job.update(nsys_path=self._exporter)
             self._held.set()
             obeying = asyncio.create_task(self._obey())
             try:
@@ -246,7 +261,13 @@ class Capture:
             self.job.update(program_exit=outcome.status, kept="discarded")
             self.job.reach(State.CANCELLED)
             return
-        await collect(self.job, outcome, follower.parser)
+        try:
+            await collect(self.job, outcome, follower.parser)
+        except (NoReportError, LostError):
+            if self.record.stop != "kill":
+                raise
+            self.job.update(kept="killed")
+            self.job.reach(State.CANCELLED)
 
     async def _to_the_end(self) -> tuple[Follower, Outcome]:
         """Follows the job; one whose nsys hung before its program ran is started once more."""
@@ -318,6 +339,8 @@ class Capture:
 
     async def kill(self) -> None:
         """Sends KILL, which loses a report that is not written yet."""
+        if self.record.state.at_work:
+            self.job.update(stop="kill")
         await stop.send(self.job, "KILL")
 
     async def kill_left(self) -> list[str]:

@@ -79,7 +79,7 @@ class Follower:
         self._offset = 0
         self._kept = 0
         self._queue: QueueState | None = None
-        self._ticks = 0
+        self._ticks = self._stopped = 0
         self._idle = self._mute = time.monotonic()
         self.gave_up = False
         """Whether a hanging nsys was ended, so that it may be started again."""
@@ -143,8 +143,15 @@ class Follower:
             await self._judge(*map(int, answer.value.split()))
         self._tell()
 
-    async def _judge(self, ticks: int, others: int) -> None:
-        """Notices that nsys hangs: its own processes alone are left, and nothing comes of them."""
+    async def _judge(self, ticks: int, others: int, stopped: int) -> None:
+        """Notices that nsys hangs: its own processes alone are left, and nothing comes of them.
+
+        One that a signal has stopped is told at the second look: nsys itself may stop for a moment.
+        """
+        if stopped and stopped == self._stopped:
+            said = f"nsys is stopped by a signal such as SIGSTOP: its process {stopped}"
+            self._job.remark("warning", said, f"kill -CONT {stopped} there lets it go on")
+        self._stopped = stopped
         now = time.monotonic()
         if others or ticks > self._ticks + 1:
             self._ticks, self._idle = ticks, now

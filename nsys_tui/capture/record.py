@@ -119,9 +119,9 @@ class Record:
         log_gap: bytes that the far side dropped because nobody fetched them in time.
         program_exit: the program's own exit status (128 + signal), ``None`` = not known.
         reports: results; raw: ``.qdstrm`` files lying over there.
-        stop: ``keep`` or ``discard`` once the user asked for the end.
+        stop: ``keep``, ``discard`` or ``kill`` once the user asked for the end.
         signals: signals sent, with the time.
-        kept: for a cancelled capture, ``kept`` or ``discarded``.
+        kept: for a cancelled capture, ``kept``, ``discarded`` or ``killed``.
         times: state to the time (UTC) when it was first reached.
     """
 

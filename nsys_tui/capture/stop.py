@@ -24,6 +24,7 @@ _LAST_S = 1.0
 """What nsys's own processes need at most to end by themselves."""
 PROGRAM_S = 30.0
 """What a program may take to end after a stop, as with Slurm; nsys sent it TERM at its start."""
+_LOOKS = 3
 _IMPORTER = "Qdstrm"
 _OF_NSYS = ("nsys", _IMPORTER)
 
@@ -170,8 +171,16 @@ async def end_importer(job: Job) -> bool:
 
 
 async def end_all(job: Job, name: str = "") -> list[str]:
-    """Kills all that carries the job's mark; returns what it was, as number and name."""
-    return await _left(job, name, "KILL")
+    """Kills all that carries the job's mark; returns what it was, as number and name.
+
+    Looks again: a program that starts others may have started one between the look and the signal.
+    """
+    killed: dict[str, None] = {}
+    for _ in range(_LOOKS):
+        killed |= dict.fromkeys(left := await _left(job, name, "KILL"))
+        if not left:
+            break
+    return [*killed]
 
 
 async def _left(job: Job, name: str, signal_name: str = "", only: str = "") -> list[str]:

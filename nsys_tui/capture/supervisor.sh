@@ -194,7 +194,7 @@ nt_submit() {
   fi
 }
 nt_follow() {
-  nt_fresh=$NT_ONCE nt_off=$NT_OFF nt_beat=0 nt_mute=0 nt_ask=0 nt_asked=0 nt_told=
+  nt_fresh=$NT_ONCE nt_off=$NT_OFF nt_beat=0 nt_look=0 nt_ask=0 nt_asked=0 nt_told=
   while :; do
     nt_state "$NT_J"
     read -r nt_base 2> /dev/null < "$NT_D/base" || nt_base=0
@@ -213,7 +213,7 @@ nt_follow() {
       [ $nt_len -le 1048576 ] || nt_len=1048576
       nt_say "data $nt_off $nt_len"
       nt_chunk "$NT_D/log" $((nt_off - nt_base)) $nt_len
-      nt_off=$((nt_off + nt_len)) nt_beat=0 nt_mute=0
+      nt_off=$((nt_off + nt_len)) nt_beat=0
       [ $nt_off = $nt_end ] || continue
     fi
     if [ -n "$nt_fresh" ] && { [ "$nt_off" -gt 0 ] || nt_launched; }; then nt_fresh=; nt_say began; fi
@@ -234,11 +234,11 @@ nt_follow() {
       return ;;
     esac
     nt_doze
-    nt_beat=$((nt_beat + 1))
-    if [ $nt_beat -ge 15 ]; then
-      nt_beat=0 nt_mute=$((nt_mute + 1))
-      nt_say hb || exit
-      [ $((nt_mute % 3)) != 0 ] || { nt_word=$(cat "$NT_D/still" 2> /dev/null || nt_still) && nt_say "still $nt_word"; }
+    nt_beat=$((nt_beat + 1)) nt_look=$((nt_look + 1))
+    if [ $nt_beat -ge 15 ]; then nt_beat=0; nt_say hb || exit; fi
+    if [ $nt_look -ge 45 ]; then
+      nt_look=0
+      nt_word=$(cat "$NT_D/still" 2> /dev/null || nt_still) && nt_say "still $nt_word"
     fi
   done
 }
@@ -254,7 +254,7 @@ nt_whole() { # a short job from its start to the files that it makes, in one req
   nt_each nt_file
 }
 nt_ending() { # whether nsys is there without its program, as before it and after it
-  if read -r nt_ticks nt_others 2> /dev/null < "$NT_D/still"; then [ "$nt_others" = 0 ]
+  if read -r nt_ticks nt_others nt_stopped 2> /dev/null < "$NT_D/still"; then [ "$nt_others" = 0 ]
   else nt_still > /dev/null && [ $nt_others = 0 ] && [ $nt_own != 0 ]; fi
 }
 nt_signal() {

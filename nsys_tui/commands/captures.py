@@ -52,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--json", action="store_true", help="events as JSON lines")
         action.add_argument("--batch", action="store_true", help="never ask")
     add_opening(parsers["open"])
+    exports = "nsys executable over there that exports the reports"
+    parsers["attach"].add_argument("--nsys", default="", metavar="PATH", help=exports)
     parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
     how = parsers["stop"].add_mutually_exclusive_group()
     how.add_argument("--discard", action="store_true", help="throw away what was collected")
@@ -196,6 +198,7 @@ def _open(arguments: argparse.Namespace) -> Capture:
         load_config(arguments.config),
         on_event=console.listener(arguments),
         on_prompt=console.prompt_handler(arguments),
+        nsys=getattr(arguments, "nsys", ""),
     )
 
 
@@ -219,13 +222,25 @@ def _stop(arguments: argparse.Namespace) -> int:
     from nsys_tui.commands import capture_console as console
 
     record = asyncio.run(_stop_and_follow(arguments))
+    if record is None:
+        return OK
+    if record.kept == "killed":
+        print("killed; what it collected is lost", file=sys.stderr)
+        return OK
     if arguments.discard and record.kept == "discarded":
         return _remove_parts(arguments, remote=True, local=False)
     return console.finish(record, arguments)
 
 
-async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
-    """Stops a capture; whoever follows it already goes on to bring it home, else we do."""
+async def _stop_and_follow(arguments: argparse.Namespace) -> Record | None:
+    """Stops a capture; whoever follows it already goes on to bring it home, else we do.
+
+    Returns:
+        How it ended; ``None`` where it was over, and only what outlived it was killed.
+
+    Raises:
+        UsageError: it was over.
+    """
     import asyncio
 
     from nsys_tui.capture.failures import LockedError
@@ -233,9 +248,10 @@ async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
     capture = _open(arguments)
     if capture.record.state.over:
         if arguments.kill and (killed := await _kill_left(capture)):
-            print(f"killed: {', '.join(killed)}", file=sys.stderr)
-            return capture.record
-        raise UsageError(f"capture {capture.record.id} is over", result(capture.record))
+            print(f"killed what outlived it: {', '.join(killed)}", file=sys.stderr)
+            return None
+        left = ", and nothing of it runs there" if arguments.kill else ""
+        raise UsageError(f"capture {capture.record.id} has ended{left}", result(capture.record))
     running = asyncio.create_task(capture.run())
     holding = asyncio.create_task(capture.held())
     await asyncio.wait({running, holding}, return_when=asyncio.FIRST_COMPLETED)

@@ -194,11 +194,31 @@ async def test_an_nsys_that_hangs_is_told_ended_and_leaves_nothing(
     await wait_for(lambda: "stop it, which ends it" in str(capture.record.notes))
     assert said in heard.remarks
     await capture.kill()
-    with pytest.raises(NoReportError):
-        await running
+    assert (await running).kept == "killed"
     remover = place.attach(capture.record.id)
     assert [a.key for a in await remover.job.ask("left")] == []
     await remover.close()
+
+
+async def test_an_nsys_that_a_signal_has_stopped_is_told_with_its_number(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
+    talking = ("sh", "-c", "while [ ! -e enough ]; do echo word; sleep 0.1; done")
+    capture = place.capture(*talking, recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: place.running and heard.log.count("word") > 20)
+    assert "stopped by a signal" not in heard.remarks
+    for answer in await capture.job.ask("left"):
+        pid, _, name = answer.value.partition(" ")
+        if answer.key == "left" and name == "nsys":
+            os.kill(int(pid), signal.SIGSTOP)
+            break
+    await wait_for(lambda: "stopped by a signal" in heard.remarks)
+    assert heard.remarks.endswith(f"its process {pid}")
+    (place.cwd / "enough").touch()
+    os.kill(int(pid), signal.SIGCONT)
+    assert (await asyncio.wait_for(running, 20)).state is State.DONE
 
 
 async def test_an_export_that_hangs_is_tried_once_more(
@@ -247,7 +267,7 @@ async def test_a_program_that_is_silent_is_no_nsys_that_hangs(
     running = asyncio.create_task(capture.run())
 
     def running_alone() -> int:
-        return sum(a.key == "still" and not a.value.endswith(" 0") for a in told)
+        return sum(a.key == "still" and a.value.split()[1] != "0" for a in told)
 
     await wait_for(running_alone)
     monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 0.0)
@@ -426,8 +446,9 @@ async def test_stop_that_is_not_heard_goes_on_to_term_and_asks_before_kill(
     await wait_for(lambda: heard.all(StopStuck))
     assert [signal_.split()[0] for signal_ in capture.record.signals] == ["INT", "TERM"]
     await capture.kill()
-    with pytest.raises(NoReportError, match="no report"):
-        await asyncio.wait_for(running, 20)
+    record = await asyncio.wait_for(running, 20)
+    assert (record.state, record.stop, record.kept) == (State.CANCELLED, "kill", "killed")
+    assert record.failure is None
 
 
 async def test_a_program_that_outlives_nsys_is_killed_after_a_stop(

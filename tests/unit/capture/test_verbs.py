@@ -434,6 +434,40 @@ def test_stop_from_another_process(place: Path, capsys: pytest.CaptureFixture[st
     assert main(["captures", "stop", capture]) == 64
 
 
+def test_kill_does_what_it_was_asked_for_and_says_so(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capture", "--detach", "--", "sleep", "600"]) == 0
+    capture = capsys.readouterr().out.strip()
+    assert main(["captures", "stop", capture, "--kill"]) == 0
+    assert "killed; what it collected is lost" in capsys.readouterr().err
+    assert Store().load(capture).kept == "killed"
+    assert main(["captures", "stop", capture, "--kill"]) == 64
+    assert "has ended, and nothing of it runs there" in capsys.readouterr().err
+
+
+def test_killing_what_outlived_a_capture_is_no_failure(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_FAULTS", "crash")
+    main(["capture", "--", "sh", "-c", "setsid sleep 600 & sleep 0.2"])
+    assert main(["captures", "stop", "latest", "--kill"]) == 0
+    assert "killed what outlived it: " in capsys.readouterr().err
+    assert main(["captures", "stop", "latest", "--kill"]) == 64
+
+
+def test_attach_exports_with_the_nsys_that_it_is_told(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = stand_in(tmp_path / "other")
+    with following("capture", "--", "sh", "-c", "echo on; sleep 2") as (app, _):
+        app.send_signal(signal.SIGHUP)
+        app.communicate(timeout=30)
+    assert main(["captures", "attach", "latest", "--nsys", str(other)]) == 0
+    assert Store().all()[0].nsys_path == str(other)
+    assert capsys.readouterr().out
+
+
 def test_stop_and_discard_shows_what_goes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--detach", "--", "sleep", "600"]) == 0
     capture = capsys.readouterr().out.strip()
