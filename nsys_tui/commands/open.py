@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "reports",
         nargs="*",
         metavar="REPORT",
-        help=".sqlite, .nsys-rep or .qdrep file; none, or a folder: choose from what is there",
+        help=".sqlite, .nsys-rep or .qdrep file; none, or a folder: choose from what is there"
+        " (with --resume, none: those that were open last)",
     )
     parser.add_argument(
         "--print", metavar="SCREEN", help="print a screen (overview, timeline, …) as text and leave"
@@ -120,11 +121,12 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.ui.links import first_screen
     from nsys_tui.ui.recent import LOGS
 
+    gone = _take_up_session(arguments)
     folder = Path(*arguments.reports[:1])
     if len(arguments.reports) < 2 and arguments.print is None and os.path.isdir(folder):
         config, terminal = settings(arguments)
         if terminal.app:
-            return _at_home(arguments, folder, config, terminal)
+            return _at_home(arguments, folder, config, terminal, gone)
         if not arguments.reports:
             print(START)
             return UsageError.exit_code
@@ -145,7 +147,25 @@ def run(arguments: argparse.Namespace) -> int:
     if is_foreign and all(path.suffix in LOGS for path in paths):
         return run_app(arguments, (), without, "logs", logs=paths)
 
-    return run_app(arguments, paths, without, start, places=places)
+    return run_app(arguments, paths, without, start, places=places, gone=gone)
+
+
+def _take_up_session(arguments: argparse.Namespace) -> str:
+    """Has ``--resume`` without names mean the reports that were open last.
+
+    Returns:
+        What is to be told of those that cannot be.
+    """
+    if not arguments.resume or arguments.reports:
+        return ""
+    from nsys_tui.ui.resume import last_session
+
+    left = last_session()
+    arguments.reports = [str(path) for path in left if is_there(path)]
+    gone = ", ".join(str(path) for path in left if not is_there(path))
+    if not left:
+        return "there is no session to take up: no report was open before"
+    return gone and f"open last, and not there any more: {gone}"
 
 
 def _check_links(paths: Sequence[Path]) -> None:
@@ -193,12 +213,11 @@ def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
 
 
 def _at_home(
-    arguments: argparse.Namespace, folder: Path, config: Config, terminal: Terminal
+    arguments: argparse.Namespace, folder: Path, config: Config, terminal: Terminal, refused: str
 ) -> int:
     """Lets the user choose from what can be opened, and opens that; again where it cannot be."""
     from nsys_tui.ui.screens.home.app import HomeApp
 
-    refused = ""
     while True:
         app = HomeApp(config, terminal, folder, refused)
         app.run(mouse=config.display.mouse)
@@ -222,6 +241,7 @@ def _open_choice(arguments: argparse.Namespace, choice: Choice, config: Config) 
     if choice.demo:
         paths = [cached_demo()]
     arguments.target = choice.target or None
+    arguments.resume |= choice.resume
     return run_app(arguments, paths, lambda: OK, choice.screen, logs=choice.logs)
 
 
@@ -233,6 +253,7 @@ def run_app(
     kind: Callable[[], type[NsysTuiApp]] | None = None,
     places: Sequence[Place | None] = (),
     logs: Sequence[Path] = (),
+    gone: str = "",
 ) -> int:
     """Runs the app on some reports until the user leaves it.
 
@@ -241,9 +262,10 @@ def run_app(
         paths: the reports; the first is in front.
         without: what is done where there is no terminal for an app.
         start: name of the first screen.
-        kind: gives another class of app than the usual one.
+        kind: gives another class of app than the usual one, whose reports are not remembered.
         places: where links lead, as far as reports were given as links.
         logs: what the Logs screen reads at once.
+        gone: what is told of reports that could not be opened.
     """
     config, terminal = settings(arguments)
     if not terminal.app:
@@ -260,8 +282,10 @@ def run_app(
 
     garbage_collection.hold()
     take_turns()
-    app = _app(arguments, paths, config, terminal, start, kind)
+    app = _app(arguments, paths, config, terminal, start, kind, remembers=kind is None)
     app.logs = logs
+    if gone:
+        app.error = NsysTuiError(gone)
     if start == "overview" and kind is None and is_first():
         app.hint = HINT
     for session, place in zip(app.sessions, places, strict=False):

@@ -116,7 +116,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def leave(self, status: int = 0) -> None:
         """Ends the app; whatever is still loading stops at its next step."""
         if self.front is not None and self._remembers:
-            open_reports.keep_seen(self.sessions, self.session, self.front.SCREEN)
+            open_reports.keep_session(self.sessions, self.session, self.front.SCREEN)
         for session in self.sessions:
             session.cancel.set()
         super().leave(status)

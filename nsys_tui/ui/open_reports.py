@@ -68,6 +68,15 @@ def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:
             resume.keep(session.report_id, left or screen, session.state)
 
 
+def keep_session(sessions: Sequence[Session], front: Session, screen: str) -> None:
+    """Writes down which reports are open and how each is looked at; see ``keep_seen``."""
+    keep_seen(sessions, front, screen)
+    if front in sessions:
+        at = sessions.index(front)
+        from_front = [*sessions[at:], *sessions[:at]]
+        resume.keep_session([session.path for session in from_front])
+
+
 def take_up(session: Session) -> str:
     """Has a report, just opened, be looked at as it was last; returns the screen, if known."""
     seen = resume.seen(session.report_id)

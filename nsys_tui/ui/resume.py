@@ -1,4 +1,6 @@
-"""How a report was looked at last: window, filter, pins, screen; a file per report, by content.
+"""What was looked at last: which reports, and of each the window, filter, pins and screen.
+
+How a report was looked at stands in a file per report, by content.
 
 Bookmarks have files of their own (``marks``). What a file says is checked before it is believed.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -69,6 +72,24 @@ def seen(report_id: str) -> Seen | None:
         return None
     known = last.screen in {spec.name for spec in SCREENS}
     return last if known and (last.window is None or last.window.width > 0) else None
+
+
+def keep_session(paths: Sequence[Path]) -> None:
+    """Writes down which reports are open, the one in front first."""
+    with contextlib.suppress(OSError):
+        write_whole(_session_file(), json.dumps([str(path.absolute()) for path in paths]))
+
+
+def last_session() -> list[Path]:
+    """The reports that were open when the app was left last; some may be gone."""
+    try:
+        return list(map(Path, json.loads(_session_file().read_text(encoding="utf-8"))))
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _session_file() -> Path:
+    return state_folder() / "session.json"
 
 
 def _file(report_id: str) -> Path:

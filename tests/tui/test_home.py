@@ -16,6 +16,7 @@ from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.recent import opened_before, remember
+from nsys_tui.ui.resume import keep_session
 from nsys_tui.ui.screens.home.app import Choice, HomeApp, since
 
 if TYPE_CHECKING:
@@ -83,6 +84,15 @@ async def test_reports_named_after_ranks_are_offered_as_one_run(folder: Path) ->
     choice = cast("HomeApp", pilot.app).choice
     assert choice is not None
     assert (choice.paths, choice.screen) == (tuple(ranks), "fleet")
+
+
+async def test_the_last_session_is_offered_as_it_was_left(folder: Path) -> None:
+    left = (folder / "b.sqlite", folder / "a.sqlite")
+    keep_session([*left, folder / "gone.sqlite"])
+    async with home(folder) as pilot:
+        await pilot.press(*"as you left it: b.sqlite and 1 more", "enter")
+    choice = cast("HomeApp", pilot.app).choice
+    assert choice == Choice(left, told=f"{left[0]}\n{left[1]}", resume=True)
 
 
 async def test_a_report_under_two_paths_is_listed_once(folder: Path) -> None:

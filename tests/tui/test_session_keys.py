@@ -13,8 +13,14 @@ import pytest
 from textual.widgets import Input
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.cli import main
+from nsys_tui.commands import open as open_verb
+from nsys_tui.commands.open import START
+from nsys_tui.errors import UsageError
+from nsys_tui.paths import state_folder
 from nsys_tui.state import Window, displayed
 from nsys_tui.ui.host import HINT, Host
+from nsys_tui.ui.resume import keep_session, last_session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -109,6 +115,59 @@ async def test_resume_brings_back_window_pins_filter_and_screen(small: Path) -> 
         assert app.state.window == (100_000, 600_000)
         assert app.state.filter.pattern == "gemm"
         assert app.state.display.pinned == ("gpu:1",)
+
+
+async def test_the_reports_of_the_last_session_are_kept_from_the_one_in_front(
+    small: Path, tmp_path: Path
+) -> None:
+    paths = [Path(shutil.copy(small, tmp_path / f"{name}.sqlite")) for name in "abc"]
+    paths.insert(1, tmp_path / "broken.sqlite")
+    paths[1].write_text("no report")
+    async with running(*paths) as pilot:
+        for key in "}}q":
+            await pressed(pilot, key)
+    assert last_session() == [paths[3], paths[0], paths[2]], "what was no report is none"
+    async with running() as pilot:
+        await pressed(pilot, "q")
+    assert len(last_session()) == 3, "a session without a report leaves nothing"
+
+
+def without_names(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], str]:
+    """What ``--resume`` alone gives to the app, and what it tells."""
+    opened: list[tuple[list[Path], str]] = []
+
+    def run_app(_: Any, paths: list[Path], *given: Any, gone: str, **more: Any) -> int:
+        opened.append((paths, gone))
+        return 0
+
+    monkeypatch.setattr(open_verb, "run_app", run_app)
+    assert main(["--resume"]) == 0
+    (told,) = opened
+    return told
+
+
+def test_resume_without_names_means_the_reports_of_the_last_session(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [Path(shutil.copy(small, tmp_path / f"{name}#1.sqlite")) for name in "ab"]
+    keep_session(paths)
+    assert without_names(monkeypatch) == (paths, "")
+    paths[0].unlink()
+    assert without_names(monkeypatch) == (
+        paths[1:],
+        f"open last, and not there any more: {paths[0]}",
+    )
+
+
+@pytest.mark.parametrize("content", [None, "[]", "{", "7", "[7]", '["/not/there.sqlite"]'])
+def test_resume_without_a_session_says_how_to_begin(
+    content: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state_folder().mkdir(parents=True)
+    if content is not None:
+        (state_folder() / "session.json").write_text(content)
+    assert main(["--resume"]) == UsageError.exit_code
+    assert capsys.readouterr().out.startswith(START)
 
 
 async def test_a_report_never_seen_opens_as_ever_with_resume(small: Path) -> None:

@@ -15,12 +15,13 @@ from nsys_tui.analysis.identity import from_name
 from nsys_tui.capture.record import Store
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.names import cell_len, fit, visible, visible_lines
-from nsys_tui.paths import told_apart
+from nsys_tui.paths import is_there, told_apart
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import DialogBox, Picker
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import LOGS, distinct, logs_in, nearby, opened_before
+from nsys_tui.ui.resume import last_session
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.past import past_line, result_word
@@ -49,6 +50,8 @@ class Choice:
     """Whether the demo report is to be written first."""
     target: str = ""
     """Where a capture is to run; empty for the usual target."""
+    resume: bool = False
+    """Whether the reports are shown as they were left."""
     told: str = ""
     """What is known of it, in full."""
 
@@ -69,6 +72,7 @@ def home_entries(folder: Path, targets: Mapping[str, TargetConfig]) -> list[Entr
         *_together(ranks),
         *_reports("here", here, verdicts),
         *_logs(folder),
+        *_as_left(),
         *_reports("recent", rest, verdicts),
         *_captures(),
         *_targets(targets),
@@ -109,6 +113,16 @@ def _reports(kind: str, paths: list[Path], verdicts: dict[Path, str]) -> Iterato
         size, age = format_bytes(status.st_size), since(now - status.st_mtime)
         told = "\n".join((visible(str(path)), verdict or "not looked at yet: no verdict"))
         yield Entry(f"{shown}  {size:>8}  {age:>6}  {verdict}", kind, Choice((path,), told=told))
+
+
+def _as_left() -> Iterator[Entry]:
+    """The reports that were open last, as ``--resume`` takes them up."""
+    if paths := tuple(path for path in last_session() if is_there(path)):
+        first, *others = map(visible, told_apart(paths))
+        text = f"{first} and {len(others)} more" if others else first
+        told = "\n".join(visible(str(path)) for path in paths)
+        choice = Choice(paths, told=told, resume=True)
+        yield Entry(f"as you left it: {text}", "last", choice)
 
 
 def _captures() -> Iterator[Entry]:
