@@ -19,6 +19,7 @@ from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
+from nsys_tui.model.packed import pack, unpack
 from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at
 from nsys_tui.reader.filecheck import report_id
 from nsys_tui.reader.recovery import has_log
@@ -184,7 +185,7 @@ def kept(path: Path, options: Options, cache: Cache | None = None) -> ReportSumm
     sidecar = _sidecar(report_id(path), cache)
     try:
         stored = sidecar.load(_part(path, options))
-        return None if stored is None else ReportSummary.unpack(*stored)
+        return None if stored is None else unpack(ReportSummary, *stored)
     except (KeyError, TypeError, ValueError, IndexError):
         return None
     finally:
@@ -197,7 +198,7 @@ def keep(path: Path, summary: ReportSummary, options: Options, cache: Cache | No
         return
     sidecar = _sidecar(summary.report_id, cache)
     try:
-        sidecar.store(_part(path, options), *summary.pack())
+        sidecar.store(_part(path, options), *pack(summary))
     finally:
         sidecar.close()
 

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate
-from nsys_tui.fleet.stored_columns import Stored
 from nsys_tui.model.arrays import Float64, Int64
 
 _FINE: Final = 6
@@ -40,7 +39,7 @@ def _int64(*shape: int) -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
-class NameStats(Stored):
+class NameStats:
     """Statistics per name of one family of events in one process."""
 
     names: tuple[str, ...] = ()

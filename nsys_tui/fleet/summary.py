@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from nsys_tui.analysis.iterations.detection import counted
 from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
-from nsys_tui.fleet.stored_columns import Stored
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 
@@ -95,7 +93,7 @@ def _flat() -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps(Stored):
+class Steps:
     """Iterations of one process."""
 
     rule: str = ""
@@ -123,7 +121,7 @@ class Steps(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class Collectives(Stored):
+class Collectives:
     """Communication kernels that all ranks of a communicator run, in the order of their starts."""
 
     keys: tuple[tuple[str, str], ...] = ()
@@ -144,7 +142,7 @@ class Collectives(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class Pace(Stored):
+class Pace:
     """All instances of one kernel or range in one process."""
 
     kind: str = ""
@@ -155,15 +153,8 @@ class Pace(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class ProcessSummary(Stored):
+class ProcessSummary:
     """What may be a rank: a process, or one of several GPUs of it that communicate."""
-
-    PARTS: ClassVar[Mapping[str, type[Stored]]] = {
-        "steps": Steps,
-        "collectives": Collectives,
-        "pace": Pace,
-        "stats": NameStats,
-    }
 
     process: int
     """globalPid, -1 where the report names no process."""
@@ -180,9 +171,9 @@ class ProcessSummary(Stored):
     """Most bytes of GPU memory held, per device; -1 where not recorded."""
     memory: Int64
     """Most bytes held in each bin: shape (devices, bins), or (0, 0)."""
-    steps: Steps = field(default_factory=Steps, metadata={"one": True})
-    collectives: Collectives = field(default_factory=Collectives, metadata={"one": True})
-    pace: Pace = field(default_factory=Pace, metadata={"one": True})
+    steps: Steps = field(default_factory=Steps)
+    collectives: Collectives = field(default_factory=Collectives)
+    pace: Pace = field(default_factory=Pace)
     stats: tuple[NameStats, ...] = ()
     """One per family of the options, in their order; of host events only for unit 0."""
     unit: int = 0
@@ -192,10 +183,8 @@ class ProcessSummary(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class ReportSummary(Stored):
+class ReportSummary:
     """One report."""
-
-    PARTS: ClassVar[Mapping[str, type[Stored]]] = {"processes": ProcessSummary}
 
     report_id: str
     host: str

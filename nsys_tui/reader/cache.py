@@ -30,7 +30,7 @@ from nsys_tui.reader.filecheck import hash_of_ends
 
 Arrays: TypeAlias = dict[str, Array]
 
-READER_VERSION: Final = 18
+READER_VERSION: Final = 19
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""
 
 SIZE_LIMIT: Final = 10 * 10**9

@@ -34,6 +34,7 @@ from nsys_tui.model.events import (
 )
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
+from nsys_tui.model.packed import pack, unpack
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
@@ -42,12 +43,10 @@ from nsys_tui.reader.encode import Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
-from nsys_tui.reader.parts import dump, restore
 from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import Column, declared
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import (
-    Devices,
     read_metadata,
     read_process_names,
     read_ranks,
@@ -146,10 +145,6 @@ class FileSource:
         """globalPid -> name."""
         return read_process_names(self._db)
 
-    @cached_property
-    def _devices(self) -> Devices:
-        return Devices(self._db)
-
     def _kept(self, name: str, cls: type[Part], build: Callable[[], Part]) -> Part:
         """A part from the sidecar; else built and stored there, then mapped from it."""
         began, sidecar = time.perf_counter(), self._sidecar
@@ -162,17 +157,17 @@ class FileSource:
         if kept is None:
             part = build()
             self._db.check_unchanged()
-            arrays, meta = dump(part)
+            arrays, meta = pack(part)
             del part  # storing lets go of one column after the other
             notes = [[note.text, note.table, note.column] for note in self.notes]
             kept = sidecar.store(name, arrays, meta | {_NOTES: notes})
             if kept is None:
                 self._sidecar = None  # every further part would have to be read twice
-                kept = dump(build())
+                kept = pack(build())
             _log_part("built and stored", name, began)
         arrays, meta = kept
         self.notes.add(*(Note(*parts) for parts in meta.pop(_NOTES, ())))
-        return restore(cls, arrays, meta, self._devices)
+        return unpack(cls, arrays, meta)
 
     def part(self, name: str, progress: Progress | None) -> EventSet:
         """An event set by its name among ``report.PARTS``."""

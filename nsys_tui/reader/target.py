@@ -199,7 +199,7 @@ class Devices:
         for key, member in zip(keys, members, strict=True):
             grouped[key].add(member)
         devices = tuple(
-            self.restore(None if is_ordinal else number, tuple(sorted(own)))
+            self._device(None if is_ordinal else number, tuple(sorted(own)))
             for (is_ordinal, number), own in grouped.items()
         )
         place = {key: number for number, key in enumerate(grouped)}
@@ -220,8 +220,7 @@ class Devices:
             gpu = self._by_ordinal.get(member.ordinal)
         return (True, member.ordinal) if gpu is None else (False, gpu)
 
-    def restore(self, gpu_id: int | None, members: tuple[Member, ...]) -> Device:
-        """Builds a device from its identity, with the properties this file gives for it."""
+    def _device(self, gpu_id: int | None, members: tuple[Member, ...]) -> Device:
         info = self._info.get(gpu_id) if gpu_id is not None else None
         number = gpu_id if gpu_id is not None else members[0].ordinal
         return Device(gpu_id, members, info.name if info and info.name else f"GPU {number}", info)

@@ -20,6 +20,7 @@ from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
+from nsys_tui.model.packed import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,8 +44,8 @@ def figures(fleet: Fleet) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def same(first: ReportSummary, second: ReportSummary) -> None:
-    arrays, meta = first.pack()
-    others, other_meta = second.pack()
+    arrays, meta = pack(first)
+    others, other_meta = pack(second)
     assert meta == other_meta
     assert arrays.keys() == others.keys()
     for name, array in arrays.items():
