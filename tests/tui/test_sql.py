@@ -109,15 +109,32 @@ async def test_a_chart_and_a_snippet(path: Path) -> None:
         await settled(pilot)
         await pilot.press("right", "f4")
         await settled(pilot)
-        assert "duration_ns over start_ns" in text(pilot)
+        assert "duration_ns of each row by start_ns" in text(pilot)
         await pilot.press("escape")
         await settled(pilot)
         assert pilot.app.screen.SCREEN == "sql", "the chart goes first"  # type: ignore[attr-defined]
-        assert "duration_ns over start_ns" not in text(pilot)
+        assert "duration_ns of each row by start_ns" not in text(pilot)
         await pilot.press("f2", *"longest", "enter")
         await settled(pilot)
         assert "ORDER BY duration_ns DESC" in text(pilot)
         assert "2 rows" in text(pilot)
+
+
+@pytest.mark.parametrize(
+    ("query", "heading"),
+    [
+        ("values (1, 5), (0, -3), (2, NULL)", "column2 of each row by column1 (2 empty or below 0"),
+        ("values ('a', 5), ('b', 0)", "column2 of each row -"),
+    ],
+)
+async def test_a_chart_tells_how_it_is_ordered_and_what_has_no_bar(
+    path: Path, query: str, heading: str
+) -> None:
+    async with running(path, size=(100, 40)) as pilot:
+        await asked(pilot, query)
+        await pilot.press("right", "f4")
+        await settled(pilot)
+        assert heading in text(pilot)
 
 
 async def test_nothing_hostile_is_answered_and_the_screen_goes_on(path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 from textual.getters import query_one
 
 from nsys_tui.errors import CancelledError, NsysTuiError
@@ -80,8 +81,7 @@ def chart_lines(
     table: Table, across: int, up: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Line]:
     """One column over another: a bar a row, in the order of the first where that has numbers."""
-    heights = np.array([_number(value) for value in table.data[up]], np.float64)
-    order = np.array([_number(value) for value in table.data[across]], np.float64)
+    heights, order = _numbers(table, up), _numbers(table, across)
     if not np.isnan(order).all():
         heights = heights[np.argsort(order, kind="stable")]
     known = np.nan_to_num(np.maximum(heights, 0))
@@ -93,8 +93,17 @@ def chart_lines(
     return [row.runs() for row in rows]
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+def chart_heading(table: Table, across: int, up: int) -> str:
+    """What the bars are, how they are ordered, and how many rows have none."""
+    order = "" if np.isnan(_numbers(table, across)).all() else f" by {table.columns[across].header}"
+    without = int((~(_numbers(table, up) >= 0)).sum())
+    left_out = f" ({without} empty or below 0: no bar)" if without else ""
+    return f"{table.columns[up].header} of each row{order}{left_out}"
+
+
+def _numbers(table: Table, place: int) -> npt.NDArray[np.float64]:
+    values = table.data[place]
+    return np.array([v if isinstance(v, int | float) else np.nan for v in values], np.float64)
 
 
 def chart_columns(table: Table, chosen: int) -> tuple[int, int] | None:
@@ -113,7 +122,12 @@ ACTIONS = (
     Action("sql.run", ("f5", "ctrl+j"), "run", "ask; Esc cancels what takes long", 4),
     Action("sql.snippets", ("f2",), "snippets", "questions to start from", 5),
     Action("sql.history", ("f3",), "history", "questions asked before", 6),
-    Action("sql.chart", ("f4",), "chart", "the column under the cursor over start_ns or the first"),
+    Action(
+        "sql.chart",
+        ("f4",),
+        "chart",
+        "the column under the cursor, a bar a row, by start_ns or the first",
+    ),
     *TABLE,
 )
 INTRODUCTION: Final = (
@@ -296,7 +310,7 @@ class SqlScreen(TableScreen[Asked]):
             pane.say("no column of numbers")
             return
         across, up = places
-        pane.heading(f"{table.columns[up].header} over {table.columns[across].header}")
+        pane.heading(chart_heading(table, across, up))
         glyphs = self.app.glyphs
         pane.show_built(
             lambda width: chart_lines(table, across, up, width, pane.size.height, glyphs)
