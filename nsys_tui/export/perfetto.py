@@ -24,7 +24,7 @@ from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.names import api_name
 
 _GPU_PIDS: Final = 1 << 24
-"""Tracks of GPU n stand under this plus n: no process has such an id."""
+"""Tracks of the n-th GPU stand under this plus n: no process has such an id."""
 
 
 class _Tracks:
@@ -109,9 +109,10 @@ def _events(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
 
 
 def _names(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
-    for number in scope.device_rows(report):
-        device = report.devices[number]
-        yield _metadata("process_name", _GPU_PIDS + number, 0, f"{device.label} {device.name}")
+    names = {device.label: device.name for device in report.devices}
+    for label, number in _gpus(report, scope).items():
+        title = f"{label} {names.get(label, '')}".strip()
+        yield _metadata("process_name", _GPU_PIDS + number, 0, title)
     sets = (report.api, report.ranges, report.osrt, report.host_events)
     owners = {int(pid) for events in sets for pid in events.thread_process if pid != -1}
     for owner in sorted(owners):
@@ -157,6 +158,17 @@ def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, An
             yield _arrow("f", row, start, pid, track) | {"bp": "e"}
 
 
+def _gpus(report: Report, scope: Scope) -> dict[str, int]:
+    """Label -> number of each GPU in scope; those that only have counters stand last."""
+    numbers = {report.devices[row].label: row for row in scope.device_rows(report)}
+    if scope.devices is None:
+        recorded = [held.device.label for held in recorded_memory(report)]
+        recorded += [f"GPU {gpu}" for gpu in np.unique(report.gpu_metrics.gpu)]
+        for label in recorded:
+            numbers.setdefault(label, len(numbers))
+    return numbers
+
+
 class _Series(NamedTuple):
     """A counter of one GPU in scope; its first value may be from before the window."""
 
@@ -164,20 +176,23 @@ class _Series(NamedTuple):
     unit: str
     """Perfetto writes it behind the name."""
     device: int
+    """Its number in ``_gpus``."""
     times: Int64
     values: Int64
 
 
 def _series(report: Report, scope: Scope) -> Iterator[_Series]:
     """GPU memory in use, and every sampled metric, of the GPUs in scope."""
-    chosen = set(scope.device_rows(report))
+    gpus = _gpus(report, scope)
     for held in recorded_memory(report):
-        device = report.devices.index(held.device)
-        if device in chosen:
+        device = gpus.get(held.device.label)
+        if device is not None:
             yield _cut(_Series("memory in use", "bytes", device, held.times, held.used), scope)
     metrics = report.gpu_metrics
-    for device in sorted(chosen):
-        mine = metrics.gpu == report.devices[device].number
+    for gpu in np.unique(metrics.gpu).tolist():
+        mine, device = metrics.gpu == gpu, gpus.get(f"GPU {gpu}")
+        if device is None:
+            continue
         for code in np.unique(metrics.metric[mine]).tolist():
             rows = np.flatnonzero(mine & (metrics.metric == code))
             name, _, unit = metrics.metrics[code].removesuffix("]").partition(" [")

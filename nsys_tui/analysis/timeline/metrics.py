@@ -33,7 +33,8 @@ def metric_tracks(report: Report) -> list[Track]:
         order = (Section.GPU, len(places) + gpu if index is None else index, LAST)
         group = f"metrics:{gpu}" if index is None else gpu_key(index)
         if index is None:
-            tracks.append(_heading(group, f"GPU {gpu}", f"GPU {gpu} did no work", order, ()))
+            note = f"no work of GPU {gpu} is known"
+            tracks.append(_heading(group, f"GPU {gpu}", note, order, ()))
         recorded = np.unique(metrics.metric[metrics.gpu == gpu]).tolist()
         ranks = {code: _rank(metrics.metrics[code]) for code in recorded}
         rest = [code for code in recorded if ranks[code] == len(TELLING)]

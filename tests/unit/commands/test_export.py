@@ -154,3 +154,22 @@ def test_counters_of_a_trace_are_memory_and_metrics(tmp_path: Path) -> None:
         one.at(np.array([middle])).item() for one in held
     ]
     assert {event["ts"] for event in started} == {middle / 1000}
+
+
+def test_counters_of_a_gpu_without_known_work_are_in_a_trace(tmp_path: Path, capsys: Out) -> None:
+    made = Synth(tmp_path / "idle.sqlite").process(7, "train").gpu(0, "A100").gpu(1, "A100")
+    made.launch("gemm()", (10, 20), (30, 60)).memory_usage(40, 4096, device=1)
+    made.gpu_metric(50, "SM Active [%]", 3, gpu=2)
+    events = slices(run(capsys, str(made.write()), "--perfetto", "-")[1])
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    counted = [(names[e["pid"]], e["args"]) for e in events if e["ph"] == "C"]
+    assert counted == [("GPU 1", {"bytes": 4096}), ("GPU 2", {"%": 3})]
+
+
+def test_a_gpu_whose_work_was_not_recorded_is_not_called_idle(tmp_path: Path) -> None:
+    from nsys_tui.analysis.timeline.metrics import metric_tracks
+
+    made = Synth(tmp_path / "metrics.sqlite").process(7, "train")
+    made.gpu_metric(50, "SM Active [%]", 3)
+    heading, _ = metric_tracks(open_report(made.write(), use_cache=False))
+    assert heading.title == "no work of GPU 0 is known"
