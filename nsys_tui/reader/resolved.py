@@ -13,6 +13,7 @@ from typing import Any, Final
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
+from nsys_tui.reader.lookalikes import has_name_like_nsys, tables_like
 from nsys_tui.reader.schema import (
     NEWEST,
     STRINGS,
@@ -143,9 +144,10 @@ class _Resolving:
 
     def run(self) -> Resolved:
         columns = {name: self._columns(name, table) for name, table in self._known.items()}
-        self._without_gpu_work()
+        self._not_understood()
         if STRINGS in self._off or STRINGS not in self._known:
             self._without_strings()
+        self._without_gpu_work()
         self._newer()
         return Resolved(
             self._export,
@@ -193,18 +195,16 @@ class _Resolving:
             self._say(name, column, "its rows are taken for those of the only process")
         elif column.required:
             self._off.add(name)
-            then = ", and so no GPU work is shown" if table.gives in _GPU_WORK else ""
-            self._lose(name, column, table.gives, then)
+            self._doubt(table.gives, self._say(name, column, _unknown(table.gives)))
         elif column.name in table.lost:
             what = table.lost[column.name]
-            self._lose(name, column, what)
+            self._doubt(what, self._say(name, column, f"{what} cannot be known"))
             if isinstance(what, Capability):
                 self._lost.add(what)
 
-    def _lose(self, name: str, column: Column, what: Capability | str, then: str = "") -> None:
-        text = self._say(name, column, f"{what} cannot be known{then}")
+    def _doubt(self, what: Capability | str, why: str) -> None:
         if isinstance(what, Capability):
-            self._doubts.setdefault(what, text)
+            self._doubts.setdefault(what, why)
 
     def _say(self, name: str, column: Column, then: str) -> str:
         kind = self._found[name].get(column.name)
@@ -216,6 +216,26 @@ class _Resolving:
             what = f"{name}.{column.name} is declared {kind}, not as {_TYPES[column.type]}"
         text = f"{what} ({self._export.label}): {then}"
         self._notes.append(Note(text, name, column.name))
+        return text
+
+    def _not_understood(self) -> None:
+        """Says which tables look like nsys's and are not read, and what is lost by that."""
+        for name in sorted(self._found.keys() - self._known.keys()):
+            fitting = tables_like(name, self._found[name])
+            like = next((table for table in fitting if not self._has_rows(table.name)), None)
+            if like is not None and self._has_rows(name):
+                seems = f"it looks like {like.name}, of which there are no rows"
+                self._doubt(like.gives, self._unread(name, f"{seems}: {_unknown(like.gives)}"))
+            elif (
+                not (self._is_newer or is_known(name))
+                and has_name_like_nsys(name)
+                and self._has_rows(name)
+            ):
+                self._unread(name, "what it holds is not shown")
+
+    def _unread(self, name: str, then: str) -> str:
+        text = f"{name} is not understood ({self._export.label}): {then}"
+        self._notes.append(Note(text, name))
         return text
 
     def _without_gpu_work(self) -> None:
@@ -236,7 +256,6 @@ class _Resolving:
                 return
             text = f"{STRINGS} is missing ({self._export.label}): names cannot be known"
             self._notes.append(Note(text, STRINGS))
-            return
         text = next(note.text for note in self._notes if note.table == STRINGS)
         for name in named:
             self._off.add(name)
@@ -247,9 +266,13 @@ class _Resolving:
         columns = self._known[name].columns.values()
         return any(column.type == "s" and column.required for column in columns)
 
+    @property
+    def _is_newer(self) -> bool:
+        return version(self._export.schema) > NEWEST
+
     def _newer(self) -> None:
         """Says what of an export newer than any that was looked at is not understood."""
-        if version(self._export.schema) <= NEWEST:
+        if not self._is_newer:
             return
         strange = list(self._strange())
         listed = ", ".join(strange[:_MOST_NAMED]) or "no table or column"
@@ -275,6 +298,10 @@ class _Resolving:
         columns = self._known[name].columns.values()
         names = set(chain.from_iterable((column.name, *column.aliases) for column in columns))
         return [column for column in self._found[name] if column not in names]
+
+
+def _unknown(what: Capability | str) -> str:
+    return f"{what} cannot be known{', and so no GPU work is shown' if what in _GPU_WORK else ''}"
 
 
 def _generation(tables: Mapping[str, Mapping[str, str]], known: Mapping[str, Table]) -> Version:

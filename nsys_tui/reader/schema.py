@@ -693,7 +693,7 @@ TABLES: Final[Mapping[str, Table]] = {table.name: table for table in _TABLES}
 """Every table of which a column is read or known, by its name."""
 
 _PREFIXES: Final = tuple(name[:-1] for name in TABLES if name.endswith("*"))
-_FAMILIES: Final = (
+FAMILIES: Final = (
     "CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "MPI_", "CUDA_GRAPH_", "ENUM_NSYS_", *_PREFIXES,
 )  # fmt: skip
 """How tables begin that nobody but nsys makes."""
@@ -730,4 +730,4 @@ def is_known(table: str) -> bool:
 
 def is_nsys_export(tables: Iterable[str]) -> bool:
     """Tells whether a database with these tables was written by nsys, fully or in part."""
-    return any(table in TABLES or table.startswith(_FAMILIES) for table in tables)
+    return any(table in TABLES or table.startswith(FAMILIES) for table in tables)

@@ -1,4 +1,4 @@
-"""A column that is called otherwise, is gone, or is of another type: the same figures, or a word.
+"""A column or table called otherwise, gone, or of another type: the same figures, or a word.
 
 Each declared column of a report is renamed, dropped and declared as another type in turn. Where a
 note names table and column, figures may differ; where none does, every verb prints what it printed
@@ -24,7 +24,7 @@ from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader import open_report
-from nsys_tui.reader.schema import declared
+from nsys_tui.reader.schema import METADATA_TABLES, declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +91,14 @@ def _retyped(db: sqlite3.Connection, table: str, column: str) -> bool:
     return bool(changed != sql)
 
 
+def renamed(source: Path, target: Path, table: str, name: str) -> None:
+    shutil.copyfile(source, target)
+    with closing(sqlite3.connect(target, isolation_level=None)) as db:
+        for (view,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+            db.execute(f"DROP VIEW {quoted(view)}")
+        db.execute(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(name)}")
+
+
 def printed(path: Path) -> list[tuple[int, Any]]:
     """Exit status and JSON of every verb."""
     found: list[tuple[int, Any]] = []
@@ -132,6 +140,36 @@ def silent_differences(source: Path, folder: Path, *, thorough: bool) -> list[st
                 silent.append(f"{how} {table}.{column}")
     assert told > 20, f"of {tried} mutations only {told} were said"
     return silent
+
+
+def silent_tables(source: Path, folder: Path) -> list[str]:
+    """Tables whose new name no note says although that changes what a verb prints."""
+    target = folder / source.name
+    shutil.copyfile(source, target)
+    before, silent = printed(target), []
+    anybodys = {"META_DATA_CAPTURE", *METADATA_TABLES}  # (name, value) tells nothing
+    for table in sorted({table for table, *_ in declared_columns(source)}):
+        for name in (f"{table}_X", "strange_name")[: 1 if table in anybodys else 2]:
+            renamed(source, target, table, name)
+            try:
+                with contextlib.closing(open_report(target, use_cache=False)) as report:
+                    texts = report.notes.texts
+            except UnreadableReportError:
+                continue
+            if not any(name in text or table in text for text in texts):
+                silent += [f"{table} -> {name}"] * (printed(target) != before)
+    return silent
+
+
+@needs_reports
+@pytest.mark.parametrize("name", ["demo", "cuda-graph-2025.5", "windows-streams-2022.1"])
+def test_no_table_is_lost_in_silence(name: str, tmp_path: Path) -> None:
+    source = REPORTS / f"{name}.sqlite"
+    if name == "demo":
+        source = tmp_path / "made" / "demo.sqlite"
+        source.parent.mkdir()
+        make_report(source, steps=3)
+    assert silent_tables(source, tmp_path) == []
 
 
 def test_no_column_of_the_demo_is_lost_in_silence(

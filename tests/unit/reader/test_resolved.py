@@ -113,6 +113,77 @@ def test_without_names_nothing_named_is_shown() -> None:
     assert "StringIds has no column value" in found.doubts[Capability.KERNELS]
 
 
+def test_without_names_the_gpu_is_not_taken_for_idle() -> None:
+    tables = complete(KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY")
+    del tables["StringIds"]["value"]
+    assert resolved(tables).off == {"StringIds", KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY"}
+
+
+def test_names_that_are_missing_are_as_those_that_are_not_believed() -> None:
+    tables = complete(KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY")
+    del tables["StringIds"]
+    found = resolved(tables)
+    assert found.off == {KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY"}
+    assert found.doubts[Capability.COPIES].startswith("StringIds is missing")
+
+
+def filled(found: dict[str, dict[str, str]], *empty: str) -> Resolved:
+    """Resolved where the tables of the file, but for some, have rows."""
+    rows = found.keys() - set(empty)
+    return resolve(found, Export("2026.4.1", "3.28.1"), rows.__contains__, lambda: False)
+
+
+@pytest.mark.parametrize("name", [f"{KERNEL}_X", "CUPTI_ACTIVITY_KIND_CONCURRENT", "work", "WORK"])
+@pytest.mark.parametrize("empty", [(), (KERNEL,)])
+def test_a_table_of_another_name_is_named_and_what_is_lost_by_it(
+    name: str, empty: tuple[str, ...]
+) -> None:
+    copies = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    tables = complete(KERNEL, copies)
+    tables[name] = tables[KERNEL]
+    if not empty:
+        del tables[KERNEL]
+    found = filled(tables, *empty)
+    (note,) = found.notes
+    assert note.table == name
+    assert f"{name} is not understood (nsys 2026.4.1): it looks like {KERNEL}" in note.text
+    assert copies in found.off
+    assert found.doubts[Capability.KERNELS] == found.doubts[Capability.COPIES] == note.text
+
+
+def test_of_tables_alike_the_one_that_is_not_there_is_named() -> None:
+    tables = complete("OSRT_CALLCHAINS")
+    tables["mine"] = tables["OSRT_CALLCHAINS"]
+    (note,) = filled(tables).notes
+    assert note.table == "mine"
+    assert "it looks like SAMPLING_CALLCHAINS" in note.text
+
+
+def test_a_table_of_somebody_else_needs_no_words() -> None:
+    tables = complete(KERNEL) | {
+        "mine": {"name": "TEXT", "value": "TEXT"},
+        "RESULTS": {"start": "INTEGER", "end": "INTEGER"},
+        "my_kernels": complete(KERNEL)[KERNEL],
+    }
+    found = filled(tables)
+    assert found.notes == ()
+    assert not found.off
+
+
+def test_a_table_that_is_called_as_those_of_nsys_is_named_where_it_has_rows() -> None:
+    tables = complete(KERNEL) | {"CUPTI_ACTIVITY_KIND_NOVELTY": {"x": "INTEGER"}}
+    (note,) = filled(tables).notes
+    assert "CUPTI_ACTIVITY_KIND_NOVELTY is not understood (nsys 2026.4.1)" in note.text
+    assert filled(tables, "CUPTI_ACTIVITY_KIND_NOVELTY").notes == ()
+
+
+def test_every_table_is_known_again_under_another_name() -> None:
+    for name in TABLES:
+        tables = complete() | {f"{name}_X": complete(name)[name]}
+        if name != "StringIds" and "*" not in name:
+            assert [note.table for note in filled(tables).notes] == [f"{name}_X"], name
+
+
 def test_a_lost_column_takes_a_capability_of_its_own() -> None:
     tables = complete(KERNEL)
     del tables[KERNEL]["gridX"]
