@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from nsys_tui.commands.options import add_question, part_from
+from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables, room
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("high", "medium", "low")
 OF_NSYS: Final = {
-    ("-f",): "--format prints table, json, csv, tsv, markdown or html",
-    ("-o", "--output"): "it prints on stdout: nsys-tui analyze … > FILE",
+    ("-o", "--output"): "it prints on stdout: nsys-tui analyze REPORT -r RULE -f csv > FILE",
     ("--filter-time",): "--window START/END",
     ("--filter-nvtx",): "nsys-tui stats has it; here --window START/END",
-    ("--timeunit",): "each time is printed with its unit; json has nanoseconds",
-    ("--sqlite", "--force-export", "--force-overwrite"): "nothing is written beside a report",
+    ("--timeunit",): "times have their units in a table, and ns in json; csv: --format csv:time=ms",
     ("--help-formats",): "nsys-tui analyze --help",
 }
 """What ``nsys analyze`` takes and this verb does not, and what does the same here."""
+_SAME_AS: Final = {".": "table", "column": "table", "hdoc": "html"}
+"""Formats of nsys's by what they are here."""
 
 
 DESCRIPTION = (
@@ -35,7 +35,9 @@ EPILOG = "nsys-tui analyze --help-rules lists the rules with their parameters."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_question(parser, "analysis.rules.answer", optional=True)
+    options.add_report(parser, optional=True)
+    options.add_scope(parser)
+    options.add_format(parser, "analysis.rules.answer", checked=_format)
     parser.add_argument(
         "-r",
         "--rule",
@@ -55,7 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--help-rules", nargs="?", const="ALL", metavar="NAME|ALL", help="describe the rules"
     )
+    options.add_exporting(parser)
+    # nsys's, of which there is nothing to do here: no notices and no files
     parser.add_argument("-q", "--quiet", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--force-overwrite", action="store_true", help=argparse.SUPPRESS)
     for flags in OF_NSYS:
         parser.add_argument(*flags, nargs="?", action=_Refused, help=argparse.SUPPRESS)
 
@@ -67,6 +72,26 @@ class _Refused(argparse.Action):
         flag = called[-1]
         hint = next(hint for flags, hint in OF_NSYS.items() if flag in flags)
         raise UsageError(f"{flag} is an option of nsys analyze, not of this", hint=hint)
+
+
+def _format(text: str) -> str:
+    """A format by its name here or at nsys's; csv and tsv take the options of ``stats``.
+
+    Raises:
+        UsageError: there is no such format, or it has no such option.
+    """
+    from nsys_tui.text.formats import parse_format
+
+    kind, colon, _ = text.partition(":")
+    known = (*options.TABLE_FORMATS, options.SCHEMA)
+    if "," in text or _SAME_AS.get(kind, kind) not in known:
+        raise UsageError(f"not a format of analyze: {text!r}", hint=f"one of {', '.join(known)}")
+    if not colon:
+        return _SAME_AS.get(kind, kind)
+    if kind not in ("csv", "tsv"):
+        raise UsageError(f"{text}: only csv and tsv take options here", hint=f"--format {kind}")
+    parse_format(text)
+    return text
 
 
 def _severity(text: str) -> str:
@@ -93,17 +118,18 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = [parse_rule(name) for name in names if name != "all"]
     if not names or "all" in names:
         wanted += [(name, {}) for name in RULES if name not in dict(wanted)]
-    if names and arguments.format in ("csv", "tsv") and len(wanted) > 1:
+    kind = arguments.format.partition(":")[0]
+    if names and kind in ("csv", "tsv") and len(wanted) > 1:
         raise UsageError("a csv file holds one table", hint="give one rule with -r, or use json")
-    report, scope = part_from(arguments)
+    report, scope = options.part_from(arguments)
     case = Case(report, scope)
     outcomes = [RULES[name].run(case, values) for name, values in wanted]
     findings = ranked(case, (one for outcome in outcomes for one in outcome.findings))
     answer = RuleAnswer(case, findings, outcomes if names else ())
-    if arguments.format == "json":
+    if kind == "json":
         print_document(DOCUMENT, answer, report, report.notes)
     else:
-        head = [] if arguments.format in DATA_FORMATS else [answer.head()]
+        head = [] if kind in DATA_FORMATS else [answer.head()]
         print_tables(answer.rules() if names else [*head, answer.table()], arguments.format)
     worst = gravest(findings)
     if arguments.fail_on and worst and worst.rank >= Severity(arguments.fail_on).rank:

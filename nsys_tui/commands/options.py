@@ -113,6 +113,7 @@ def add_format(
     parser: argparse._ActionsContainer,
     document: str,
     formats: Sequence[str] = TABLE_FORMATS,
+    checked: Callable[[str], str] | None = None,
 ) -> None:
     """Adds ``--format``, the first format being the default, and ``json-schema`` to it.
 
@@ -121,11 +122,12 @@ def add_format(
         document: module whose ``DOCUMENT`` declares what json holds, or ``module:NAME``; empty
             where a report decides which columns there are: see ``rows_told``.
         formats: what can be printed.
+        checked: takes other words for them and options, of ``-f`` too, as nsys does.
     """
     action = parser.add_argument(
-        "--format",
+        *(("-f", "--format") if checked else ("--format",)),
         action=_FormatAction if document else "store",
-        choices=(*formats, SCHEMA),
+        **({"type": checked, "metavar": "FORMAT"} if checked else {"choices": (*formats, SCHEMA)}),
         default=formats[0],
         help=f"{', '.join(formats)}; {SCHEMA} describes what json prints",
     )
@@ -157,9 +159,9 @@ def add_json(parser: argparse.ArgumentParser, document: str) -> None:
     parser.add_argument("--json", dest="format", action="store_const", const="json", help=text)
 
 
-def add_question(parser: argparse.ArgumentParser, document: str, *, optional: bool = False) -> None:
+def add_question(parser: argparse.ArgumentParser, document: str) -> None:
     """Adds what every verb takes that asks one report: the report, its part, ``--format``."""
-    add_report(parser, optional=optional)
+    add_report(parser)
     add_scope(parser)
     add_format(parser, document)
 
@@ -296,6 +298,27 @@ def opener(arguments: argparse.Namespace, *, named: bool = True) -> Callable[[st
     return report
 
 
+def add_exporting(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--sqlite`` and ``--force-export``, which ``open_from`` obeys."""
+    parser.add_argument(
+        "--sqlite", type=Path, metavar="FILE", help="the export to read; made of REPORT if missing"
+    )
+    parser.add_argument(
+        "--force-export", action="store_true", help="export REPORT anew, whatever is there"
+    )
+
+
+def _take_export(arguments: argparse.Namespace) -> None:
+    """Makes the export that ``--sqlite`` and ``--force-export`` ask for, and reads that."""
+    export, anew = getattr(arguments, "sqlite", None), getattr(arguments, "force_export", False)
+    if export is None and not anew:
+        return
+    from nsys_tui.reader import export_configured
+
+    made = export_configured(Path(arguments.report), export, arguments.nsys, anew=anew)
+    arguments.report = str(made)
+
+
 def open_from(arguments: argparse.Namespace) -> Report:
     """Opens the report that the parsed arguments name.
 
@@ -306,6 +329,7 @@ def open_from(arguments: argparse.Namespace) -> Report:
     """
     if arguments.report is None:
         raise UsageError("which report file?", hint="such as report.sqlite; see --help")
+    _take_export(arguments)
     return opener(arguments, named=False)(arguments.report)
 
 

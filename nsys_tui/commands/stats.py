@@ -76,12 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_scope(parser)
     options.add_overwriting(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no notices")
-    parser.add_argument(
-        "--sqlite", type=Path, metavar="FILE", help="the export to read; made of REPORT if missing"
-    )
-    parser.add_argument(
-        "--force-export", action="store_true", help="export REPORT anew, whatever is there"
-    )
+    options.add_exporting(parser)
     parser.add_argument("--report-dir", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument(
         "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
@@ -134,7 +129,6 @@ def run(arguments: argparse.Namespace) -> int:
             hint="nsys-tui sql REPORT 'select …' answers questions of your own",
         )
     jobs = _jobs(arguments)
-    _take_export(arguments)
     report = options.open_from(arguments)
     printer = _Printer(arguments, report, _query(arguments, report))
     if wants_schema:
@@ -178,17 +172,6 @@ def _time_unit(text: str) -> str:
     from nsys_tui.text.formats import time_unit
 
     return time_unit(text)
-
-
-def _take_export(arguments: argparse.Namespace) -> None:
-    """Makes the export that ``--sqlite`` and ``--force-export`` ask for, and reads that."""
-    if arguments.sqlite is None and not arguments.force_export:
-        return
-    from nsys_tui.reader import export_configured
-
-    anew = arguments.force_export
-    made = export_configured(Path(arguments.report), arguments.sqlite, arguments.nsys, anew=anew)
-    arguments.report = str(made)
 
 
 def _listed(values: Sequence[str]) -> list[str]:

@@ -95,11 +95,12 @@ def sections(
     Args:
         tables: the sections; those without rows show their notes only.
         fmt: ``table`` (plain aligned columns, good to read aloud), ``markdown``, ``html``, ``csv``
-            or ``tsv``. A csv file has one header, so only the first table is printed.
+            or ``tsv``, those with options. A csv file has one header, so only the first table is
+            printed.
         room: cells of a line of ``table``; None for any.
         bars: whether ``table`` has bars beside shares; see ``readable``.
     """
-    if fmt in ("csv", "tsv"):
+    if fmt.startswith(("csv", "tsv")):
         yield from chunks(tables[0], fmt)
     elif fmt == "html":
         yield from html_page([readable(table) for table in tables], Format("html"))

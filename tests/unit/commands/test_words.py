@@ -124,6 +124,45 @@ def test_a_severity_is_a_word_or_its_letter(report: str, capsys: Out, word: str)
     assert run(capsys, "analyze", report, "--fail-on", word)[0] == GATE_HIT
 
 
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
+        (("-f", "column"), ()),
+        (("--format=.", "--force-overwrite=true", "-q"), ()),
+        (("-f", "hdoc"), ("--format", "html")),
+        (("-r", "gpu_gaps:gap=1", "-f", "csv"), ("-r", "gpu_gaps:gap=1", "--format", "csv")),
+    ],
+)
+def test_analyze_takes_words_of_nsys_s(
+    report: str, capsys: Out, typed: tuple[str, ...], same: tuple[str, ...]
+) -> None:
+    status, out, _ = run(capsys, "analyze", report, *typed)
+    assert (status, out) == run(capsys, "analyze", report, *same)[:2]
+    assert status == OK
+    assert out
+
+
+def test_analyze_takes_the_options_of_csv_and_refuses_others_by_name(
+    report: str, capsys: Out
+) -> None:
+    rule = ("analyze", report, "-r", "gpu_gaps:gap=0.01:rows=1", "-f")
+    _, whole, _ = run(capsys, *rule, "csv")
+    assert (header := whole.splitlines()[0]).startswith("Row#,Duration (ns),Start (ns)")
+    _, timed, _ = run(capsys, *rule, "csv:time=us")
+    assert timed.splitlines()[0] == header.replace("(ns)", "(us)")
+    assert run(capsys, *rule, "csv:nohdr")[1] == whole.partition("\n")[2]
+    for words, said in (
+        (("-f", "csv:nope"), "unknown option 'nope'"),
+        (("-f", "json:nohdr"), "only csv and tsv take options here"),
+        (("-f", "csv,json"), "one of table, json, csv"),
+        (("--timeunit=ms",), "csv:time=ms"),
+        (("-o", "base"), "> FILE"),
+    ):
+        status, out, err = run(capsys, "analyze", report, *words)
+        assert (status, out) == (USAGE, "")
+        assert said in err
+
+
 def test_an_option_that_is_not_there_leads_to_the_help_of_its_verb(
     report: str, capsys: Out
 ) -> None:
