@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,6 +106,7 @@ class Job:
 _ALONE: Final = ("csv", "tsv", "json", "markdown", "html")
 """Formats that stand on stdout without notices."""
 _DONE: Final = "PROCESSED"
+_BESIDE_COMMAND: Final = re.compile(r",(?=[-.]?(?:,|$)|@)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -161,7 +164,7 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
         if fmt == ".":
             fmt = "column" if output == CONSOLE else "csv"
         chosen = parse_format(fmt)
-        if arguments.timeunit:
+        if arguments.timeunit and "noconv" not in fmt.split(":"):
             units = chosen.units.with_unit("time", arguments.timeunit)
             chosen = replace(chosen, units=units)
         jobs.append(Job(wanted, chosen, output))
@@ -175,10 +178,13 @@ def _time_unit(text: str) -> str:
 
 
 def _listed(values: Sequence[str]) -> list[str]:
-    """Elements of a repeatable, comma-separated option; a piped command keeps its commas."""
+    """Elements of a repeatable, comma-separated option.
+
+    A piped command keeps its commas, but before what is no part of one: ``-``, ``.``, a command.
+    """
     parts: list[str] = []
-    for value in values:
-        parts += [value] if value.startswith("@") else value.split(",")
+    for part in chain.from_iterable(map(_BESIDE_COMMAND.split, values)):
+        parts += [part] if part.startswith("@") else part.split(",")
     return [part.strip() for part in parts if part.strip()]
 
 

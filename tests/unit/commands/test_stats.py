@@ -177,6 +177,37 @@ def test_output_into_a_program_needs_no_shell(capture: str, tmp_path: Path) -> N
     assert (done.returncode, done.stdout) == (0, f"{notice}Time (%) $(x)\n\n")
 
 
+@pytest.mark.parametrize(
+    ("outputs", "files"),
+    [
+        ("@true,.", ["r_cuda_api_sum.csv"]),
+        ("@true,.,x", ["r_cuda_api_sum.csv", "x_cuda_api_sum.csv"]),
+        ("x,@cut -d, -f1", ["x_nvtx_sum.csv"]),
+        ("@true,@true", []),
+    ],
+)
+def test_a_comma_in_a_command_belongs_to_it_but_before_what_is_none(
+    capture: str,
+    capsys: Out,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    outputs: str,
+    files: list[str],
+) -> None:
+    (folder := tmp_path / "out").mkdir()
+    monkeypatch.chdir(folder)
+    words = ("-r", "nvtx_sum,cuda_api_sum", "-o", outputs, "-f", "csv", "-q")
+    assert run(capsys, capture, *words)[0] == 0
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
+def test_figures_that_are_not_converted_stay_so_beside_a_time_unit(
+    capture: str, capsys: Out
+) -> None:
+    words = ("-r", "nvtx_sum", "-q", "-f", "csv:noconv")
+    assert run(capsys, capture, *words, "--timeunit", "ms") == run(capsys, capture, *words)
+
+
 def test_a_program_that_does_not_exist_is_a_usage_error(capture: str, capsys: Out) -> None:
     assert run(capsys, capture, "-r", "nvtx_sum", "-o", "@no-such-program-here")[0] == 64
 
