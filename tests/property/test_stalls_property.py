@@ -231,7 +231,7 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
             for i in range(len(gaps))
         }
         assert found == expected(hosts, switched, gpu)
-        assert result.idle_ns == sum(end - start for start, end in found)
+        assert result.whole.idle_ns == sum(end - start for start, end in found)
         (total,) = result.totals
         assert total.listed_count == len(found) == total.gap_count
         check_ranges(hosts, gpu, result)
@@ -272,7 +272,7 @@ def check_windows(report: Report, result: Stalls) -> None:
         stalls(report, Scope(window=window), threshold_ns=20, work=result.work)
         for window in ((0, middle), (middle, END))
     ]
-    assert sum(part.idle_ns for part in parts) == result.idle_ns
+    assert sum(part.whole.idle_ns for part in parts) == result.whole.idle_ns
     for part in parts:
         for total in part.totals:
             assert total.idle_ns == total.listed_ns + total.below_ns + total.in_runs_ns

@@ -290,9 +290,9 @@ async def test_planted_stalls_of_the_demo_come_out_with_the_planted_figures(
         top = rows(pilot)[4]
         assert f"{max(p['longest_ns'] for p in slow) / 1e6:.2f} ms I/O: pread64" in top
         idle = [device["gaps"] for device in truth["devices"]]
-        assert found.sums.inner_ns == sum(gaps["total_ns"] for gaps in idle)
-        assert found.sums.head_ns == sum(gaps["head_ns"] for gaps in idle)
-        assert found.sums.tail_ns == sum(gaps["tail_ns"] for gaps in idle)
+        assert found.sums.whole.inner_ns == sum(gaps["total_ns"] for gaps in idle)
+        assert found.sums.whole.head_ns == sum(gaps["head_ns"] for gaps in idle)
+        assert found.sums.whole.tail_ns == sum(gaps["tail_ns"] for gaps in idle)
 
 
 async def test_a_launch_bound_run_is_one_row_and_its_scene_the_whole_run(

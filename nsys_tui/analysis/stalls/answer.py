@@ -114,7 +114,7 @@ _GAP: Final = (
 
 def _share(group: StallGroup, result: Stalls) -> float | None:
     """Of the idle time between operations; that before the first and after the last has none."""
-    inner = result.idle_ns - sum(total.head_ns + total.tail_ns for total in result.totals)
+    inner = result.whole.inner_ns
     return 100 * group.idle_ns / inner if inner and group.key not in (HEAD, TAIL) else None
 
 
@@ -168,7 +168,7 @@ DOCUMENT: Final = Document(
         data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
         data("bounds_ns", lambda a, _: a.result.bounds, form=Form.LIST),
         data("threshold_ns", lambda a, _: a.result.threshold_ns),
-        data("idle_ns", lambda a, _: a.result.idle_ns),
+        data("idle_ns", lambda a, _: a.result.whole.idle_ns),
         records("devices", _TOTAL, lambda a, _: a.result.totals),
         *map(_groups, GROUPINGS),
         records("gaps", _GAP, lambda a, _: a.gaps()),

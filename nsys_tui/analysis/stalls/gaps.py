@@ -6,7 +6,7 @@ Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,11 @@ class IdleTotals:
     below_count: int
     below_ns: int
 
+    @property
+    def inner_ns(self) -> int:
+        """Between the first and the last operation."""
+        return self.idle_ns - self.head_ns - self.tail_ns
+
 
 @dataclass(frozen=True, eq=False)
 class Stalls:
@@ -66,9 +71,11 @@ class Stalls:
     """Knows the names behind the codes of ``gaps``."""
 
     @property
-    def idle_ns(self) -> int:
-        """Idle time of all devices in scope."""
-        return sum(total.idle_ns for total in self.totals)
+    def whole(self) -> IdleTotals:
+        """Idle time of all devices in scope, whose place is -1."""
+        columns = zip(*(astuple(total)[1:] for total in self.totals), strict=True)
+        sums = [sum(column) for column in columns] or [0] * (len(fields(IdleTotals)) - 1)
+        return IdleTotals(-1, *sums)
 
 
 def stalls(

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.finding import Severity, ranks, severity
-from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.arrays import Indices, Int64, Integers
@@ -171,10 +171,9 @@ def stall_groups(
     columns = zip(keys, counts, stats.totals, stats.max, strict=True)
     listed = [StallGroup(key, int(n), int(idle), int(most)) for key, n, idle, most in columns if n]
     listed.sort(key=lambda group: (group.key in (HEAD, TAIL), -group.idle_ns, group.key))
-    count = sum(total.below_count for total in result.totals)
-    if count:
-        below = sum(total.below_ns for total in result.totals)
-        listed.append(StallGroup("below threshold", count, below, 0))
+    whole = result.whole
+    if whole.below_count:
+        listed.append(StallGroup("below threshold", whole.below_count, whole.below_ns, 0))
     return listed
 
 
@@ -236,13 +235,8 @@ class StallTable:
     result: Stalls
     numbers: Int64
     """What ``stall_row`` calls each row."""
-    device: Int64
-    """Place of the device in ``Report.devices``."""
-    start: Int64
-    idle: Int64
-    """ns inside the window."""
-    gaps: Int64
-    """Gaps that the row stands for."""
+    gaps: Gaps
+    """What is known of each row without names."""
     severity: Int64
     """3 high, 2 medium, 1 low; 0 before the first operation and after the last."""
     cause: Coded
@@ -280,10 +274,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
     return StallTable(
         result=result,
         numbers=np.arange(len(gaps)),
-        device=gaps.device.astype(np.int64),
-        start=gaps.start,
-        idle=gaps.idle,
-        gaps=gaps.count,
+        gaps=gaps,
         severity=np.where(gaps.outside, 0, 1 + ranks(gaps.idle, hi - lo)),
         cause=coded(lambda row: row.label, gaps.edge, gaps.cause, gaps.what, gaps.run),
         next=_operations(report, gaps.next, style),

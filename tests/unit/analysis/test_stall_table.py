@@ -47,8 +47,8 @@ def assert_same_as_rows(report: Report) -> None:
         assert [column.labels[code] for code in column.codes.tolist()] == wanted
     graded = [row.severity.rank + 1 if row.severity else 0 for row in rows]
     assert table.severity.tolist() == graded
-    assert table.idle.tolist() == [row.idle_ns for row in rows]
-    assert table.gaps.tolist() == [row.gaps for row in rows]
+    assert table.gaps.idle.tolist() == [row.idle_ns for row in rows]
+    assert table.gaps.count.tolist() == [row.gaps for row in rows]
 
 
 def assert_groups_hold_their_rows(report: Report) -> None:
@@ -59,8 +59,8 @@ def assert_groups_hold_their_rows(report: Report) -> None:
         for group in stall_groups(report, result, by):
             if group.key != "below threshold":
                 mine = codes[table.numbers] == keys.index(group.key)
-                assert int(table.idle[mine].sum()) == group.idle_ns
-                assert int(table.gaps[mine].sum()) == group.count
+                assert int(table.gaps.idle[mine].sum()) == group.idle_ns
+                assert int(table.gaps.count[mine].sum()) == group.count
 
 
 def test_longest_idle_first_and_the_edges_of_the_trace_last(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_longest_idle_first_and_the_edges_of_the_trace_last(tmp_path: Path) -> N
     report = open_report(synth.write())
     table = table_of(report)
     # 20 us and 50 us between kernels; 500 us before the first and 400 us after the last.
-    assert table.idle.tolist() == [50 * US, 20 * US, 500 * US, 400 * US]
-    assert table.start.tolist() == [540 * US, 510 * US, 0, 600 * US]
+    assert table.gaps.idle.tolist() == [50 * US, 20 * US, 500 * US, 400 * US]
+    assert table.gaps.start.tolist() == [540 * US, 510 * US, 0, 600 * US]
     assert table.severity[:2].all()
     assert not table.severity[2:].any()
 

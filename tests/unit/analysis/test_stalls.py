@@ -268,7 +268,7 @@ def test_a_launch_bound_phase_is_one_row(tmp_path: Path) -> None:
     assert [(row.kind, row.gaps, row.idle_ns) for row in rows] == [("run", 29, 29 * 26 * US)]
     assert rows[0].cause == LAUNCH_BOUND
     assert len([row for row in stall_rows(report, single) if row.kind == "gap"]) == 29
-    assert merged.idle_ns == single.idle_ns
+    assert merged.whole.idle_ns == single.whole.idle_ns
 
 
 def test_a_launch_bound_phase_has_the_range_of_most_of_it(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_groups_add_up_to_all_idle_time(demo: tuple[Path, dict[str, Any]]) -> No
     result = stalls(report)
     for by in ("cause", "range", "pair", "thread", "device"):
         groups = stall_groups(report, result, by)
-        assert sum(group.idle_ns for group in groups) == result.idle_ns, by
+        assert sum(group.idle_ns for group in groups) == result.whole.idle_ns, by
         assert sum(group.count for group in groups) == sum(t.gap_count for t in result.totals)
 
 

@@ -23,7 +23,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle
 from nsys_tui.state import Window
-from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
+from nsys_tui.ui.screens.stalls.panes import NOT_CAUSES, Sums
 from nsys_tui.ui.stack_options import Options
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Found:
         """What a row of the table is known by."""
         if self.grouped:
             return self.groups[row].key
-        return int(self.rows.device[row]), int(self.rows.start[row])
+        return int(self.rows.gaps.device[row]), int(self.rows.gaps.start[row])
 
     def row_of(self, key: Key | None) -> int | None:
         """The row of the table that is known by a key, None where there is none."""
@@ -125,7 +125,9 @@ class Found:
             keys = [group.key for group in self.groups]
             return keys.index(key) if key in keys else None
         if isinstance(key, tuple) and not self.grouped:
-            here = np.flatnonzero((self.rows.device == key[0]) & (self.rows.start == key[1]))
+            here = np.flatnonzero(
+                (self.rows.gaps.device == key[0]) & (self.rows.gaps.start == key[1])
+            )
             return int(here[0]) if len(here) else None
         return None
 
@@ -162,6 +164,12 @@ def gather(
 
 def _sums(report: Report, result: Stalls, exposed_ns: int) -> Sums:
     lo, hi = result.scope.base(report)
-    reason = report.lacks(Capability.API)
-    notes = [f"no causes: {reason}"] if reason else []
-    return sums_of(result, stall_groups(report, result), hi - lo, exposed_ns, notes)
+    reason, count = report.lacks(Capability.API), len(result.totals)
+    return Sums(
+        whole=result.whole,
+        causes=tuple(g for g in stall_groups(report, result) if g.key not in NOT_CAUSES),
+        base_ns=(hi - lo) * count,
+        device_count=count,
+        exposed_ns=exposed_ns,
+        notes=(f"no causes: {reason}",) if reason else (),
+    )

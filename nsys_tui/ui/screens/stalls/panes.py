@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.stalls.gaps import Stalls
+from nsys_tui.analysis.stalls.gaps import IdleTotals
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL, StallGroup, StallTable
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
@@ -64,14 +64,14 @@ def gap_columns(
         time: how moments are written.
         width: cells of a row; causes take what the others leave.
     """
-    lo, hi = table.result.bounds
+    (lo, hi), gaps = table.result.bounds, table.gaps
     step = max(1, (hi - lo) // STEPS)
 
     def moment(ns: float) -> str:
         return moment_text(int(ns), step, time, report, lo).removesuffix(" s")
 
     gpus = tuple(device.label.removeprefix("GPU ") for device in report.devices)
-    starts = [moment(ns) for ns in (table.start.min(), table.start.max())] if len(table) else []
+    starts = [moment(ns) for ns in (gaps.start.min(), gaps.start.max())] if len(table) else []
     operation, inside = next((o, i) for least, o, i in NAMES if width >= least)
     fixed: list[TableColumn] = [
         numbers(
@@ -83,9 +83,9 @@ def gap_columns(
             unit=Unit.TEXT,
             ink=lambda row: BOLD if table.severity[row] == len(SEVERITIES) - 1 else 0,
         ),
-        texts("gpu", max(map(len, ("gpu", *gpus))), table.device, gpus),
-        durations("start", max([6, *map(cell_len, starts)]), table.start, moment),
-        durations("idle", 9, table.idle, format_duration),
+        texts("gpu", max(map(len, ("gpu", *gpus))), gaps.device, gpus),
+        durations("start", max([6, *map(cell_len, starts)]), gaps.start, moment),
+        durations("idle", 9, gaps.idle, format_duration),
     ]
     following = [shortened(name, operation) for name in table.next.labels]
     names: list[TableColumn] = [
@@ -94,7 +94,7 @@ def gap_columns(
     ]
     extra: list[TableColumn] = [
         texts("thread", 15, *table.thread, extra=True),
-        counts("gaps", 6, table.gaps, extra=True),
+        counts("gaps", 6, gaps.count, extra=True),
     ]
     beside = [*fixed, *names, *(extra if width >= ALL_COLUMNS else [])]
     room = width - SIDE_CELLS - sum(column.width + 1 for column in beside)
@@ -135,63 +135,32 @@ NOT_CAUSES: Final = (HEAD, TAIL, BELOW)
 class Sums:
     """Idle time over all GPUs in scope."""
 
+    whole: IdleTotals
     causes: tuple[StallGroup, ...]
     """Between operations, largest first."""
-    below_count: int
-    below_ns: int
-    head_ns: int
-    tail_ns: int
-    inner_ns: int
-    """Between the first and the last operation of each GPU."""
     base_ns: int
     """What shares of time are of: span or window, for each GPU."""
     device_count: int
     exposed_ns: int
     """Communication that nothing hides; not idle, but waiting too."""
     notes: tuple[str, ...]
+    """What makes causes coarser."""
 
     @property
     def inner_share(self) -> str:
         """Idle between operations as a share of the time of all GPUs."""
-        return format_share(self.inner_ns, self.base_ns)
-
-
-def sums_of(
-    result: Stalls, groups: Sequence[StallGroup], base_ns: int, exposed_ns: int, notes: list[str]
-) -> Sums:
-    """Adds up the devices.
-
-    Args:
-        result: the stalls.
-        groups: idle time by cause.
-        base_ns: length of the span or window of one GPU.
-        exposed_ns: exposed communication of all GPUs.
-        notes: what makes causes coarser.
-    """
-    totals = result.totals
-    head, tail = sum(t.head_ns for t in totals), sum(t.tail_ns for t in totals)
-    return Sums(
-        causes=tuple(group for group in groups if group.key not in NOT_CAUSES),
-        below_count=sum(t.below_count for t in totals),
-        below_ns=sum(t.below_ns for t in totals),
-        head_ns=head,
-        tail_ns=tail,
-        inner_ns=result.idle_ns - head - tail,
-        base_ns=base_ns * len(totals),
-        device_count=len(totals),
-        exposed_ns=exposed_ns,
-        notes=tuple(notes),
-    )
+        return format_share(self.whole.inner_ns, self.base_ns)
 
 
 def sum_lines(sums: Sums, threshold_ns: int, width: int) -> list[Line]:
     """Two lines for screens without room for the pane: causes, and what is not in the table."""
     if not sums.device_count:
         return []
+    whole = sums.whole
     rest = (
-        f"below {plain_duration(threshold_ns)}: {plural(sums.below_count, 'gap')},"
-        f" {format_duration(sums.below_ns)};"
-        f"  before work {format_duration(sums.head_ns)}, after {format_duration(sums.tail_ns)}"
+        f"below {plain_duration(threshold_ns)}: {plural(whole.below_count, 'gap')},"
+        f" {format_duration(whole.below_ns)};"
+        f"  before work {format_duration(whole.head_ns)}, after {format_duration(whole.tail_ns)}"
     )
     lines: list[Line] = [[(f" {_causes_text(sums, width - 2)}", 0)], [(f" {rest}", MUTED)]]
     return lines + [[(f" {note}", MUTED)] for note in sums.notes]
@@ -222,24 +191,25 @@ def cause_lines(sums: Sums, threshold_ns: int, width: int, glyphs: Glyphs) -> li
     """
     if not sums.device_count:
         return []
+    whole = sums.whole
     lines: list[Line] = [[(f"{'':<{BAR}}of idle      time   gaps  cause", MUTED)]]
     for group in sums.causes:
-        share = group.idle_ns / sums.inner_ns if sums.inner_ns else 0.0
+        share = group.idle_ns / whole.inner_ns if whole.inner_ns else 0.0
         bar = glyphs.bar * max(1, round(BAR * share))
         figures = (
-            f" {format_share(group.idle_ns, sums.inner_ns):>6} {format_duration(group.idle_ns):>9}"
+            f" {format_share(group.idle_ns, whole.inner_ns):>6} {format_duration(group.idle_ns):>9}"
             f" {format_count(group.count):>6}  "
         )
         lines.append([(f"{bar:<{BAR}}", STALL), (figures, 0), (visible(group.key), 0)])
-    below = format_share(sums.below_ns, sums.inner_ns)
+    below = format_share(whole.below_ns, whole.inner_ns)
     figures = (
-        f" {below:>6} {format_duration(sums.below_ns):>9} {format_count(sums.below_count):>6}  "
+        f" {below:>6} {format_duration(whole.below_ns):>9} {format_count(whole.below_count):>6}  "
     )
     lines.append([(f"{'':<{BAR}}{figures}below {plain_duration(threshold_ns)}", MUTED)])
     apart = (
-        ("between operations", sums.inner_ns, f"  {sums.inner_share} of GPU time"),
-        (HEAD, sums.head_ns, ""),
-        (TAIL, sums.tail_ns, ""),
+        ("between operations", whole.inner_ns, f"  {sums.inner_share} of GPU time"),
+        (HEAD, whole.head_ns, ""),
+        (TAIL, whole.tail_ns, ""),
         ("exposed communication", sums.exposed_ns, "  busy, not hidden"),
     )
     lines.append([("", 0)])

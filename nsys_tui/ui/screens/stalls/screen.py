@@ -161,12 +161,12 @@ class StallsScreen(TableScreen[Found]):
         width = self._width = table.size.width
         table.empty = self._why_empty(report)
         threshold = plain_duration(stalls.wish.threshold)
-        between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
+        between = f"between work {format_duration(sums.whole.inner_ns)} ({sums.inner_share})"
         between = between if sums.device_count else ""
         if stalls.grouped:
             title = stalls.wish.title
             table.title, table.note = f"Idle by {title}", between
-            whole = stalls.result.idle_ns if stalls.wish.by == "device" else sums.inner_ns
+            whole = sums.whole.idle_ns if stalls.wish.by == "device" else sums.whole.inner_ns
             columns = group_columns(stalls.groups, title, whole, width)
             size = len(stalls.groups)
         else:
@@ -208,7 +208,7 @@ class StallsScreen(TableScreen[Found]):
         """Puts the cursor on the gap that a finding shows."""
         if self.result is None or selection.kind != "finding" or selection.span is None:
             return
-        rows = np.flatnonzero(self.result.rows.start == selection.span.start)
+        rows = np.flatnonzero(self.result.rows.gaps.start == selection.span.start)
         if not self.result.grouped and len(rows):
             self.table.go_to_row(int(rows[0]))
 
