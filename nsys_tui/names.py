@@ -321,8 +321,11 @@ def last_component(name: str) -> str:
 
 
 _UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u115f\u1160\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_OF_UNKNOWN_WIDTH: Final = re.compile("(?<=.)[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+"""What makes the character before it a picture, or colours it: terminals differ in its cells."""
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -330,6 +333,11 @@ def _shown(match: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else _escaped(match)
+
+
+def _printable(char: str) -> str:
+    """A character, or its number where it steers or no font can have it."""
+    return f"\\u{ord(char):04x}" if unicodedata.category(char) in ("Cn", "Cf") else char
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -350,7 +358,8 @@ def visible(text: str, ascii_only: bool = False) -> str:
     if text.isascii() and text.isprintable():
         return text
     if not ascii_only:
-        return _UNSAFE.sub(_shown, text)
+        shown = _OF_UNKNOWN_WIDTH.sub("", _UNSAFE.sub(_shown, text))
+        return shown if shown.isprintable() else "".join(map(_printable, shown))
     plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text.replace("≈", "~")))
     kept = "".join(char for char in plain if not unicodedata.combining(char))
     return kept.encode("ascii", "replace").decode("ascii")

@@ -147,6 +147,8 @@ def test_control_characters_are_shown() -> None:
     assert names.visible("café 前", ascii_only=True) == "cafe ?"
     assert names.visible("≈ steps (12)", ascii_only=True) == "~ steps (12)"
     assert names.visible("gemm<int>") == "gemm<int>"
+    assert names.visible("\u0378\ufffe\u0601\u3164") == "\\u0378\\ufffe\\u0601\\u3164"
+    assert names.visible("\u26a0\ufe0f \U0001f44d\U0001f3fd \ue0b0") == "\u26a0 \U0001f44d \ue0b0"
 
 
 @settings(max_examples=100, deadline=None)
