@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import planted_hpc as hpc
 import planted_programs as programs
+import planted_ranks as ranks
 import planted_training as training
 from synth import Synth
 
@@ -558,6 +559,10 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.other_link: "slow Host-to-Device copies on GPU 1",
     programs.woken: "idle, wait: while reader is in read",
     programs.woken_by_nobody: "idle, wait: pthread_cond_wait",
+    ranks.forward_and_backward: "send and receive not hidden on GPU 0",
+    ranks.hot_experts: "waiting for GPUs by turns in collectives",
+    ranks.late_behind_collectives: "waiting for GPU 3 in collectives",
+    ranks.slow_from_half: "GPU 1 slower than the others",
     training.beside_the_tail: "",
     training.connecting: "communication of set-up (once)",
     training.micro_batches: "send and receive not hidden on GPU 2",
@@ -596,7 +601,9 @@ PLANTED: Final = {
     "exposed_copies": Planted(
         (copy_bound, training.weights_each_step), (copies_hidden, training.weights)
     ),
-    "exposed_communication": Planted((slow_gpu, late_rank), (steps, training.connecting)),
+    "exposed_communication": Planted(
+        (slow_gpu, late_rank, ranks.forward_and_backward), (steps, training.connecting)
+    ),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted(
         (sleeping_host, late_loader, oversubscribed, programs.stages),
@@ -632,7 +639,8 @@ PLANTED: Final = {
         (slow_step,), (uneven_steps, steps, programs.logging, programs.autotuning)
     ),
     "slowing_kernels": Planted(
-        (programs.throttled, programs.growing_softmax), (programs.two_phases, steps)
+        (programs.throttled, programs.growing_softmax, ranks.slow_from_half),
+        (programs.two_phases, ranks.more_long_ones_at_the_end, steps),
     ),
     "small_copies": Planted((scalar_reads,), (reads_ahead, training.queued_reads)),
     "small_grids": Planted((tiny_grid, hpc.narrow), (tiny_beside_others, hpc.whole_warps)),

@@ -30,6 +30,8 @@ _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
 _SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
+BY_TURNS: Final = "waiting for GPUs by turns in collectives"
+"""Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
 
 
@@ -128,7 +130,9 @@ def exposed_communication(case: Case, arguments: Arguments) -> Result:
 def _exposed_findings(case: Case) -> list[Finding]:
     """The GPU with most of it, priced at most as what its own compute could hide.
 
-    The run is never shorter than the other work of any GPU, so the busiest one bounds it too.
+    Waiting needs no compute to hide it: it goes where the others come in time, and of a message
+    what it takes beyond the shortest. The run is never shorter than the other work of any GPU, so
+    the busiest one bounds it too.
     """
     worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
@@ -140,24 +144,28 @@ def _exposed_findings(case: Case) -> list[Finding]:
     waited, late = worst.exposed_waiting_ns or 0, -1
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
-    saved = min(worst.exposed_comm_ns, hidden, others)
+    least = min(worst.exposed_comm_ns, others)
+    saved = min(least, hidden)
     if worst.exposed_is_upper_bound:
         ops, rows = case.report.operations, dict(case.by_device)[worst.index]
         rows = rows[ops.category[rows] == Category.COMM]
         saved = min(saved, int(bare(case, worst.index, rows, (Category.COMPUTE,)).sum()))
     if 2 * waited > worst.exposed_comm_ns:
-        saved = min(saved, waited)
+        saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"
         late, by_turns = _late(case, worst.index, waited)
         if by_turns:
             advice = "balance the work of each step: GPUs come late to their collectives by turns"
-            subject, rest = "waiting for GPUs by turns in collectives", f"{rest} for GPUs by turns"
+            subject, rest = BY_TURNS, f"{rest} for GPUs by turns"
         else:
             whom = case.device_labels([late]) if late >= 0 else "other ranks"
             rest = f"{rest}, mostly for {whom}"
             advice = f"see what {whom} does before its collectives: it comes late to them"
             subject = f"waiting for {whom} in collectives"
-    elif _pairwise(case, worst.index):
+    elif len(rows := _pairwise(case, worst.index)):
+        message = case.report.operations.durations(rows).min()
+        each = bare(case, worst.index, rows, (Category.COMPUTE,)) - message
+        saved = min(least, int(each.clip(0).sum()))
         advice = "stages wait for each other: more, smaller micro-batches, or stages of equal work"
         subject = "send and receive not hidden"
     return case.finding(
@@ -189,8 +197,8 @@ def _late(case: Case, device: int, waited: int) -> tuple[int, bool]:
     return late, False
 
 
-def _pairwise(case: Case, device: int) -> bool:
-    """Whether most communication of a GPU is with one other, as between stages of a pipeline.
+def _pairwise(case: Case, device: int) -> Indices:
+    """Kernels of a GPU that talk to one other, as between stages of a pipeline, if most do.
 
     Where the kernels of three GPUs or more end as one, each talks to all of them.
     """
@@ -198,11 +206,11 @@ def _pairwise(case: Case, device: int) -> bool:
     rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
     rows = rows[ops.device[rows] == device]
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
-    chosen = pairwise[ops.name[rows]]
-    if 2 * ops.durations(rows[chosen]).sum() <= ops.durations(rows).sum():
-        return False
-    together = np.isin(rows[chosen], collective_waits(case.report).row)
-    return len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
+    chosen: Indices = rows[pairwise[ops.name[rows]]]
+    together = np.isin(chosen, collective_waits(case.report).row)
+    each_other = len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
+    most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
+    return chosen if most and each_other else chosen[:0]
 
 
 @rule(

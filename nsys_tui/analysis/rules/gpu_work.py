@@ -289,8 +289,10 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
 def _bridged(moves: Intervals) -> Intervals:
     """Migrations with the faults between them, which take no longer than the migration before."""
     starts, ends = moves
-    near = starts[1:] - ends[:-1] <= np.maximum((ends - starts)[:-1], _FAULT_NS)
-    return intervals.union(starts, np.append(np.where(near, starts[1:], ends[:-1]), ends[-1:]))
+    apart = starts[1:] - np.maximum.accumulate(ends)[:-1]
+    near = apart <= np.maximum((ends - starts)[:-1], _FAULT_NS)
+    until = np.where(near, np.maximum(starts[1:], ends[:-1]), ends[:-1])
+    return intervals.union(starts, np.append(until, ends[-1:]))
 
 
 def _without(case: Case, rows: Indices) -> int | None:
@@ -335,7 +337,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         mine = moved[ops.device[moved] == device]
         of_device = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
-        covered = _bridged(intervals.union(ops.start[mine], ops.end[mine]))
+        covered = _bridged((ops.start[mine], ops.end[mine]))
         before = intervals.prefix(*covered)
         edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
         time[of_device] = edges[1] - edges[0]

@@ -21,7 +21,7 @@ from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import sums
+from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
@@ -51,7 +51,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
     Nearly all of them must slow down, at the same shapes: of one that takes longer and longer, or
-    whose grid grows, its data grows.
+    whose grid grows, its data grows. Their short launches must as well as their long ones: else
+    there are but more long ones at the end.
     """
     ops = case.report.operations
     findings: list[Finding] = []
@@ -61,14 +62,15 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         third = len(rows) // 3
         if third < _FEWEST:
             continue
-        early, late = (_paces(case, part) for part in (rows[:third], rows[len(rows) - third :]))
+        thirds = (rows[:third], rows[len(rows) - third :])
+        early, late = (_paces(case, part) for part in thirds)
         known = np.flatnonzero((early[1] >= _FEWEST) & (late[1] >= _FEWEST) & (early[0] > 0))
         if not len(known):
             continue
         first, last = (times[known] / count[known] for times, count in (early, late))
         slow = last >= first * (1 + arguments.number("slower") / 100)
         least = _NEARLY_ALL * max(late[0].sum(), 1)
-        of_old_shape = _of_old_shape(case, rows[:third], rows[len(rows) - third :])
+        of_old_shape = _of_old_shape(case, *thirds)
         if min(late[0][known[slow]].sum(), of_old_shape) < least or slow.sum() < 2:
             cost = late[0][known] - first * late[1][known]
             top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
@@ -76,6 +78,10 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
                 findings += _growing(
                     case, device, rows[ops.name[rows] == known[top]], (first[top], last[top])
                 )
+            continue
+        factor = 1 + arguments.number("slower") / 200
+        longer = _are_all_longer(case, thirds, known[slow], factor)
+        if late[0][known[slow][longer]].sum() < least:
             continue
         usual = np.zeros(len(ops.names))
         usual[known] = first
@@ -104,6 +110,16 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(
         columns, tuple(sorted(findings, key=lambda one: -one.order_ns)[:1]), hidden=hidden
     )
+
+
+def _are_all_longer(case: Case, thirds: Sequence[Indices], names: Int64, factor: float) -> Bool:
+    """Of which names both the short and the long launches take longer in the second of thirds."""
+    ops, quartiles = case.report.operations, []
+    for rows in thirds:
+        of_name = rows_of_codes(ops.name[rows], len(ops.names))
+        times = [ops.durations(rows[of_name[name]]) for name in names.tolist()]
+        quartiles.append(np.array([np.percentile(time, (25, 75)) for time in times]))
+    return np.asarray((quartiles[1] >= factor * quartiles[0]).all(axis=1), np.bool_)
 
 
 def _of_old_shape(case: Case, early: Indices, late: Indices) -> int:

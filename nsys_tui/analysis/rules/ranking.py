@@ -26,6 +26,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
@@ -89,7 +90,7 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     beside: list[tuple[Finding, Finding]] = []
     for one in findings:
         leader = _leader(one, findings)
-        if leader and (one.rule == "exposed_communication" or one.late >= 0):
+        if leader and (one.rule in _BESIDE or one.late >= 0):
             one = one if leader.saved_ns else _unpriced(one)
             beside.append((leader, replace(one, same_as=leader.subject)))
         elif other := leader.subject if leader else _covering(one, kept) or _copies(one, kept):
@@ -102,13 +103,19 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     return [*kept[:low], *later, *kept[low:]]
 
 
+_FAR_MORE: Final = 3
+"""So many times as much is lost by turns as by one GPU that has more to do in all."""
 _OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
+_BESIDE: Final = ("exposed_communication", "slowing_kernels")
+"""Rules whose findings stay beside the one that tells why, however grave."""
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
     "exposed_communication": _LATE,
     "exposed_copies": ("slow_copies", "memsets"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
+    "gpu_imbalance": ("exposed_communication",),
+    "slowing_kernels": ("gpu_imbalance",),
     "small_grids": ("serial_streams",),
     "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
     "launch_bound": ("small_copies", "tiny_kernels"),
@@ -139,6 +146,10 @@ def _idle_together(one: Finding, other: Finding) -> int:
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
+    if finding.rule == "gpu_imbalance":
+        return leader.subject == BY_TURNS and leader.saved_ns >= _FAR_MORE * finding.saved_ns
+    if finding.rule == "slowing_kernels":
+        return leader.device == finding.device and 2 * leader.saved_ns >= finding.saved_ns
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         idle = leader.rule == "gpu_idle"
         return _waits_for(finding, leader) and (not idle or leader.device == finding.late)

@@ -1,0 +1,126 @@
+"""Planted runs of ranks that wait for each other, and of kernels that only seem to slow down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from machine import FULL, MS, US
+from synth import Synth
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MESSAGE: int = 50 * US
+
+
+def _ranks(path: Path, count: int) -> Synth:
+    synth = Synth(path)
+    for gpu in range(count):
+        synth.process(10 + gpu, f"rank {gpu}").gpu(gpu)
+    return synth
+
+
+def _where(gpu: int, stream: int = 7) -> dict[str, Any]:
+    return {"device": gpu, "context": gpu + 1, "stream": stream}
+
+
+def forward_and_backward(path: Path, batches: int = 4, stages: int = 4) -> Synth:
+    """A pipeline: 8 ms of each step forward, 16 back, in so many parts; receives wait in kernels.
+
+    While a part is computed the kernel that receives the next one waits already, so that compute
+    hides most of what is received, and little compute is left to hide the rest.
+    """
+    synth, begin = _ranks(path, stages), 0
+    for _ in range(8):
+        free, ready = [begin] * stages, [[begin] * batches] * (stages + 1)
+        for name, whole, order in (("forward", 8, 1), ("backward", 16, -1)):
+            ready[-1 if order > 0 else 0] = [begin] * batches
+            came = [begin] * batches
+            for gpu in range(stages)[::order]:
+                synth.process(10 + gpu)
+                asked = free[gpu]
+                for batch in range(batches):
+                    if gpu != range(stages)[::order][0]:
+                        until = max(asked, came[batch]) + MESSAGE
+                        synth.kernel("ncclDevKernel_SendRecv", asked, until, **_where(gpu, 20))
+                        asked = came[batch] = until
+                    start = max(free[gpu], came[batch])
+                    free[gpu] = start + whole * MS // batches
+                    synth.kernel(name, start, free[gpu], grid=FULL, **_where(gpu))
+                    came[batch] = free[gpu]
+        begin = max(free)
+    return synth
+
+
+def late_behind_collectives(path: Path) -> Synth:
+    """Rank 3 starts each step 5 ms late; all reduce behind their compute, but for 100 us."""
+    synth, begin = _ranks(path, 4), 0
+    for _ in range(12):
+        for part in range(4):
+            arrived = [
+                begin + part * 2 * MS + 2 * MS + (5 * MS if gpu == 3 else 0) for gpu in range(4)
+            ]
+            for gpu, came in enumerate(arrived):
+                synth.process(10 + gpu)
+                synth.kernel("gemm", came - 2 * MS, came, grid=FULL, **_where(gpu))
+                until = max(arrived) + 100 * US
+                synth.kernel("ncclDevKernel_AllReduce", came, until, **_where(gpu, 20))
+        begin += 13 * MS + 200 * US
+    return synth
+
+
+def slow_from_half(path: Path) -> Synth:
+    """From the half on kernels of rank 1 take a fifth longer; rank 0 waits for it."""
+    synth, begin = _ranks(path, 2), 0
+    for step in range(40):
+        took = [4 * MS, 4 * MS + (800 * US if step >= 20 else 0)]
+        for gpu in range(2):
+            synth.process(10 + gpu)
+            for part, name in enumerate(("gemm", "softmax", "norm", "gelu")):
+                edges = (begin + took[gpu] * each // 4 for each in (part, part + 1))
+                synth.kernel(name, *edges, grid=FULL, **_where(gpu))
+            end = begin + max(took) + 200 * US
+            synth.kernel("ncclDevKernel_AllReduce", begin + took[gpu], end, **_where(gpu))
+        begin += max(took) + 200 * US
+    return synth
+
+
+def more_long_ones_at_the_end(path: Path) -> Synth:
+    """Kernels of one name and shape are short forward and long back; a third ends amid a step."""
+    synth, now = _ranks(path, 1), 0
+    for _ in range(4):
+        for back in range(2):
+            for launch in range(60):
+                name, lasts = ("gemm", "norm")[launch % 2], (100 + 100 * back) * US
+                synth.kernel(name, now, now + lasts, grid=FULL, **_where(0))
+                now += lasts + US
+    return synth
+
+
+def hot_experts(path: Path) -> Synth:
+    """An all-to-all waits for the GPU with the hot expert, by turns: two have it oftener."""
+    synth, begin = _ranks(path, 4), 0
+    for step in range(24):
+        hot = (0, 1, 2, 3, 1, 0)[step % 6]
+        for gpu in range(4):
+            synth.process(10 + gpu)
+            end = begin + (6 * MS if gpu == hot else 2 * MS)
+            synth.kernel("expert", begin, end, grid=FULL, **_where(gpu))
+            synth.kernel("ncclDevKernel_SendRecv", end, begin + 6 * MS + MESSAGE, **_where(gpu, 20))
+        begin += 6 * MS + MESSAGE
+    return synth
+
+
+def evicting(path: Path) -> Synth:
+    """A kernel computes 500 us, then 2 MB are evicted and 2 MB come, in four parts each."""
+    synth = _ranks(path, 1).process(10)
+    for launch in range(4):
+        begin = now = launch * 20 * MS
+        for _ in range(10):
+            now += 500 * US
+            for kind in ("UVM DtoH", "UVM HtoD"):
+                for _ in range(4):
+                    synth.memcpy(now, now + 150 * US, bytes=2**21, kind=kind, stream=0)
+                    now += 150 * US
+        synth.launch("stencil", (begin - 9 * US, begin - 4 * US), (begin, now), grid=FULL)
+    return synth

@@ -1,0 +1,82 @@
+"""What ranks that wait for each other could give back, and which findings are one story."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import planted_ranks as ranks
+import pytest
+from planted import MS, US
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from synth import Synth
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+
+def found(run: Callable[[Path], Synth], folder: Path) -> tuple[Case, list[Finding]]:
+    case = Case(open_report(run(folder / f"{run.__name__}.sqlite").write(), use_cache=False))
+    return case, find_in(case)
+
+
+def test_a_pipeline_could_save_its_bubble_though_little_compute_is_left_to_hide_it(
+    tmp_path: Path,
+) -> None:
+    case, (first, *_) = found(ranks.forward_and_backward, tmp_path)
+    assert (first.rule, first.subject[:16]) == ("exposed_communication", "send and receive")
+    bubble = case.base_ns - 8 * 24 * MS
+    assert bubble > 0.4 * case.base_ns
+    assert 0.7 * bubble < first.saved_ns <= bubble, "some of it is idle before the first receive"
+
+
+def test_messages_between_stages_are_no_bubble(tmp_path: Path) -> None:
+    def filled(path: Path) -> Synth:
+        return ranks.forward_and_backward(path, batches=64)
+
+    _, findings = found(filled, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.saved_ns == pytest.approx(8 * 24 * MS * 3 / 64, rel=0.1)
+
+
+def test_who_waits_for_a_late_rank_needs_no_compute_to_hide_it(tmp_path: Path) -> None:
+    _, findings = found(ranks.late_behind_collectives, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.late == 3
+    assert one.saved_ns == pytest.approx(12 * 5 * MS, rel=0.05)
+
+
+def test_a_gpu_that_slows_down_and_is_slower_than_others_is_told_once(tmp_path: Path) -> None:
+    case, findings = found(ranks.slow_from_half, tmp_path)
+    slower = next(one for one in findings if one.rule == "gpu_imbalance")
+    (slows,) = [one for one in findings if one.rule == "slowing_kernels"]
+    assert slows.same_as == slower.subject
+    assert "slow down" not in verdict(case, findings)
+
+
+def test_more_long_launches_at_the_end_are_no_slower_ones(tmp_path: Path) -> None:
+    _, findings = found(ranks.more_long_ones_at_the_end, tmp_path)
+    assert "slowing_kernels" not in {one.rule for one in findings}
+
+
+def test_a_gpu_with_more_work_in_all_is_part_of_work_that_is_uneven_by_turns(
+    tmp_path: Path,
+) -> None:
+    case, findings = found(ranks.hot_experts, tmp_path)
+    (uneven,) = [one for one in findings if one.rule == "exposed_communication"]
+    (more,) = [one for one in findings if one.rule == "gpu_imbalance"]
+    assert more.same_as == uneven.subject
+    assert "slower than" not in verdict(case, findings)
+
+
+def test_compute_between_groups_of_migrations_is_no_fault(tmp_path: Path) -> None:
+    _, findings = found(ranks.evicting, tmp_path)
+    (one,) = [one for one in findings if one.rule == "migrations_in_kernels"]
+    assert one.saved_ns == 4 * 10 * 8 * 150 * US
