@@ -76,8 +76,14 @@ def format_rate(bytes_per_s: float) -> str:
 
 
 def format_percent(percent: float) -> str:
-    """The one form of a share: ``72.4%``."""
-    return f"{round(percent, 1) + 0.0:,.1f}%"
+    """The one form of a share: ``72.4%``; some that rounds to none is ``<0.1%``."""
+    return f"{format_percentage(percent)}%"
+
+
+def format_percentage(percent: float) -> str:
+    """A share under a header that says what it is of: ``72.4``, ``<0.1``."""
+    rounded = round(percent, 1) + 0.0
+    return "<0.1" if percent > 0 and not rounded else f"{rounded:,.1f}"
 
 
 def format_share(part: float, whole: float = 1) -> str:
@@ -89,7 +95,8 @@ def format_change(ratio: float) -> str:
     """The one form of a relative change: ``+5.0%``, ``-17.5%``, from ten times on ``190x``."""
     if ratio >= 9.9995:
         return f"{format_number(1 + ratio)}x"
-    return f"{'+' if round(100 * ratio, 1) > 0 else ''}{format_percent(100 * ratio)}"
+    percent = round(100 * ratio, 1) + 0.0
+    return f"{'+' if percent > 0 else ''}{percent:,.1f}%"
 
 
 def format_count(value: int) -> str:

@@ -224,7 +224,7 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     in_ranges = [] if doubted else _of_ranges(case)
     parts = in_ranges or ([] if doubted else _of_threads(case))
     whole = sum(part.ns for part in parts)
-    of = " of the time in NVTX ranges" if in_ranges else ""
+    of = " of the time in NVTX ranges, nested ones once" if in_ranges else ""
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
     told = [(part, _state(case, part)) for part in shown]

@@ -17,7 +17,7 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
 from nsys_tui.model.table import Unit
 from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
-from nsys_tui.units import format_duration, parse_window
+from nsys_tui.units import format_duration, format_percentage, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
 
     def share(header: str, figure: str, *, extra: bool = False) -> TableColumn:
         values = _shares(fleet, rows, figure)
-        return numbers(header, 5, values, "{:.1f}".format, decimals=1, extra=extra)
+        return numbers(header, 5, values, format_percentage, decimals=1, extra=extra)
 
     return (
         numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),

@@ -33,7 +33,7 @@ from nsys_tui.ui.widgets.table.columns import (
     written,
 )
 from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
-from nsys_tui.units import format_bytes, format_duration, format_number
+from nsys_tui.units import format_bytes, format_duration, format_number, format_percentage
 
 NARROW_WHEN = PARTS // 2
 
@@ -56,7 +56,7 @@ def group_columns(
     inks = [style(category_ink(int(code))) for code in table.category]
     words = [style(word_ink(int(code))) for code in table.category]
     return (
-        numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
+        numbers("%", 5, 100 * table.share, format_percentage, decimals=1),
         time("total", table.total),
         begun("calls", 7, table.count, table.straddling),
         time("avg", table.mean, decimals=1),

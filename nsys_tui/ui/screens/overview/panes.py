@@ -22,7 +22,7 @@ from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.ui.pane_text import side_by_side, wrapped
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.trace import HINT, AnyRow, TracePane, TraceRow
-from nsys_tui.units import format_count, format_duration, format_share, plural
+from nsys_tui.units import format_count, format_duration, format_percentage, format_share, plural
 
 TALL = 40
 """Rows of a screen from which ranges and a legend are shown."""
@@ -91,7 +91,7 @@ OF: Final = {
     "kernel": "of GPU work",
     "other": "of GPU work",
     "call": "of all calls",
-    "range": "of all ranges",
+    "range": "of summed times",
 }
 """What the shares of a list of names are of."""
 
@@ -186,7 +186,7 @@ def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
+    return format_percentage(100 * part / whole) if whole else "-"
 
 
 def top_list(
