@@ -16,7 +16,19 @@ from nsys_tui.ui.theming import find_theme
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCENES = ("1", "2 f tab", "2 i", "3", "4", "5", "6", "f7", "question_mark", "3 e")
+SCENES = (
+    "1",
+    "2 f tab",
+    "2 i",
+    "3",
+    "4",
+    "5",
+    "6",
+    "f7",
+    "question_mark",
+    "3 e home",
+    "8 i s home",
+)
 THEMES = [name for name in theme_names(Path("none")) if find_theme(name).kind == "rgb"]
 
 

@@ -52,6 +52,7 @@ class Editor(TextArea, Framed):
     DEFAULT_CSS: ClassVar[str] = """
     Editor, Editor:focus { padding: 0; background: $background; }
     Editor .text-area--cursor-line { background: $background; }
+    Editor:light .text-area--cursor { color: $background; background: $foreground; }
     """
     cursor_blink = reactive(False, init=False)
 
