@@ -112,8 +112,7 @@ def draw_bars(
         bar is as high as the highest of them.
     """
     numbers = np.nan_to_num(np.asarray(values, np.float64))
-    room = max(1, width - MARGIN)
-    merged = max(1, -(-len(numbers) // room))
+    room, merged = max(1, width - MARGIN), _merged(len(numbers), width)
     heads = np.arange(0, len(numbers), merged)
     bars = np.maximum.reduceat(numbers, heads) if len(numbers) else numbers
     top = float(bars.max(initial=0.0))
@@ -130,6 +129,25 @@ def draw_bars(
     for bar in range(0, len(heads), every):
         labels.put(MARGIN + bar, str(bar * merged))
     return [*rows, labels], merged
+
+
+def bar_at(values: Sequence[float] | Numbers, width: int, column: int) -> int | None:
+    """Place of the iteration whose bar stands in a column: of several the highest; None for none.
+
+    Args:
+        values: as ``draw_bars`` has drawn them.
+        width: cells, as there.
+        column: a cell of the pane.
+    """
+    merged = _merged(len(values), width)
+    first = (column - MARGIN) * merged
+    part = np.nan_to_num(np.asarray(values[first : first + merged], np.float64))
+    return first + int(part.argmax()) if 0 <= first < len(values) else None
+
+
+def _merged(count: int, width: int) -> int:
+    """How many iterations a bar stands for."""
+    return max(1, -(-count // max(1, width - MARGIN)))
 
 
 MARGIN = 10

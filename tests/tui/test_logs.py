@@ -11,6 +11,7 @@ from tui.frames import rows, running, settled, text
 
 from nsys_tui.model.table import Column, Table
 from nsys_tui.ui.screens.logs.screen import LogsScreen, expand
+from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 
 if TYPE_CHECKING:
@@ -118,6 +119,26 @@ async def test_the_chosen_section_is_in_view(demo: Demo) -> None:
         await settled(pilot)
         assert screen(pilot).section == "benchmarks"
         assert ">benchmarks" in text(pilot)
+
+
+async def test_enter_and_a_double_click_show_a_row_in_full(demo: Demo) -> None:
+    async with running(demo.path) as pilot:
+        await open_logs(pilot, demo)
+        await press(pilot, "k", "enter")
+        assert screen(pilot).section == "files"
+        notes = pilot.app.screen.query_one("#notes", LinePane)
+        before = notes._lines
+        await press(pilot, "enter")
+        shown = " ".join(text for line in notes._lines for text, _ in line)
+        assert str(demo.logs[0].name) in shown
+        for column in screen(pilot).table.columns:
+            if value := column.text(0).strip():
+                assert f"{column.header}: {value}" in " ".join(shown.split())
+        await pilot.click("#table", offset=(4, 3), times=2)
+        await settled(pilot)
+        assert "Row 2 in full" in text(pilot)
+        await press(pilot, "shift+tab", "j", "k")
+        assert notes._lines == before, "the notes come back with the section"
 
 
 async def test_enter_on_a_collective_shows_its_kernel_on_the_timeline(demo: Demo) -> None:

@@ -11,6 +11,7 @@ from synth import Synth
 from tui.frames import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.events import key_of
+from nsys_tui.render.spark import MARGIN
 from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
@@ -309,6 +310,21 @@ async def test_a_click_on_a_fold_mark_closes(demo: Path) -> None:
         await pilot.click(offset=(2, 4))
         await settled(pilot)
         assert screen.by_path.shown < before
+
+
+async def test_a_click_on_a_bar_chooses_its_iteration(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        steps = screen.detail.steps
+        await pilot.click("#steps", offset=(1 + MARGIN + 1, 2))
+        await settled(pilot)
+        assert screen.step == 1
+        await pilot.click("#steps", offset=(1 + MARGIN + 1, 2), times=2)
+        await settled(pilot)
+        app: Any = pilot.app
+        assert app.screen.SCREEN == "timeline"
+        span, row = app.state.selection.span, steps.rows[1]
+        assert span.start == app.session.report.ranges.start[row]
 
 
 @pytest.mark.parametrize("size", [(120, 30), (160, 45), (240, 67)])

@@ -11,6 +11,7 @@ from demo_making import make
 from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.render.spark import MARGIN
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+FIRST_BAR = 1 + MARGIN
+"""Column of the first bar in its frame."""
 STEPS = """
     select coalesce(n.text, s.value), n.start, n.end from NVTX_EVENTS n
     left join StringIds s on s.id = n.textId
@@ -224,3 +227,21 @@ async def test_names_that_a_pane_has_no_room_for_end_with_a_mark(demo: Path) -> 
         whole = [line for line in lines if "(GPU " in line]
         assert len(whole) > 2, "the path has the width of the screen"
         assert all(line.endswith((")", "~")) for line in whole), whole
+
+
+async def test_a_click_on_a_bar_goes_to_its_step_and_a_double_click_opens_it(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        app: Any = pilot.app
+        await pilot.click("#chart", offset=(FIRST_BAR + 3, 2))
+        await settled(pilot)
+        assert screen.table.row == 3
+        assert app.screen is screen
+        await pilot.click("#chart", offset=(FIRST_BAR - 4, 2))
+        await settled(pilot)
+        assert screen.table.row == 3, "the scale is no bar"
+        _, start, time = expected_of(screen, demo)[4]
+        await pilot.click("#chart", offset=(FIRST_BAR + 4, 2), times=2)
+        await settled(pilot)
+        assert app.screen.SCREEN == "timeline"
+        assert app.state.window.start <= start < start + time <= app.state.window.end

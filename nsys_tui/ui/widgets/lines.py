@@ -53,6 +53,19 @@ class LinePane(ScrolledPane):
     class Moved(LineMessage):
         """The cursor stands on another line, or the pane got the focus."""
 
+    @dataclass
+    class Clicked(Message):
+        """A cell of lines that are drawn, not chosen from, was clicked.
+
+        Attributes:
+            column: the cell.
+            twice: whether it was a double click.
+        """
+
+        pane: LinePane
+        column: int
+        twice: bool
+
     def __init__(
         self,
         heading: str = "",
@@ -201,10 +214,13 @@ class LinePane(ScrolledPane):
 
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor, a double click chooses."""
-        row = event.get_content_offset(self)
-        if row is None or not self._choices:
+        spot = event.get_content_offset(self)
+        if spot is None:
             return
-        line = self.scroll_offset.y + row.y
+        if not self._choices:
+            self.post_message(self.Clicked(self, spot.x, event.chain > 1))
+            return
+        line = self.scroll_offset.y + spot.y
         if line < len(self._choices) and self._choices[line] is not None:
             self.cursor = line
             self.refresh()

@@ -6,6 +6,8 @@ import pytest
 from nsys_tui.render.cells import as_text
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.spark import (
+    MARGIN,
+    bar_at,
     columns_of,
     draw_bars,
     draw_histogram,
@@ -45,6 +47,15 @@ def test_a_histogram_has_its_scale_and_axis() -> None:
 def test_bars_stack_by_levels() -> None:
     assert as_text(columns_of([0, 4, 6, 8], 2, 8, UNICODE)) == "  ▄█\n ███"
     assert as_text(columns_of([1, 0], 1, 0, UNICODE)) == "█ "
+
+
+def test_a_bar_is_found_by_its_column() -> None:
+    values = np.array([3, 9, 4, 1, 8, 2, 5])
+    assert [bar_at(values, 30, MARGIN + n) for n in range(-1, 8)] == [None, *range(7), None]
+    narrow = MARGIN + 3
+    _, merged = draw_bars(values, narrow, 2, ASCII, str)
+    assert merged == 3
+    assert [bar_at(values, narrow, MARGIN + n) for n in range(4)] == [1, 4, 6, None]
 
 
 def test_iteration_bars_mark_outliers() -> None:

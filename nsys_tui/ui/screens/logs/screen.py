@@ -252,9 +252,10 @@ class LogsScreen(ResultScreen[Joined]):
         joined = self.result.calls.notes if self.result is not None and name in JOINED else ()
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
-    def _show_notes(self, notes: Iterable[str]) -> None:
-        texts = [*notes]
-        self.query_one("#notes", LinePane).show_built(
+    def _show_notes(self, notes: Iterable[str], heading: str = "Notes") -> None:
+        texts, pane = [*notes], self.query_one("#notes", LinePane)
+        pane.heading(heading)
+        pane.show_built(
             lambda width: [[(line, MUTED)] for text in texts for line in wrapped(text, width)]
         )
 
@@ -317,9 +318,15 @@ class LogsScreen(ResultScreen[Joined]):
         self.make()
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
-        """Shows the kernel of a collective on the timeline: that of the rank that came last."""
+        """The kernel of a collective on the timeline, of the rank that came last; other rows whole.
+
+        The notes come back with the section.
+        """
         joined = self.result
         if self.section != "which kernel" or joined is None:
+            cells = ((c.header, c.text(message.row).strip()) for c in self.table.columns)
+            whole = "   ".join(f"{header}: {text}" for header, text in cells if text)
+            self._show_notes([whole], f"Row {message.row + 1:,} in full")
             return
         calls = joined.calls
         row = calls.kernel_row(message.row)

@@ -18,7 +18,7 @@ from nsys_tui.model.events import EventSet
 from nsys_tui.names import NameStyle, both_ends, cell_len, visible
 from nsys_tui.render.cells import MUTED, STALL, Line
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.spark import draw_bars
+from nsys_tui.render.spark import bar_at, draw_bars
 from nsys_tui.ui.evidence import evidence_of, longest, show_on_timeline
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.screens.nvtx import columns
@@ -219,6 +219,18 @@ class RangeDetail(DetailScreen[NvtxTable]):
 
     action_timeline_iteration_next = partialmethod(_choose_step, 1)
     action_timeline_iteration_previous = partialmethod(_choose_step, -1)
+
+    def on_line_pane_clicked(self, message: LinePane.Clicked) -> None:
+        """A click on a bar chooses its iteration, a double click opens the range in it."""
+        if self.detail is None or message.pane.id != "steps":
+            return
+        step = bar_at(self.detail.steps.time, message.pane.room, message.column)
+        if step is None:
+            return
+        self.step = step
+        self._show_steps(self.detail)
+        if message.twice:
+            self.main.action_nav_open()
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows a range or a kernel on the timeline."""

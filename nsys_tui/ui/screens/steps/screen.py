@@ -15,12 +15,13 @@ from nsys_tui.analysis.iterations.critical_path import Edge
 from nsys_tui.analysis.iterations.path_answer import OnPath, StepPath, Stretch, step_path
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Table
 from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.spark import MARGIN, draw_bars
+from nsys_tui.render.spark import MARGIN, bar_at, draw_bars
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of, show_segment
@@ -56,13 +57,18 @@ def chart_lines(
     """
     iterations, tall = answer.table.iterations, max(1, height - 1)
     apart = np.flatnonzero(~iterations.counted)
-    times = np.minimum(iterations.duration, int(iterations.steady.max()))
     rows, merged = draw_bars(
-        times, width, tall, glyphs, format_duration, iterations.outliers, chosen
+        bar_times(answer), width, tall, glyphs, format_duration, iterations.outliers, chosen
     )
     for place in apart.tolist():
         rows[0].put(MARGIN + place // merged, APART, MUTED)
     return [row.runs() for row in rows]
+
+
+def bar_times(answer: IterationAnswer) -> Int64:
+    """How high the bar of each step is."""
+    iterations = answer.table.iterations
+    return np.minimum(iterations.duration, int(iterations.steady.max()))
 
 
 def chart_remark(answer: IterationAnswer, room: int) -> str:
@@ -310,6 +316,17 @@ class StepsScreen(TableScreen[Steps]):
         """A line of the critical path: its longest part on the timeline."""
         if self._path is not None and isinstance(message.choice, OnPath | Stretch):
             show_segment(self.app, self._path.longest(message.choice))
+
+    def on_line_pane_clicked(self, message: LinePane.Clicked) -> None:
+        """A click on a bar goes to its step, a double click opens it."""
+        if self.answer is None or message.pane.id != "chart":
+            return
+        step = bar_at(bar_times(self.answer), message.pane.room, message.column)
+        if step is None:
+            return
+        self.table.go_to_row(step)
+        if message.twice:
+            self.table.action_nav_open()
 
     def _go_to_outlier(self, step: int) -> None:
         """The next outlier in the order shown, or the one before; after the last one the first."""
