@@ -145,16 +145,22 @@ def environment_of(report: Report) -> Identity:
     return Identity()
 
 
-def nccl_ranks(report: Report) -> dict[int, list[int]]:
+def nccl_ranks(report: Report, world: int | None = None) -> dict[int, list[int]]:
     """globalPid -> ranks in the largest communicator that the process opened, by CUDA device.
 
     They come from NVTX payloads; where these name no device, they are in the order of ranks.
+
+    Args:
+        report: the report.
+        world: number of all ranks, where known: smaller communicators number only some of them.
     """
     best: dict[int, tuple[int, set[tuple[int, int]]]] = {}
     for process, values in nccl_inits(report):
         rank, size = values.get("Rank"), values.get("No. of ranks", 0)
         device = values.get("CUDA device", 0)
         if not (isinstance(rank, int) and isinstance(size, int) and isinstance(device, int)):
+            continue
+        if size < (world or 0):
             continue
         if size > best.get(process, (0, set()))[0]:
             best[process] = size, set()

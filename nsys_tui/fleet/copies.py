@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,10 +23,12 @@ def left_out(reports: Reports, given: Collection[str] = ()) -> list[Failure]:
         reports: path and summary of each, in order: of copies the first is kept.
         given: paths whose ranks the user tells; these stay.
     """
-    copies = _copies([(path, report) for path, report in reports if path not in given])
-    gone = {failure.path for failure in copies}
-    rest = [(path, report) for path, report in reports if path not in gone]
-    return [*copies, *(f for f in _of_other_runs(rest) if f.path not in given)]
+    rest, gone = reports, dict[str, Failure]()
+    for strangers in (_copies, _of_other_runs, _of_other_jobs):
+        found = strangers(rest)
+        gone |= {failure.path: failure for failure in found if failure.path not in given}
+        rest = [(path, report) for path, report in rest if path not in gone]
+    return [*gone.values()]
 
 
 def _copies(reports: Reports) -> list[Failure]:
@@ -74,6 +77,39 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
     """
     others = of_other_times(reports)
     main = set().union(*_runs(reports)).difference(others)
+    return _strangers(reports, main, others, "at another time")
+
+
+def _of_other_jobs(reports: Reports) -> list[Failure]:
+    """Ranks that several jobs have, of which the largest counts: as it is with runs.
+
+    Parts of one job that a scheduler numbers apart have ranks of their own, and stay.
+    """
+    told = [dict(report.jobs) for _, report in reports]
+    for variable in dict.fromkeys(name for jobs in told for name in jobs):
+        members: dict[str, list[int]] = {}
+        for number, jobs in enumerate(told):
+            if variable in jobs:
+                members.setdefault(jobs[variable], []).append(number)
+        main = max(members.values(), key=len)
+        others = sorted(number for job in members.values() if job is not main for number in job)
+        known = {claim for number in main for claim in _sure(reports[number][1])}
+        same = [number for number in others if known.issuperset(_sure(reports[number][1]))]
+        if found := _strangers(reports, set(main), same, f"with another {variable}"):
+            return found
+    return []
+
+
+def _sure(report: ReportSummary) -> list[tuple[int, str]]:
+    """All that a report says of its ranks, but for numbers in names."""
+    said = (entry for process in report.processes for entry in process.evidence)
+    return [entry for entry in said if NUMBER not in entry[1]]
+
+
+def _strangers(
+    reports: Reports, main: AbstractSet[int], others: Sequence[int], apart: str
+) -> list[Failure]:
+    """Those of the others whose ranks the main run, if it has several, has too."""
     if not others or len(main) < 2:
         return []
     holder = {
@@ -89,9 +125,7 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
             rank, source = claims[0]
             other, _ = told_apart([Path(holder[claims[0]]), Path(path)])
             strangers.append(
-                Failure(
-                    path, f"another run: {other} is rank {rank} too ({source}), at another time"
-                )
+                Failure(path, f"another run: {other} is rank {rank} too ({source}), {apart}")
             )
     return strangers
 

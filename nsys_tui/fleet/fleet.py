@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.fleet.collectives import Matched, match
+from nsys_tui.fleet.ranks import BY_ORDER
 from nsys_tui.fleet.summary import (
     MAPPED,
     Collectives,
@@ -56,6 +57,11 @@ class Member:
     def offset(self) -> int:
         """ns to add to the session's zero to get fleet time."""
         return self.clock.offset
+
+    @property
+    def guessed(self) -> bool:
+        """Whether nothing sure tells its rank."""
+        return self.source == BY_ORDER or self.source.startswith("≈")
 
     @property
     def file(self) -> str:
@@ -123,6 +129,14 @@ class Fleet:
         if not bounds:
             return 0, 1
         return min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
+
+    @cached_property
+    def absent(self) -> list[int]:
+        """Ranks of the program without a report, where ranks are told and not guessed."""
+        world = max((m.report.world or 0 for m in self.members), default=0)
+        if world < 2 or any(member.guessed for member in self.members):
+            return []
+        return sorted(set(range(world)) - {member.rank for member in self.members})
 
     def cut_to(self, parts: Mapping[str, ReportSummary | Failure], options: Options) -> Fleet:
         """The same ranks on the same clock, with summaries of a part.

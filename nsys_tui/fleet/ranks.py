@@ -42,7 +42,7 @@ def evidence(
         environment: what ``environment_of`` found.
         name: what ``from_name`` found.
     """
-    recorded, nccl = report.ranks, nccl_ranks(report)
+    recorded, nccl = report.ranks, nccl_ranks(report, environment.world)
     sizes, seen = Counter(owners), Counter[int]()
     members = []
     for number, process in enumerate(owners):

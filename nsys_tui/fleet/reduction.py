@@ -15,7 +15,6 @@ from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
 from nsys_tui.fleet.ranks import (
-    BY_ORDER,
     GIVEN,
     NUMBER,
     Evidence,
@@ -228,6 +227,23 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
     return notes
 
 
+def _unconnected(members: Sequence[Member]) -> list[str]:
+    """That ranks which all make collectives make none with the others: two runs look so."""
+    sets: list[tuple[set[int], set[tuple[str, str]]]] = []
+    for member in members:
+        own = {member.rank}, set(member.process.collectives.keys)
+        if not own[1] or member.process.collectives.point_to_point:
+            return []
+        for one in [one for one in sets if not own[1].isdisjoint(one[1])]:
+            own = own[0] | one[0], own[1] | one[1]
+            sets.remove(one)
+        sets.append(own)
+    if len(sets) < 2 or min(len(ranks) for ranks, _ in sets) < 2:
+        return []
+    names = " and ".join(named_ranks(ranks) for ranks, _ in sets[:_SHOWN])
+    return [f"≈ {names} have no collective in common: groups of one run, or several runs"]
+
+
 def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
     notes = []
     silent = [m.file for m in members if m.report.start_utc is None]
@@ -237,7 +253,7 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         )
     elif silent and clock is Clock.SESSION and len({m.path for m in members}) > 1:
         notes.append(f"no UTC start in {listed(dict.fromkeys(silent))}")
-    guessed = [m.rank for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
+    guessed = [m.rank for m in members if m.guessed]
     if guessed and len(members) > 1:
         notes.append(f"≈ {named_ranks(guessed)} guessed: see the column Rank from")
     told: dict[str, dict[str, None]] = {}
@@ -245,10 +261,10 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         for note in member.report.notes:
             told.setdefault(note, {})[member.file] = None
     notes += [f"{listed(files)}: {note}" for note, files in told.items()]
-    world = max((m.report.world or 0 for m in members), default=0)
-    absent = set(range(world)) - {m.rank for m in members} if world > 1 else set()
-    if absent and not guessed:
+    if absent := Fleet(tuple(members), (), clock).absent:
+        world = max(m.report.world or 0 for m in members)
         notes.append(f"no report of {named_ranks(absent)} of {world}")
+    notes += _unconnected(members)
     if any(m.report.hidden_graphs for m in members):
         notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
     pairs = sum(m.process.collectives.point_to_point for m in members)

@@ -19,7 +19,7 @@ from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 
-VERSION: Final = 9
+VERSION: Final = 10
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -207,6 +207,8 @@ class ReportSummary:
     processes: tuple[ProcessSummary, ...]
     gpu_doubt: str = ""
     """Why its GPU work is not believed: then it has no figures of GPUs."""
+    jobs: tuple[tuple[str, str], ...] = ()
+    """Digests of what its job is called, by environment variable."""
     metrics: tuple[str, ...] = ()
     """Names of sampled GPU metrics."""
     metric_gpus: tuple[int, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from synth import Synth
-from unit.fleet.fleet_reports import STEP, US, UTC, Run
+from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
 
 from nsys_tui import cli
 from nsys_tui.analysis.identity import from_environment
@@ -146,6 +146,70 @@ def test_ranks_of_another_run_are_left_out(tmp_path: Path) -> None:
         f"another run: report_{rank}.sqlite is rank {rank} too (SLURM_PROCID), at another time"
         for rank in range(2)
     ]
+
+
+def jobs(folder: Path, *variables: str) -> list[Path]:
+    """Ranks 0 and 1 of two jobs at the same time; ``{rank}`` counts on over both."""
+    paths = []
+    for number in range(4):
+        job, local = divmod(number, 2)
+        synth = Synth(folder / f"{'ab'[job]}{local}.sqlite").gpu(0, "Test GPU")
+        synth.session(5 * STEP, utc=UTC).environment("Hostname", f"node{number}")
+        for text in (f"SLURM_PROCID={local}", f"SLURM_JOB_ID={70 + job}", *variables):
+            value = text.format(rank=number)
+            synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", value, capture=True)
+        Run(slow={(0, 0): job * 3 * US}).events(synth.process(100 + number, "python3"), local)
+        paths.append(synth.write())
+    return paths
+
+
+def test_ranks_of_another_job_at_the_same_time_are_left_out(tmp_path: Path) -> None:
+    fleet = run_fleet(jobs(tmp_path))
+    assert [(m.rank, m.file) for m in fleet.members] == [(0, "a0.sqlite"), (1, "a1.sqlite")]
+    assert [f.reason for f in fleet.left_out] == [
+        f"another run: a{rank}.sqlite is rank {rank} too (SLURM_PROCID), with another SLURM_JOB_ID"
+        for rank in range(2)
+    ]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_ranks_without_a_common_collective_may_be_of_several_runs(
+    tmp_path: Path, link: bool
+) -> None:
+    paths = []
+    for number in range(4):
+        synth = Synth(tmp_path / f"r_{number}.sqlite").gpu(0, "Test GPU")
+        synth.session(5 * STEP, utc=UTC).process(100 + number, "python3")
+        for call in range(4):
+            own = 9 if link and call == 3 else number // 2
+            at = (call + 1) * 100 * US
+            text = json.dumps({"NCCL communicator ID": own, "Message size [bytes]": 4})
+            synth.nvtx("ncclAllReduce", at, at + 9, json=text)
+            synth.launch(ALL_REDUCE, (at + 2, at + 5), (at + US, at + 20 * US), stream=13)
+        paths.append(synth.write())
+    said = "≈ ranks 0, 1 and ranks 2, 3 have no collective in common: groups of one run, or "
+    assert (said + "several runs" in run_fleet(paths).notes) is not link
+
+
+@pytest.mark.parametrize(("world", "source"), [(2, "NCCL"), (4, "file name")])
+def test_nccl_numbers_the_ranks_of_a_communicator_of_all(
+    tmp_path: Path, world: int, source: str
+) -> None:
+    paths = []
+    for number in range(2):
+        synth = Synth(tmp_path / f"rank_{number}.sqlite").gpu(0, "Test GPU").process(7, "python3")
+        synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", f"WORLD_SIZE={world}", capture=True)
+        fields = {"NCCL communicator ID": 5, "No. of ranks": 2, "Rank": 1 - number}
+        synth.nvtx("ncclCommInitRank", 1, 5, json=json.dumps(fields))
+        paths.append(synth.kernel("k", 10, 20 + number).write())
+    fleet = run_fleet(paths)
+    assert [(m.rank, m.source) for m in fleet.members] == [(0, source), (1, source)]
+    assert any("says another" in note for note in fleet.notes) is (world == 2)
+
+
+def test_jobs_that_number_their_ranks_together_are_one_run(tmp_path: Path) -> None:
+    fleet = run_fleet(jobs(tmp_path, "RANK={rank}"))
+    assert ([m.rank for m in fleet.members], fleet.left_out) == ([0, 1, 2, 3], ())
 
 
 def test_a_rank_that_only_another_run_has_stays(tmp_path: Path) -> None:
