@@ -70,7 +70,13 @@ def _late(fleet: Fleet) -> Told:
     most = f"waiting for one costs {format_duration(cost)} at most"
     if doubt.text:
         return doubt._replace(text=f"{doubt.text}; among the rest {most}")
+    if fleet.absent:
+        return Told(f"no rank here holds the others up: {most}; {_absent(fleet)} may")
     return Told(f"no rank holds the others up: {most}")
+
+
+def _absent(fleet: Fleet) -> str:
+    return f"{named_ranks(fleet.absent)}, of which there is no report,"
 
 
 def _not_aligned(fleet: Fleet) -> Told:

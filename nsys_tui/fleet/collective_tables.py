@@ -32,13 +32,13 @@ def purpose(group: Group, members: Sequence[Member]) -> str:
 
     Args:
         group: the calls of a communicator.
-        members: all ranks of the fleet.
+        members: all ranks of the fleet; those that are not aligned are in no group.
     """
     if "SendRecv" in group.name:
         return "≈ pipeline or expert parallel"
     ranks = sorted(members[member].rank for member in group.members)
     steps = set(np.diff(ranks).tolist())
-    if len(ranks) == len(members) or len(steps) != 1:
+    if len(ranks) == sum(m.clock.aligned for m in members) or len(steps) != 1:
         return ""
     if steps != {1}:
         return "≈ data parallel"

@@ -16,6 +16,7 @@ from nsys_tui import cli
 from nsys_tui.fleet.collective_tables import purpose
 from nsys_tui.fleet.collectives import CAUSES, blame
 from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.times import SessionClock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
 
 RANKS, STEPS, LATE = 4, 10, 80 * US
+ALIGNED = SessionClock(0)
 
 
 @dataclass
@@ -152,7 +154,8 @@ def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
 
 def test_sends_and_receives_are_never_called_data_parallel() -> None:
     members: Any = [
-        SimpleNamespace(rank=rank, report=SimpleNamespace(host="a")) for rank in range(8)
+        SimpleNamespace(rank=rank, report=SimpleNamespace(host="a"), clock=ALIGNED)
+        for rank in range(8)
     ]
     shapes = {
         "ncclDevKernel_SendRecv": "≈ pipeline or expert parallel",
@@ -161,3 +164,16 @@ def test_sends_and_receives_are_never_called_data_parallel() -> None:
     for name, said in shapes.items():
         group: Any = SimpleNamespace(name=name, members=(0, 4))
         assert purpose(group, members) == said
+
+
+def test_all_ranks_that_can_be_aligned_are_no_group_of_a_purpose() -> None:
+    members: Any = [
+        SimpleNamespace(
+            rank=rank, report=SimpleNamespace(host="a"), clock=ALIGNED._replace(aligned=rank != 3)
+        )
+        for rank in range(4)
+    ]
+    group: Any = SimpleNamespace(name=ALL_REDUCE, members=(0, 1, 2))
+    assert purpose(group, members) == ""
+    group.members = (0, 1)
+    assert purpose(group, members) == "≈ tensor parallel"

@@ -44,6 +44,13 @@ def test_lateness_is_told_where_it_costs_the_others_time(
     assert verdict(run_fleet(paths)).text.startswith(said)
 
 
+def test_who_is_not_there_is_not_cleared(tmp_path: Path) -> None:
+    paths = Late(ranks=4, steps=8, by=1 * US).write(tmp_path)
+    told = verdict(run_fleet([path for path in paths if path.name != "report_2.sqlite"])).text
+    assert told.startswith("no rank here holds the others up: waiting for one costs ")
+    assert told.endswith("; rank 2, of which there is no report, may")
+
+
 def test_of_two_that_hold_the_others_up_both_are_named(tmp_path: Path) -> None:
     late = {(rank, step): 200 * US for step in range(8) for rank in (1, 3) if (step + rank) % 4 < 2}
     told = verdict(run_fleet(Run(steps=8, slow=late).write(tmp_path)))
