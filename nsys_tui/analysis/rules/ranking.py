@@ -12,6 +12,7 @@ import numpy as np
 from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.rules import (  # noqa: F401  importing a family registers its rules
     copies,
+    copy_rates,
     gpu,
     gpu_work,
     host,
