@@ -213,7 +213,8 @@ class Profile:
         """
         from nsys_tui.analysis.compare.answer import rows_table
         from nsys_tui.analysis.compare.comparison import compare
-        from nsys_tui.analysis.compare.measure import measure, plan
+        from nsys_tui.analysis.compare.measure import measure
+        from nsys_tui.analysis.compare.plan import plan
 
         sides = (
             measure(plan(one.report, one._scope(part)), one.report.name) for one in (self, other)

@@ -101,7 +101,8 @@ def _unlike(before: Side, side: Side) -> str:
 
 
 def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Side:
-    from nsys_tui.analysis.compare.measure import identity_of, measure, plan
+    from nsys_tui.analysis.compare.measure import measure
+    from nsys_tui.analysis.compare.plan import identity_of, plan
     from nsys_tui.reader.filecheck import report_id
 
     style = arguments.names or NameStyle.SHORT

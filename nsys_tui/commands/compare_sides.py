@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.analysis.compare.plan import Plan
     from nsys_tui.analysis.compare.side import Found, Side
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export.measured_sides import SideCache
@@ -49,7 +49,7 @@ def two_parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
 
 def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
     """What the arguments choose of a report that stands on side ``letter``."""
-    from nsys_tui.analysis.compare.measure import identity_of, plan
+    from nsys_tui.analysis.compare.plan import identity_of, plan
     from nsys_tui.analysis.compare.stats import SEED
     from nsys_tui.reader.filecheck import report_id
 
@@ -87,7 +87,7 @@ def side_cache(*, use_cache: bool) -> SideCache:
 
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
     """The scope cut to one iteration, and what it is called."""
-    from nsys_tui.analysis.compare.measure import iteration_scope
+    from nsys_tui.analysis.compare.plan import iteration_scope
     from nsys_tui.analysis.iterations.detection import find_iterations
 
     iterations = find_iterations(report, pattern, scope)

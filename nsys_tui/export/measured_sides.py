@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from nsys_tui import analysis
-from nsys_tui.analysis.compare.measure import Plan, first_look, measure
+from nsys_tui.analysis.compare.measure import first_look, measure
+from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
 from nsys_tui.plain_data import plain, restored

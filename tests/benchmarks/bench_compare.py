@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import compare, measure_both
-from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.measure import measure
+from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.compare.stacks import differential_stacks
 from nsys_tui.analysis.compare.stats import Sample, judge
 from nsys_tui.analysis.rules.ranking import find

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.measure import measure
+from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.kernel_table import kernel_table
 from nsys_tui.analysis.overview import top_kernels, top_ranges
 from nsys_tui.analysis.stats.query import Query

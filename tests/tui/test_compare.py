@@ -12,7 +12,8 @@ from tui.frames import FANCY, rows, running, settled, text
 
 from nsys_tui import cli
 from nsys_tui.analysis.compare.comparison import compare
-from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.measure import measure
+from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.window import Scope
 from nsys_tui.capture.record import Record, ReportFile, State, Store, new_id
 from nsys_tui.errors import UsageError

@@ -14,7 +14,8 @@ from typing import Final
 
 from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
-from nsys_tui.analysis.compare.measure import Plan, measure
+from nsys_tui.analysis.compare.measure import measure
+from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import (
     GROUPS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsys_tui.analysis.compare.measure import Plan
+from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category

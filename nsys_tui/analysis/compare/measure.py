@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,30 +13,26 @@ from nsys_tui.analysis.breakdown import Coverage, coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps, tallied
 from nsys_tui.analysis.compare.origin import origin_of
+from nsys_tui.analysis.compare.plan import Plan, rows_of
 from nsys_tui.analysis.compare.side import (
-    HOST_AHEAD,
     WHOLE,
-    Bounds,
     Named,
     Side,
-    Steps,
     Variant,
 )
-from nsys_tui.analysis.compare.stats import FEWEST, SEED, Sample, samples
-from nsys_tui.analysis.compare.tails import SLOW, tails
-from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
-from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps, host_event_classes
-from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.compare.stats import Sample, samples
+from nsys_tui.analysis.compare.tails import tails
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
-from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked, row_numbers
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.analysis.window import Rows, masked
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kernel_names import variant
 from nsys_tui.model.report import Report
-from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
+from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 
 _BREAKDOWN: Final = (
     "compute",
@@ -52,11 +47,6 @@ _BREAKDOWN: Final = (
 
 Telling: TypeAlias = "Callable[..., dict[str, Named]]"
 """What is told of events that are placed in steps: ``in_steps`` or ``tallied``."""
-_RARE: Final = 0.1
-"""Share of slow steps up to which those at the beginning are warm-up."""
-WARM_UP: Final = (
-    "the first {} steps are warm-up: each after the first takes more than 1.5 times the median"
-)
 _NEEDS: Final = {
     "kernels": Capability.KERNELS,
     "copies": Capability.COPIES,
@@ -67,165 +57,6 @@ _NEEDS: Final = {
     "stalls": Capability.KERNELS,
 }
 """What is measured by name, and of what."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What of a report is measured, and how."""
-
-    report: Report
-    scope: Scope
-    steps: Steps
-    """Steady steps; those of ``Steps.none()`` make everything be measured as a whole."""
-    style: str = NameStyle.NORMALISED
-    steps_found: int | None = None
-    """Steady steps in the report, where ``steps`` does not hold all of them."""
-    seed: int = SEED
-    """Of the bootstrap of the steps' tail."""
-    rows: Indices = field(default_factory=lambda: np.empty(0, np.intp))
-    """Rows of the steady steps in ``Report.ranges``; none where a pattern was found."""
-    notes: tuple[str, ...] = ()
-    """What is to be said of how it is measured."""
-
-    @property
-    def by_step(self) -> bool:
-        """Whether figures are per step."""
-        return self.steps.enough
-
-    @property
-    def window(self) -> tuple[int, int] | None:
-        """The part that counts: the steady steps, else the window, else everything."""
-        return self.steps.bounds if self.by_step else self.scope.window
-
-    @property
-    def searched(self) -> Scope:
-        """Where events are looked for: steps pick their own from everything, a window cuts."""
-        return replace(self.scope, window=None) if self.by_step else self.scope
-
-    @property
-    def part(self) -> Scope:
-        """The scope cut to ``window``."""
-        return replace(self.scope, window=self.window)
-
-    @property
-    def overhead_ns(self) -> float:
-        """Time of the profiler's own work, per step or as a whole."""
-        events = self.report.host_events
-        rows = _rows(
-            replace(self, scope=self.part), events, host_event_classes(events) == Cause.PROFILER
-        )
-        starts, ends = clipped(events, rows, self.window)
-        return float((ends - starts).sum()) / max(1, len(self.steps) * self.by_step)
-
-    @property
-    def names(self) -> list[str]:
-        """What each operation is called, the same in all reports."""
-        return self.report.operations.texts(across(self.style))
-
-    @cached_property
-    def gaps(self) -> Gaps:
-        """Idle gaps between operations, each for itself."""
-        gaps = stalls(self.report, self.part, merge_runs=False).gaps
-        return gaps.take(gaps.edge == Edge.INNER)
-
-
-def plan(
-    report: Report,
-    scope: Scope = WHOLE_REPORT,
-    *,
-    pattern: str | None = None,
-    style: str = NameStyle.NORMALISED,
-    by_step: bool = True,
-    seed: int = SEED,
-) -> Plan:
-    """Finds the steps of a report.
-
-    Args:
-        report: the report; all event sets are loaded.
-        scope: window, devices, processes and streams.
-        pattern: regular expression for the NVTX names of steps.
-        style: how kernels are named, and so which are one.
-        by_step: False looks for no steps: the part is a single one.
-        seed: of the bootstrap.
-
-    Raises:
-        UsageError: the pattern is no regular expression.
-    """
-    if not by_step:
-        return Plan(report, scope, Steps.none(), style, seed=seed)
-    iterations = _complete(report, find_iterations(report, pattern, scope))
-    if gpu_step_ns(report, iterations) is not None:
-        return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
-    first = _first_steady(iterations.duration)
-    others = _other_processes(report, scope, iterations, first)
-    steps = Steps(
-        iterations.rule, iterations.name, iterations.start[first:], iterations.end[first:], others
-    )
-    notes = (WARM_UP.format(first),) if first > 1 else ()
-    return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[first:], notes=notes)
-
-
-def _first_steady(lasted: Int64) -> int:
-    """The first step after the warm-up: slow steps are that where hardly any comes later."""
-    slow = lasted > SLOW * np.median(lasted[1:]) if len(lasted) > 1 else np.zeros(2, bool)
-    first = 1 + int(np.argmin(slow[1:]))
-    rest = slow[first:]
-    return first if len(rest) >= FEWEST and rest.mean() <= _RARE else 1
-
-
-def _complete(report: Report, iterations: Iterations) -> Iterations:
-    """Iterations without a last one that was still open when the capture ended."""
-    if not len(iterations.rows) or not report.ranges.open[iterations.rows[-1]]:
-        return iterations
-    return replace(
-        iterations,
-        start=iterations.start[:-1],
-        own_end=iterations.start[1:],
-        labels=iterations.labels[:-1],
-        rows=iterations.rows[:-1],
-    )
-
-
-def _other_processes(
-    report: Report, scope: Scope, iterations: Iterations, first: int
-) -> dict[int, Bounds]:
-    """The steady steps in other processes, where each has as many of the same name."""
-    if not len(iterations.rows):
-        return {}
-    ranges = report.ranges
-    named = np.array([normalise_nvtx(name) == iterations.name for name in ranges.names], bool)
-    rows = row_numbers(ranges, scope.threads(ranges))
-    rows = rows[named[ranges.name[rows]] & ranges.nests[rows] & ~ranges.open[rows]]
-    owner = ranges.thread_process[ranges.thread[rows]]
-    others = {}
-    for process in np.unique(owner[owner != iterations.process]).tolist():
-        start, end = (times[rows[owner == process]] for times in (ranges.start, ranges.end))
-        if len(start) == len(iterations) and (start[1:] >= end[:-1]).all():
-            others[process] = start[first:], np.append(start[first + 1 :], end[-1:])
-    return others
-
-
-def iteration_scope(iterations: Iterations, number: int, scope: Scope) -> Scope:
-    """The scope cut to one iteration, counted from 0.
-
-    Raises:
-        IndexError: there is no such iteration.
-    """
-    if not 0 <= number < len(iterations):
-        raise IndexError(number)
-    return replace(scope, window=(int(iterations.start[number]), int(iterations.end[number])))
-
-
-def identity_of(report: str, scope: Scope, pattern: str | None, style: str) -> str:
-    """Equal for the same part of the same report, measured in the same way.
-
-    Args:
-        report: identity of the report's content.
-        scope: the part.
-        pattern: regular expression for the NVTX names of steps.
-        style: how kernels are named.
-    """
-    return f"{report} {scope} {pattern} {style}"
 
 
 def first_look(plan: Plan, label: str = "", identity: str = "") -> Side:
@@ -437,12 +268,12 @@ def _operations(
 def _ranges(plan: Plan) -> dict[str, Named]:
     ranges = plan.report.ranges
     names = [normalise_nvtx(name) for name in ranges.names]
-    return _on_threads(plan, ranges, _rows(plan, ranges, ~ranges.open), names)
+    return _on_threads(plan, ranges, rows_of(plan, ranges, ~ranges.open), names)
 
 
 def _api(plan: Plan) -> dict[str, Named]:
     api = plan.report.api
-    return _on_threads(plan, api, _rows(plan, api, api.real), [*map(api_name, api.names)])
+    return _on_threads(plan, api, rows_of(plan, api, api.real), [*map(api_name, api.names)])
 
 
 def _mpi_calls(plan: Plan) -> dict[str, Named]:
@@ -453,11 +284,6 @@ def _mpi_calls(plan: Plan) -> dict[str, Named]:
 def _os_calls(plan: Plan) -> dict[str, Named]:
     calls = plan.report.osrt
     return _on_threads(plan, calls, osrt_calls(plan.report, plan.searched), calls.names)
-
-
-def _rows(plan: Plan, events: ThreadEvents, kept: Bool) -> Rows:
-    chosen = plan.searched.threads(events)
-    return masked(chosen, kept[chosen])
 
 
 def _on_threads(

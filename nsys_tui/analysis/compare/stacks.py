@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import aligned
-from nsys_tui.analysis.compare.measure import Plan
+from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.stacks.folding import FrameRules, gpu_stacks, rewrite
 from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.groups import sums

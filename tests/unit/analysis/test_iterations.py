@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.measure import measure
+from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.compare.side import HOST_AHEAD
 from nsys_tui.analysis.iterations.detection import (
     Rule,
     find_iterations,
     gpu_step_ns,
-    smallest_period,
 )
+from nsys_tui.analysis.iterations.kernel_pattern import smallest_period
 from nsys_tui.analysis.iterations.table import REMAINDER, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.errors import UsageError

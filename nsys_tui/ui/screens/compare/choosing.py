@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.compare.measure import iteration_scope
+from nsys_tui.analysis.compare.plan import iteration_scope
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines

@@ -17,7 +17,8 @@ import numpy as np
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, is_settled
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
-from nsys_tui.analysis.compare.measure import Plan, first_look, identity_of, measure, plan
+from nsys_tui.analysis.compare.measure import first_look, measure
+from nsys_tui.analysis.compare.plan import Plan, identity_of, plan
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.stats import Rules

@@ -24,7 +24,7 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.analysis.compare.plan import Plan
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.session import Session
 
