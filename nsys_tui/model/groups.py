@@ -7,6 +7,7 @@ have a code book of their own (``reader.gather``), because their values are not 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import prod
 from typing import Final, TypeVar
 
 import numpy as np
@@ -57,9 +58,22 @@ def factorise_rows(
 ) -> tuple[Integers, Int64]:
     """Codes of rows of several columns.
 
+    Columns whose ranges multiply to few are factorised at once, as one number.
+
     Returns:
-        The code of each row, and the distinct rows, shape (codes, columns).
+        The code of each row, and the distinct rows in ascending order, shape (codes, columns).
     """
+    ranges = [(int(column.min(initial=0)), int(column.max(initial=0))) for column in columns]
+    sizes = [high - low + 1 for low, high in ranges]
+    if prod(sizes) < max(_DENSE, 2 * len(columns[0])):
+        packed = np.zeros(len(columns[0]), np.int64)
+        for column, (low, _), size in zip(columns, ranges, sizes, strict=True):
+            packed *= size
+            packed += column
+            packed -= low
+        codes, keys = factorise(packed)
+        lows = np.array([low for low, _ in ranges], np.int64)
+        return codes, np.column_stack(np.unravel_index(keys, sizes)).astype(np.int64) + lows
     codes, distinct = factorise(columns[0])
     rows = distinct.reshape(-1, 1)
     for column in columns[1:]:

@@ -123,10 +123,11 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
     if not report.can(Capability.LAUNCH_SHAPES):
         return np.ones(len(rows))
     launch = report.launch_attributes
-    shape, sms = launch.code[rows], case.sm_counts[ops.device[rows]]
-    lanes, blocks = np.minimum(launch.threads[shape], _WARP) / _WARP, launch.blocks[shape]
-    shares = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
-    shares[(sms == 0) | (blocks <= 0)] = 1.0
+    counts, model = np.unique(case.sm_counts, return_inverse=True)
+    lanes, blocks, sms = np.minimum(launch.threads, _WARP) / _WARP, launch.blocks, counts[:, None]
+    by_shape = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
+    by_shape[(sms == 0) | (blocks <= 0)] = 1.0
+    shares: Float64 = by_shape[model[ops.device[rows]], launch.code[rows]]
     shares[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
     return shares
 
@@ -208,21 +209,23 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
-    each, waves = _waves(case, every)
-    short = (waves > 1) & (each <= _EVEN * np.ceil(each))
+    launch, (each, waves) = report.launch_attributes, _waves(case)
+    uneven = (waves > 1) & (each <= _EVEN * np.ceil(each))
+    short = uneven[ops.device[every], launch.code[every]]
+    short &= (ops.kind[every] == OpKind.KERNEL) & (ops.category[every] == Category.COMPUTE)
     short &= ops.durations(every) >= 1000 * arguments.number("shortest")
-    share = filled(case, every)
-    share[short] = waves[short] / np.ceil(waves[short])
-    rows, launch = every[short], report.launch_attributes
+    rows = every[short]
     codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
+    of_kind = waves[kinds[:, 0], kinds[:, 2]]
+    last = of_kind / np.ceil(of_kind)
     time = sums(codes, ops.durations(rows), len(kinds))
-    lost = np.bincount(codes, ops.durations(rows) * (1 - share[short]), len(kinds))
+    lost = np.bincount(codes, ops.durations(rows) * (1 - last[codes]), len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
-    first = np.searchsorted(np.sort(codes), np.arange(len(kinds)))
-    of_kind = waves[short][np.argsort(codes, kind="stable")][first]
     names = [ops.shown[code] for code in kinds[:, 1].tolist()]
     findings: list[Finding] = []
     if len(rows):
+        share = filled(case, every)
+        share[short] = last[codes]
         empty = _empty_time(case, every, share, short)
         device = max(empty, key=lambda key: empty[key])
         top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
@@ -251,9 +254,12 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _waves(case: Case, rows: Indices) -> tuple[Float64, Float64]:
-    """Blocks for each SM, and waves in which they run; 0 where grid or limits are not known."""
-    report, ops = case.report, case.report.operations
+def _waves(case: Case) -> tuple[Float64, Float64]:
+    """Blocks for each SM, and waves in which they run, of each configuration on each device.
+
+    0 where grid or limits are not known.
+    """
+    report = case.report
     launch, shaped = report.launch_attributes, report.can(Capability.LAUNCH_SHAPES)
     registers = launch.table[:, REGISTERS].astype(np.int64)
     each, waves = np.zeros((2, len(report.devices), len(registers)))
@@ -263,9 +269,7 @@ def _waves(case: Case, rows: Indices) -> tuple[Float64, Float64]:
             each[device] = launch.blocks / info.sm_count
             fits = most.min(axis=0)
             waves[device] = np.where(fits > 0, each[device] / np.maximum(fits, 1), 0)
-    computes = (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
-    of_rows = (ops.device[rows], launch.code[rows])
-    return each[of_rows] * computes, waves[of_rows] * computes
+    return each, waves
 
 
 def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[int, int]:

@@ -133,7 +133,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
     Series of small copies are left to the rule on them.
     """
     report = case.report
-    rows = np.setdiff1d(rows, series_of_small_copies(case))
+    rows = np.setdiff1d(rows, series_of_small_copies(case), assume_unique=True)
     if not len(rows):
         return []
     calls = report.calls[rows]

@@ -396,10 +396,12 @@ def _middle(gaps: Gaps) -> Int64:
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the process that ends them makes its first CUDA call."""
     api = case.report.api
-    owners = api.thread_process[api.thread]
-    processes, first = np.unique(owners, return_index=True)
+    processes, owner = np.unique(api.thread_process, return_inverse=True)
+    first = np.zeros(len(processes), np.int64)
+    # Of equal places the last that is assigned stays.
+    first[owner[api.thread[::-1]]] = api.start[::-1]
     known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= _CONTEXT_NS))
-    begun = api.start[first[np.searchsorted(processes, owners[gaps.call[known]])]]
+    begun = first[owner[api.thread[gaps.call[known]]]]
     with_set_up = np.zeros(len(gaps), bool)
     with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
     return with_set_up
