@@ -197,9 +197,12 @@ class Strings:
     def merge(
         self, ids: Int64, texts: list[str], text_codes: Int32
     ) -> tuple[tuple[str, ...], Int32]:
-        """Encodes rows whose name is inline text (code >= 0) or else a string id."""
-        names, code = self.encode(np.where(text_codes >= 0, -1, ids))
-        merged = (*names, *texts)
-        code = np.where(text_codes >= 0, text_codes + len(names), code)
+        """Encodes rows by their string; by their inline text (code >= 0) where they have none."""
+        strings = self._load()
+        distinct, code = codes(ids)
+        lacking = np.array([number not in strings for number in distinct.tolist()], bool)
+        inline = lacking[code] & (text_codes >= 0)
+        merged = (*map(self.get, distinct.tolist()), *texts)
+        code = np.where(inline, text_codes + len(distinct), code)
         used, final = codes(code.astype(np.int64))
         return tuple(merged[i] for i in used), final

@@ -63,7 +63,7 @@ def read_blobs(db: Database) -> Iterator[tuple[int, str]]:
     name = '"text"' if "text" in columns else "NULL"
     if "textId" in columns and "StringIds" in db.tables:
         registered = f'SELECT value FROM StringIds s WHERE s.id = {quoted(_TABLE)}."textId"'
-        name = f"coalesce({name}, ({registered}))"
+        name = f"coalesce(({registered}), {name})"
     sql = (
         f'SELECT {rowid}, {name}, "domainId", "binaryData" FROM {quoted(_TABLE)}'
         ' WHERE "binaryData" IS NOT NULL'
@@ -132,8 +132,11 @@ class NvtxTable:
         text_codes, texts = read_text_column(db, _TABLE, "text")
         text_codes = np.delete(text_codes, raw.left_out)
         self._raw = raw
-        self._names, self._name = strings.merge(column(raw, "textId"), texts, text_codes)
         self._types = column(raw, "eventType", 0)
+        # As nsys has it: a range is called by its registered string, a domain by its text.
+        called_by_text = (self._types == _DOMAIN_CREATED) & (text_codes >= 0)
+        ids = np.where(called_by_text, -1, column(raw, "textId"))
+        self._names, self._name = strings.merge(ids, texts, text_codes)
         note_unknown(db, _TABLE, "eventType", self._types, _KNOWN_TYPES, " left out")
         self._threads, self._thread = codes(column(raw, "globalTid"))
         self._domains, self._domain = self._read_domains()

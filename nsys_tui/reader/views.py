@@ -63,9 +63,9 @@ TEMPORARY: Final = {
 """Small temporary tables behind the views."""
 
 
-def _string(number: str) -> str:
+def _string(number: str, otherwise: str = "NULL") -> str:
     value = f"(SELECT value FROM {{{{strings}}}} WHERE id = {{{number}}})"
-    return f"coalesce({value}, '[string ' || {{{number}}} || ']', '[unnamed]')"
+    return f"coalesce({value}, {otherwise}, '[string ' || {{{number}}} || ']', '[unnamed]')"
 
 
 def _words(column: str, words: tuple[str, ...]) -> str:
@@ -217,7 +217,7 @@ VIEWS: Final = (
         (
             _ID,
             *_TIMES,
-            _column("name", "text of the range", f"coalesce({{text}}, {_string('textId')})"),
+            _column("name", "text of the range", _string("textId", "{text}")),
             _column("domain", "NVTX domain; empty for the default one",
                     "CASE WHEN coalesce({domainId}, 0) <= 0 THEN '' ELSE"
                     " coalesce((SELECT name FROM _domains WHERE id = {domainId}"

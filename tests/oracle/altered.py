@@ -46,6 +46,14 @@ ALTERED: Final = {
     + ";"
     + _each("MEMSET", "memKind = 4")
     + ";UPDATE StringIds SET value = replace(value, 'Async', '') WHERE value LIKE 'cudaMem%'",
+    "named twice": (
+        "UPDATE NVTX_EVENTS SET textId = (SELECT min(id) FROM StringIds WHERE value LIKE 'cuda%')"
+        " WHERE eventType IN (59, 75) AND rowid % 2;"
+        "UPDATE NVTX_EVENTS SET textId = (SELECT max(id) + 9 FROM StringIds) WHERE eventType = 59"
+        " AND rowid % 4 = 0;"
+        "UPDATE NVTX_EVENTS SET domainId = domainId + 1, text = 'by text' WHERE eventType = 59"
+        " AND rowid % 5 = 0"
+    ),
 }
 """What is done to a report, by what it is then called."""
 

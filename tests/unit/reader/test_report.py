@@ -18,6 +18,7 @@ from nsys_tui.model.events import BLOCK, GRID
 from nsys_tui.reader import btree, filecheck, open_report
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.gather import merge
+from nsys_tui.sql.console import Console
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -241,6 +242,20 @@ def test_range_names_come_from_text_or_registered_strings(synth: Synth) -> None:
     synth.nvtx("inline", 0, 10).nvtx("registered", 20, 30, registered=True).nvtx("inline", 40, 50)
     ranges = opened(synth).ranges
     assert [ranges.names[code] for code in ranges.name] == ["inline", "registered", "inline"]
+
+
+def test_a_range_is_called_by_its_registered_string_and_a_domain_by_its_text_as_in_nsys(
+    synth: Synth,
+) -> None:
+    number = synth.string("registered")
+    synth.process(1).nvtx("text", 0, 10, textId=number).nvtx("text", 20, 30, textId=number + 99)
+    synth.domain(1, "domain", textId=number).nvtx("in it", 40, 50, domain=1)
+    report = opened(synth)
+    ranges = report.ranges
+    assert [ranges.names[code] for code in ranges.name] == ["registered", "text", "in it"]
+    assert [ranges.domains[code].name for code in ranges.domain][-1] == "domain"
+    shown = Console(report).run("SELECT name, domain FROM ranges ORDER BY start_ns").table.rows()
+    assert shown == [("registered", ""), ("text", ""), ("in it", "domain")]
 
 
 def test_domain_names_are_per_process(synth: Synth) -> None:
