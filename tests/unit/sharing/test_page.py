@@ -106,6 +106,17 @@ async def test_on_a_phone_names_stay_beside_their_figures(page: Path) -> None:
         assert len(titles) == len({*titles})
 
 
+async def test_on_paper_no_text_is_a_column_of_syllables(page: Path) -> None:
+    paper = (703, 1000)  # A4 between its margins, in CSS pixels; browsers shrink what is wider
+    widths = "cells => cells.map(cell => cell.getBoundingClientRect().width)"
+    async with browser.opened(page, paper) as seen:
+        await seen.page.emulate_media(media="print")
+        cells = await seen.page.locator("td:not([class])").evaluate_all(widths)
+        assert len(cells) > 100
+        assert min(cells) >= 120
+        assert await seen.overflow() < 0.5 * paper[0]
+
+
 async def test_the_flame_graph_zooms_by_click_and_by_key(page: Path) -> None:
     async with browser.opened(page) as seen:
         frames = seen.page.locator("svg.flame .frame")
