@@ -14,6 +14,7 @@ from nsys_tui.analysis.compare.tails import TAILS
 from nsys_tui.errors import UsageError
 from nsys_tui.names import normalise_kernel
 from nsys_tui.patterns import matching
+from nsys_tui.redaction import redacted
 from nsys_tui.units import parse_duration, parse_percent
 
 _GROUPS: Final = {
@@ -95,7 +96,8 @@ def _outcome(comparison: Comparison, gate: Gate) -> Outcome:
 def _matched(comparison: Comparison, gate: Gate, rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The rows in whose names a gate's pattern occurs, and in which, where not in those shown.
 
-    Full names hold the types of arguments too: they are searched where no other name fits.
+    Full names hold the types of arguments too: they are searched where no other name fits. All
+    are searched without their secrets, which answers to pattern after pattern would spell out.
     """
     full = [_full_names(comparison, row) if gate.kind == "kernel" else set() for row in rows]
     kinds = {
@@ -106,8 +108,9 @@ def _matched(comparison: Comparison, gate: Gate, rows: Sequence[Row]) -> tuple[l
     found: dict[str, set[int]] = {}
     for kind, names in kinds.items():
         if kind != "full" or not any(found.values()):
-            wanted = {*matching(gate.pattern, sorted({n for each in names for n in each}))}
-            found[kind] = {place for place, each in enumerate(names) if each & wanted}
+            shown = [{*map(redacted, each)} for each in names]
+            wanted = {*matching(gate.pattern, sorted({n for each in shown for n in each}))}
+            found[kind] = {place for place, each in enumerate(shown) if each & wanted}
     places = sorted(set().union(*found.values()))
     others = [kind for kind in found if kind and found[kind] - found[""]]
     return [rows[place] for place in places], f", by {others[0]} names" if others else ""

@@ -25,7 +25,8 @@ from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
-from nsys_tui.patterns import compiled
+from nsys_tui.patterns import matching
+from nsys_tui.redaction import redacted
 
 STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
 JOINED_STEP_NAME: Final = re.compile(
@@ -169,10 +170,10 @@ def find_iterations(
         scope: restricts processes and time.
 
     Raises:
-        UsageError: the pattern is no regular expression.
+        UsageError: the pattern is no regular expression, or takes too long.
     """
     if pattern is not None:
-        return _by_name(report, scope, compiled(pattern), Rule.ASKED, fewest=1) or _none()
+        return _by_name(report, scope, pattern, Rule.ASKED, fewest=1) or _none()
     return (
         _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
         or _by_coverage(report, scope)
@@ -223,7 +224,7 @@ def gpu_step_ns(report: Report, iterations: Iterations) -> float | None:
 
 
 def _by_name(
-    report: Report, scope: Scope, pattern: re.Pattern[str], rule: Rule, fewest: int
+    report: Report, scope: Scope, pattern: str | re.Pattern[str], rule: Rule, fewest: int
 ) -> Iterations | None:
     candidates = _candidates(report.ranges, scope)
     return candidates.best(
@@ -309,13 +310,22 @@ class _Candidates:
         """Candidates whose numbers begin again after the same number, often enough."""
         return np.asarray((self._turn > 1) & (self.count >= FEWEST * self._turn), np.bool_)
 
-    def named(self, pattern: re.Pattern[str]) -> Bool:
-        """Candidates whose normalised name, or the name of whose first range, has a pattern."""
+    def named(self, pattern: str | re.Pattern[str]) -> Bool:
+        """Candidates whose normalised name, or the name of whose first range, has a pattern.
+
+        Names are searched without their secrets: answers to pattern after pattern spell them out.
+        """
         ranges = self._ranges
         label = self._key[self._first] % max(1, len(self._labels))
         of_name, name = factorise(ranges.name[self._rows[self._first]])
-        by_label = np.array([bool(pattern.search(text)) for text in self._labels], bool)
-        by_name = np.array([bool(pattern.search(ranges.names[code])) for code in name], bool)
+        names = [redacted(ranges.names[code]) for code in name]
+        texts = {*self._labels, *names}
+        if isinstance(pattern, str):
+            found = {*matching(pattern, texts)}
+        else:
+            found = {*filter(pattern.search, texts)}
+        by_label = np.array([text in found for text in self._labels], bool)
+        by_name = np.array([text in found for text in names], bool)
         by_either: Bool = by_label[label] | by_name[of_name]
         return by_either
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,25 @@ async def test_a_query_finds_no_piece_of_a_secret(tmp_path: Path) -> None:
         query = "select substr(name, 9, 8) piece, instr(name, 'QxZvKj') at from ranges"
         answer = await asked(client, "sql", report="run.sqlite", query=query)
     assert answer["data"] == [{"piece": "dacted]", "at": 0}]
+
+
+async def test_no_pattern_tells_a_letter_of_a_secret(tmp_path: Path) -> None:
+    token = "hf_QxZvKjWqYpGhTbNmRdLfScUo"
+    made = Synth(tmp_path / "run.sqlite").launch(f"gemm {token}", call=(1, 5), gpu=(10, 30))
+    for at in range(3):
+        made.nvtx(f"step {token} {at}", 100 * at, 100 * at + 90)
+    made.write()
+    shutil.copy(tmp_path / "run.sqlite", tmp_path / "b.sqlite")
+    two = {"before": "run.sqlite", "after": "b.sqlite"}
+    async with connected(tmp_path) as client:
+        assert await asked(client, "steps", report="run.sqlite", pattern=r"step \[redacted\]")
+        for piece in ("QxZ", "hf_"):
+            told = await refused(client, "steps", report="run.sqlite", pattern=piece)
+            assert "no NVTX ranges that do not overlap match" in told
+            compared = await asked(client, "compare", **two, gate=f"kernel:{piece}:3%")
+            assert compared["data"]["gates"][0]["reason"] == "it matches nothing on either side"
+        slow = await refused(client, "steps", report="run.sqlite", pattern="(.*)*(.*)*(.*)*Q")
+    assert "too slow a regular expression" in slow
 
 
 async def test_nothing_outside_is_read(folder: Path) -> None:
