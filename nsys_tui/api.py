@@ -8,8 +8,10 @@ stands in ``Profile.notes`` and in ``attrs["notes"]`` of each DataFrame.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias, TypedDict, Unpack
 
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_duration, parse_window
@@ -130,7 +132,7 @@ class Profile:
         from nsys_tui.analysis.stats.query import Query
         from nsys_tui.analysis.stats.reports import run_report
 
-        query = Query(self.report, self._scope(part), clip="window" in part)
+        query = Query(self.report, self._scope(part), clip=part.get("window") is not None)
         return self._frame(run_report(self.report, name, query))
 
     def overview(self, section: str = "devices", **part: Unpack[Part]) -> pd.DataFrame:
@@ -207,7 +209,7 @@ class Profile:
 
         Args:
             other: the report after.
-            threshold: smaller relative changes count as none.
+            threshold: smaller relative changes count as none, from 0 to below 1.
             run_noise: assumed standard deviation from one run to the next, relative.
             part: window, device, process, stream, of both.
         """
@@ -216,6 +218,10 @@ class Profile:
         from nsys_tui.analysis.compare.measure import measure
         from nsys_tui.analysis.compare.plan import plan
 
+        if not isinstance(other, Profile):
+            raise TypeError(f"compare with what nsys_tui.open gives, not with {other!r}")
+        if not 0 <= threshold < 1:
+            raise UsageError(f"no threshold: {threshold}", hint="0.03 is 3%")
         sides = (
             measure(plan(one.report, one._scope(part)), one.report.name) for one in (self, other)
         )
@@ -236,22 +242,32 @@ class Profile:
 
         if unknown := part.keys() - Part.__annotations__:
             raise TypeError(f"no argument {min(unknown)!r}: window, device, process or stream")
-        choice = Choice(
-            *((part[k],) if k in part else None for k in ("process", "device", "stream"))
-        )
+        numbers = [_number(kind, part.get(kind)) for kind in ("process", "device", "stream")]
+        choice = Choice(*(None if number is None else (number,) for number in numbers))
         for lacking in choice.lacking(self.report):
             raise UsageError(lacking.text, hint=lacking.hint)
         return choice.scope(self.report, self._window(part))
 
     def _window(self, part: Part) -> tuple[int, int] | None:
-        if "window" not in part:
+        edges, asked = self.report.extent, part.get("window")
+        if asked is None:
             return None
-        edges, asked = self.report.extent, part["window"]
         times = parse_window(asked) if isinstance(asked, str) else asked
+        if not isinstance(times, Sequence) or len(times) != 2:
+            hint = "(start, end) in ns, or such as '1.2s/1.5s'"
+            raise UsageError(f"not a time window: {asked!r}", hint=hint)
         start, end = (_time(time, edge) for time, edge in zip(times, edges, strict=True))
         if end <= start:
-            raise UsageError(f"empty time window: {part['window']}", hint=f"the trace is {edges}")
+            raise UsageError(f"empty time window: {asked}", hint=f"the trace is {edges}")
         return start, end
+
+
+def _number(kind: str, asked: object) -> int | None:
+    if asked is None:
+        return None
+    if not isinstance(asked, SupportsIndex):
+        raise TypeError(f"{kind} is a whole number, not {asked!r}")
+    return index(asked)
 
 
 def _time(asked: Time, otherwise: int) -> int:

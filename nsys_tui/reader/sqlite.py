@@ -349,6 +349,8 @@ class Database:
         try:
             yield
         except _TROUBLE as error:
+            if self._closed:
+                raise unreadable(self.path, "it is closed", "open it again") from error
             hint = "if the file is damaged, export or copy the report again"
             raise _refused_by_sqlite(self.path, error, hint) from error
 

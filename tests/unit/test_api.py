@@ -19,7 +19,7 @@ from nsys_tui import cli
 from nsys_tui.analysis.stats.query import REPORTS as STATS
 from nsys_tui.analysis.stats.reports import DEFAULT
 from nsys_tui.demo.report import make_report
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import NoDataError, UnreadableReportError, UsageError
 from nsys_tui.export.events import TABLES
 
 ROOT = Path(__file__).parents[2]
@@ -152,12 +152,39 @@ def test_a_window_is_a_pair_or_a_text(profile) -> None:
 @pytest.mark.parametrize(("part", "error"), [
     ({"window": (0.4, 0.5)}, UsageError),
     ({"window": "0.4s"}, UsageError),
+    ({"window": (1,)}, UsageError),
+    ({"window": 5}, UsageError),
     ({"devise": 1}, TypeError),
+    ({"device": "0"}, TypeError),
     ({"by": "x"}, UsageError),
 ])  # fmt: skip
 def test_what_would_be_misread_is_refused(profile, part: dict, error: type) -> None:
     with pytest.raises(error):
         profile.stalls(**part)
+
+
+def test_what_is_none_is_not_asked_for(profile) -> None:
+    whole = profile.stalls(by="cause")
+    assert profile.stalls(by="cause", window=None, device=None).equals(whole)
+    one = profile.stalls(by="cause", device=np.int32(1))
+    assert one.equals(profile.stalls(by="cause", device=1))
+    assert not one.equals(whole)
+
+
+def test_what_cannot_be_compared_is_refused(profile, path: Path) -> None:
+    with pytest.raises(TypeError, match=r"nsys_tui\.open"):
+        profile.compare(path)
+    for threshold in (-0.01, 3):
+        with pytest.raises(UsageError, match="no threshold"):
+            profile.compare(profile, threshold=threshold)
+
+
+def test_a_closed_report_says_so(path: Path) -> None:
+    with nsys_tui.open(path, use_cache=False) as gone:
+        assert len(gone.kernels)
+    assert len(gone.kernels), "what was read stays"
+    with pytest.raises(UnreadableReportError, match="it is closed\nopen it again"):
+        gone.ranges  # noqa: B018
 
 
 def test_frames_need_little_more_memory_than_their_columns(profile) -> None:
