@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of, types
+from nsys_tui.model.library_rules import LIBRARY_RULES
 from nsys_tui.names import last_component
 
 LONGEST: Final = 20_000
@@ -120,7 +121,7 @@ def short_name(demangled: str, recorded: str = "") -> Named:
     if demangled.startswith("[") or len(demangled) > LONGEST:
         return Named(recorded or demangled)
     parts = parts_of(demangled)
-    for rule in RULES:
+    for rule in (*LIBRARY_RULES, *RULES):
         match = rule.pattern.search(parts.own)
         named = None if match is None else rule.name(parts, match)
         if named is not None:

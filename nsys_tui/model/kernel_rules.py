@@ -58,6 +58,7 @@ _TYPE: Final = (
 )
 _TYPED: Final = re.compile(rf"[<(]{_TYPE}(?: ?[*&])*(?=[,>)])")
 _WHOLE_TYPE: Final = re.compile(_TYPE)
+_NUMBER: Final = re.compile(r"(\d+)[uUlL]{0,3}")
 _CAST: Final = re.compile(r"\A\([\w ]+\)(?=-?\w)")
 _WORD: Final = re.compile(r"-?\w+")
 _LAMBDA: Final = re.compile(r"[\[{]lambda\(|__nv_h?dl_(?:wrapper_t|tag)|'lambda\d*'|\$_\d")
@@ -118,6 +119,12 @@ def argument(text: str) -> str:
     if (whole := _WHOLE_TYPE.fullmatch(plain)) is not None:
         return TYPES[whole[1]]
     return plain if _WORD.fullmatch(plain) else _operation(plain)[0]
+
+
+def of_number(text: str) -> str:
+    """The digits of a template argument that is a number: ``128`` of ``(int)128`` and ``128u``."""
+    match = _NUMBER.fullmatch(_CAST.sub("", text))
+    return match[1] if match else ""
 
 
 def types(text: str) -> str:
@@ -372,17 +379,25 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
 def _triton(_: Parts, match: re.Match[str]) -> Named | None:
     """``triton add mul``: what was fused; the running number only where two are alike."""
     kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(match["kind"], "")
-    words = ("triton", kind, match["what"].strip("_").replace("_", " "))
+    words = ("triton", kind, *match["what"].replace("_", " ").split())
     return Named(" ".join(filter(None, words)), (match["kind"], f"#{match['number']}"))
 
 
 def _mangled(_: Parts, match: re.Match[str]) -> Named | None:
-    """``saxpy`` of ``_Z5saxpyiPf``, and Julia's without the number that each run has anew."""
-    word = match["rest"][: int(match["size"])]
-    julia = _JULIA.fullmatch(word)
-    return Named(julia[1], (julia[2],)) if julia else Named(word)
+    """``saxpy`` of ``_Z5saxpyiPf``, the last of nested names, what a type of SYCL stands for.
+
+    Julia's lose the number that each run has anew.
+    """
+    rest, words = match["parts"], list[str]()
+    while (size := _LENGTH.match(rest)) and (match["nested"] or not words):
+        end = size.end() + int(size[0])
+        words.append(rest[size.end() : end])
+        rest = rest[end:]
+    julia = _JULIA.fullmatch(words[-1]) if words else None
+    return Named(julia[1], (julia[2],)) if julia else Named(words[-1]) if words else None
 
 
+_LENGTH: Final = re.compile(r"[1-9]\d{0,3}")
 _JULIA: Final = re.compile(r"julia_(\w+?)_(\d+)")
 
 
@@ -407,17 +422,18 @@ class Rule(NamedTuple):
     """The name; None leaves it to the rules below."""
 
 
-def _rules(
+def rules(
     table: Iterable[tuple[str, Callable[[Parts, re.Match[str]], Named | None]]],
 ) -> tuple[Rule, ...]:
+    """A table of rules from patterns and what names by them."""
     return tuple(Rule(re.compile(pattern), name) for pattern, name in table)
 
 
-RULES: Final = _rules(
+RULES: Final = rules(
     (
         (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
         (r"\Atriton_(?P<kind>[a-z]{3})_fused_(?P<what>\w+?)_(?P<number>\d+)(?:_\w*)?\Z", _triton),
-        (r"\A_Z(?P<size>\d+)(?P<rest>\w+)\Z", _mangled),
+        (r"\A_Z(?:TS)?Z*(?P<nested>N?)K?(?P<parts>\d\w*)\Z", _mangled),
         (r"\A__omp_offloading_(?P<file>[\da-f]+_[\da-f]+)_(?P<what>\w+)_(?P<line>l\d+)", _region),
         (r"\Acudnn_generated\w*sdpa", _sdpa),
         (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),

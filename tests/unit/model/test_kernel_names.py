@@ -69,6 +69,42 @@ NAMES = {
         "elementwise copy f32 to bf16"
     ),
     "triton_poi_fused_add_mul_3": "triton add mul",
+    "triton_per_fused__softmax__to_copy_5": "triton reduce softmax to copy",
+    "triton_softmax_12": "triton softmax",
+    "input_reduce_fusion_3": "input reduce fusion",
+    "loop_fusion": "loop fusion",
+    "gemm_fusion_dot_265": "gemm fusion dot",
+    "wrapped_transpose": "wrapped transpose",
+    "void vllm::paged_attention_v2_kernel<__nv_bfloat16, unsigned char, 128, 16, 128,"
+    " (vllm::Fp8KVCacheDataType)1, false, 512>(float *)": "paged attention v2 bf16 hd128",
+    "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16,"
+    " (vllm::Fp8KVCacheDataType)0>(long)": "reshape and cache flash bf16",
+    "void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel<c10::BFloat16>, (bool)1>(x)": (
+        "silu and mul bf16"
+    ),
+    "void vllm::moe::moe_align_block_size_kernel<int>(int)": "moe align block size",
+    "void tensorrt_llm::kernels::generalRmsNorm<__nv_bfloat16, float, false>(x)": (
+        "generalRmsNorm bf16"
+    ),
+    "void flashinfer::norm::RMSNormKernel<(unsigned int)8, __half>(x)": "RMSNorm f16",
+    "void cusparse::csrmv_v3_kernel<std::integral_constant<bool, (bool)0>, int, int, double,"
+    " double, double, double, void>(x)": "csrmv v3 f64",
+    "void regular_fft<192u, EPT<12u, 16u>, 16u, 2u, (padding_t)6, (twiddle_t)0,"
+    " (loadstore_modifier_t)2, (layout_t)1, unsigned int, double, HostConfigPlaceholder>(x)": (
+        "fft regular 192 f64"
+    ),
+    "void regular_fft_r2c<(unsigned int)144, (EPT)12, (unsigned int)4, float>(x)": (
+        "fft regular r2c 144 f32"
+    ),
+    "void DSE::vector_fft<(int)0, (int)1, (int)256, (int)16, (int)16, (int)1, float, float, float2>"
+    "(x)": "fft vector f32",
+    "typeinfo name for main::{lambda(sycl::_V1::handler&)#1}::operator()(sycl::_V1::handler&) const"
+    "::{lambda(sycl::_V1::id<1>)#1}": "main",
+    "Stencil<float>::run(sycl::_V1::queue&)::{lambda(sycl::_V1::handler&)#1}::operator()("
+    "sycl::_V1::handler&) const::{lambda(sycl::_V1::nd_item<3>)#2}": "Stencil::run",
+    "_ZTSZZ4mainENKUlRN4sycl3_V17handlerEE_clES2_EUlNS0_2idILi1EEEE_": "main",
+    "_ZTSN12add_elementsIfEE": "add_elements",
+    "_ZN3lbm6streamEPfS0_i": "stream",
     f"void clover::par_ranged2d_kernel<PdV_kernel(bool)::{LAMBDA}>(x)": "PdV",
     f"void par_for<Hydro::step(int)::{LAMBDA}>(int)": "step",
     f"void RAJA::policy::cuda::impl::forall_cuda_kernel<RAJA::policy::cuda::cuda_exec<256>,"
