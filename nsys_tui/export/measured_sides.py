@@ -23,7 +23,7 @@ from nsys_tui.plain_data import plain, restored
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
 from nsys_tui.reader.recovery import has_log
 
-_NAMED: Final = 3
+_NAMED: Final = 4
 """Counted up when rows of a side are named otherwise; files of baselines stay readable."""
 
 

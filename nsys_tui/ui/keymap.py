@@ -135,7 +135,9 @@ GLOBAL: Final[tuple[Action, ...]] = (
     ),
     Action("report.page", ("ctrl+r",), "page", "write an HTML page about the window, to be sent"),
     Action("export.view", ("e",), "export", "write what is shown to a file", 55),
-    Action("find.next", ("n",), "next", "next match"),
+    Action(
+        "find.next", ("n",), "next", "next match; on the timeline also the next event of this name"
+    ),
     Action("find.previous", ("N",), "previous", "previous match"),
     Action(
         "nav.escape", ("escape",), "back", "clear the filter, then leave the mode, then go back"

@@ -587,6 +587,22 @@ async def test_the_far_zoom_is_eight_fold_and_a_width_or_a_name_is_zoomed_to(
         assert (app.state.window.start, app.state.window.end) == (195 * US, 305 * US)
 
 
+async def test_words_that_a_kernel_has_may_still_be_looked_for_everywhere(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        body = await press(pilot, "2", "z")
+        listed = re.findall(r"\|[ >](\d+)  (\w+)", body)
+        assert [number for number, _ in listed] == [str(n + 1) for n in range(len(listed))]
+        name = listed[0][1]
+        body = await press(pilot, *name[:4])
+        assert f"every event with '{name[:4]}' in its name" in body
+        await press(pilot, "down", "enter")
+        app = app_of(pilot)
+        assert app.state.search.pattern == name[:4]
+        assert not app.state.search.exact
+        body = await type_in(pilot, "z", "50us")
+        assert app.state.window.width == 50 * US
+
+
 async def test_steps_are_zoomed_to_and_are_a_stage_of_the_fit(demo: Path) -> None:
     async with running(demo) as pilot:
         await press(pilot, "2")

@@ -42,7 +42,7 @@ def is_seen(model: Any) -> bool:
 
 
 async def zoomed_to(pilot: Pilot[int], kernel: str) -> Any:
-    """``z``, the name, and Enter: three keys."""
+    """``z``, the name, and Enter."""
     await press(pilot, "z")
     pilot.app.screen.query_one("Input").value = kernel  # type: ignore[attr-defined]
     return await press(pilot, "enter")
@@ -65,6 +65,42 @@ async def test_every_kind_of_kernel_is_four_keys_from_the_first_screen(name: str
             assert model.picked.events is ops
             assert model.name_of(model.picked) == ops.shown[code]
             assert is_seen(model)
+
+
+@needs_reports
+@pytest.mark.parametrize("name", WITH_KERNELS)
+async def test_each_of_the_99_longest_kernels_is_four_keys_from_the_whole_trace(name: str) -> None:
+    async with running(REPORTS / f"{name}.sqlite") as pilot:
+        model = await press(pilot, "2", "0")
+        ops = model.report.operations
+        kernels = np.flatnonzero(ops.kind == OpKind.KERNEL)
+        time = np.bincount(ops.name[kernels], ops.durations(kernels), len(ops.names))
+        by_time = sorted(np.flatnonzero(time).tolist(), key=lambda c: (-time[c], ops.shown[c]))[:99]
+        for number in {1, len(by_time) // 2 + 1, len(by_time)}:
+            await press(pilot, "0")
+            await press(pilot, "z")
+            keys = [*str(number), "enter"]
+            assert 1 + len(keys) <= 4
+            model = await press(pilot, *keys)
+            assert model.name_of(model.picked) == ops.shown[by_time[number - 1]]
+            assert is_seen(model)
+            length = model.picked.end - model.picked.start
+            assert 2 * length >= min(model.window.width, 2 * model.size.columns), "fitted"
+
+
+@needs_reports
+async def test_n_goes_from_a_selected_kernel_to_the_next_of_its_name_and_back() -> None:
+    async with running(REPORTS / "cloverleaf-a100-2024.5.sqlite") as pilot:
+        await pilot.press("3", "j")
+        await settled(pilot)
+        model = await press(pilot, "enter")
+        ops, first = model.report.operations, model.picked
+        same = np.flatnonzero(ops.name == ops.name[first.row])
+        place = int(np.searchsorted(ops.start[same], first.start))
+        for key, step in (("n", 1), ("n", 2), ("N", 1), ("N", 0)):
+            model = await press(pilot, key)
+            expected = int(ops.start[same[(place + step) % len(same)]])
+            assert (model.picked.start, is_seen(model)) == (expected, True)
 
 
 @needs_reports

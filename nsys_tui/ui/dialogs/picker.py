@@ -74,6 +74,7 @@ class Picker(ListDialog):
         entries: what there is to choose from.
         typed: what stands in the box at first.
         free: Enter on something that no entry has returns the typed text itself.
+        hint: what stands in the empty box.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,22 +85,38 @@ class Picker(ListDialog):
     ]
 
     def __init__(
-        self, title: str, entries: Sequence[Entry], *, typed: str = "", free: bool = False
+        self,
+        title: str,
+        entries: Sequence[Entry],
+        *,
+        typed: str = "",
+        free: bool = False,
+        hint: str = "type to filter",
     ) -> None:
         super().__init__()
         self._title, self.entries, self._free = title, entries, free
-        self._typed = typed
+        self._typed, self._hint = typed, hint
 
     def compose(self) -> ComposeResult:
         """A box with the input line above the list."""
-        field = LineInput(self._typed, placeholder="type to filter", compact=True)
+        field = LineInput(self._typed, placeholder=self._hint, compact=True)
         rows = len(self.entries)
         yield from self.listing(self._title, "enter: choose, esc: close", rows, field)
 
     def on_mount(self) -> None:
         """Shows everything."""
         self.pane.can_focus = False
-        self._filter(self._typed)
+        self._list()
+
+    def offer(self, entries: Sequence[Entry]) -> None:
+        """Puts what takes a while to find in the list of an open dialog."""
+        self.entries = entries
+        if self.is_mounted:
+            self._list()
+
+    def _list(self) -> None:
+        self.query_one(DialogBox).styles.max_height = len(self.entries) + 3
+        self._filter(self.query_one(Input).value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filters anew."""

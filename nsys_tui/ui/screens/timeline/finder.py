@@ -29,6 +29,14 @@ class Finder:
         else:
             self.search(model.name_of(model.current), exact=True, go=True)
 
+    def step(self, *, forward: bool) -> None:
+        """The next match, or the one before; without a search, of the selected event's name."""
+        model = self._screen.model
+        if model.found is None and model.picked is not None:
+            self.search(model.name_of(model.picked), exact=True, forward=forward)
+        else:
+            self._screen.take(searching.step_match(model, forward=forward))
+
     def again(self) -> None:
         """Looks for the same in other lanes."""
         wanted = self._screen.state.search
@@ -46,11 +54,18 @@ class Finder:
             screen.take(searching.search_ended(screen.model))
 
     def search(
-        self, pattern: str, *, exact: bool = False, go: bool = False, fit: bool = False
+        self,
+        pattern: str,
+        *,
+        exact: bool = False,
+        go: bool = False,
+        fit: bool = False,
+        forward: bool | None = None,
     ) -> None:
         """Searches the present lanes; ``go`` goes to the first match, which ``fit`` fits.
 
-        What is fitted is what has just this name, if anything has.
+        What is fitted is what has just this name, if anything has. ``forward`` steps from the
+        cursor to the match after it, or before.
         """
         screen = self._screen
         lineup, style = screen.model.lanes.shown.lineup, screen.state.display.names
@@ -66,6 +81,8 @@ class Finder:
             screen.take(searching.searched(screen.model, found, exact=named))
             if go:
                 screen.take(searching.first_match(screen.model, work=fit))
+            if forward is not None:
+                screen.take(searching.step_match(screen.model, forward=forward))
             if fit and found.total:
                 screen.take(moving.fit(screen.model))
 

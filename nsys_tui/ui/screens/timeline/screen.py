@@ -52,6 +52,11 @@ def asks(question: Callable[[Asking], None]) -> Callable[[TimelineScreen], None]
     return lambda screen: question(screen.asking)
 
 
+def finds(act: Callable[[Finder], None]) -> Callable[[TimelineScreen], None]:
+    """An action that may search."""
+    return lambda screen: act(screen.finder)
+
+
 def by_steps(act: Callable[[Steps], None]) -> Callable[[TimelineScreen], None]:
     """An action that may need to know the steps."""
     return lambda screen: act(screen.steps)
@@ -118,8 +123,8 @@ class TimelineScreen(ModelScreen):
     action_timeline_path = by_steps(Steps.toggle_path)
     action_timeline_fit = by_steps(Steps.fit)
     action_timeline_zoom_to = by_steps(Steps.ask_zoom)
-    action_find_next = step(partial(searching.step_match, forward=True))
-    action_find_previous = step(partial(searching.step_match, forward=False))
+    action_find_next = finds(partial(Finder.step, forward=True))
+    action_find_previous = finds(partial(Finder.step, forward=False))
 
     def __init__(self) -> None:
         super().__init__()
@@ -259,9 +264,9 @@ class TimelineScreen(ModelScreen):
             self.take(self.model.at_row(view))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Matches are stepped through while a search is on."""
+        """Matches are stepped through while a search is on, or an event is selected."""
         if action in ("find_next", "find_previous"):
-            return self.model.found is not None
+            return self.model.found is not None or self.model.picked is not None
         return super().check_action(action, parameters)
 
     def action_find_open(self) -> None:

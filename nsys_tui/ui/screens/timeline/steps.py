@@ -5,15 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
+from nsys_tui.analysis.overview import top_kernels
 from nsys_tui.timeline import moving, path
-from nsys_tui.ui.dialogs.picker import Prompt
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.matching import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.finder import Finder
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+
+
+class ZoomTo(Picker):
+    """Asks for a width, or for a name: of the listed kernels also by number."""
+
+    def find(self, typed: str) -> Sequence[Entry]:
+        """Kernels that fit, and second all events whose name has the words."""
+        found = super().find(typed)
+        every = [Entry(f"every event with {typed!r} in its name", "any", typed)]
+        return [*found[:1], *every, *found[1:]] if typed.strip() and found else found
+
+    def taken(self, entry: Entry, typed: str) -> object:
+        """A width is one whatever names have it in them."""
+        is_width = moving.width_of(typed) is not None or moving.wanted_steps(typed)
+        return typed if is_width else entry.value
 
 
 class Steps:
@@ -45,9 +62,20 @@ class Steps:
             screen.take(moving.fit(screen.model, known))
 
     def ask_zoom(self) -> None:
-        """Asks for a width or a name."""
-        hint = "a width (50us, 3 steps), or words of a name: its first event from the cursor on"
-        self._screen.app.push_screen(Prompt("Zoom to", hint), self._zoom_to)
+        """Asks for a width or a name; kernels are listed by their time."""
+        hint = "a width (50us, 3 steps), a number of the list, or words of a name"
+        picker = ZoomTo("Zoom to", (), free=True, hint=hint)
+        self._screen.app.push_screen(picker, self._zoom_to)
+        session, report = self._screen.session, self._screen.report
+        if report is None or not session.exact:
+            return
+        style = self._screen.state.display.names
+
+        def work() -> list[Entry]:
+            top = session.memo(("top kernels", style), lambda: top_kernels(report, style=style))
+            return [Entry(one.name, str(n), one.name) for n, one in enumerate(top, 1)]
+
+        self._screen.compute("kernels", work, picker.offer)
 
     def _zoom_to(self, text: str | None) -> None:
         screen = self._screen
