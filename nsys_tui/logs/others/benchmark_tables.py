@@ -18,11 +18,14 @@ from nsys_tui.model.collective_sizes import wire_factor
 
 _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
 _NEAR: Final = Fraction(1, 50)
-_NCCL_HEADER: Final = re.compile(r"\bout-of-place\s+in-place\b")
-_NCCL_COLUMNS: Final = re.compile(r"\bsize\s+count\s+type(?:\s+redop)?(\s+root)?\s+time\b")
+_NCCL_HEADER: Final = re.compile(r"\b(out-of-place)\s+(in-place)\b|\b(in-place)\s+(out-of-place)\b")
+_NCCL_COLUMNS: Final = re.compile(
+    r"\bsize\s+count(\s+type(?:\s+redop)?(\s+root)?)?\s+time\s+algbw\b"
+)
 _NCCL_SIZE: Final = r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*)?"
 _WITHOUT_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?=\s|$)")
 _WITH_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?:\s+-?\d{{1,9}}|\s*$)(?=\s|$)")
+_WITHOUT_TYPE: Final = re.compile(r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}(?=\s|$)")
 """Start of a row, in tables without a column root and with one: a time may be a whole number too,
 so that a row alone does not tell. A root may be glued to NCCL's host."""
 _NCCL_TIMES: Final = re.compile(
@@ -131,7 +134,7 @@ class Series:
     """One column of one table."""
 
     kind: str
-    """``nccl-tests`` or one of ``_KINDS``."""
+    """``nccl-tests``, ``mscclpp-test`` or one of ``_KINDS``."""
     test: str
     """Name as printed; empty where the file names none."""
     column: str
@@ -145,6 +148,11 @@ class Series:
     printed_mean_busbw: Fraction | None = None
     """nccl-tests' average over both series."""
     out_of_bounds: int | None = None
+
+    @property
+    def of_bandwidth(self) -> bool:
+        """Whether its points have bandwidths: those of tests of collectives."""
+        return self.kind not in _KINDS
 
     def numbers(self) -> list[Fraction]:
         """The values that are known."""
@@ -212,8 +220,8 @@ class BenchmarkTables:
         self._pending.clear()
 
     def _add(self, text: str, line: int) -> None:
-        if _NCCL_HEADER.search(text):
-            self._begin_nccl(line)
+        if match := _NCCL_HEADER.search(text):
+            self._begin_nccl([place for place in match.groups() if place], line)
         elif match := _NCCL_RANK.search(text):
             self._ranks.append(match[1])
         elif (title := _title(text)) is not None:
@@ -230,10 +238,10 @@ class BenchmarkTables:
         """The file is read: what a table does not name is looked for in its figures."""
         self.settle()
         self.series = [
-            one for one in self.series if one.points and (one.kind not in _KINDS or one.numbers())
+            one for one in self.series if one.points and (one.of_bandwidth or one.numbers())
         ]
         for series in self.series:
-            if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
+            if series.of_bandwidth and (factor := _printed_factor(series)):
                 series.points = [
                     replace(point, our_busbw=point.our_algbw * factor)
                     if point.our_algbw is not None and point.our_busbw is None
@@ -241,14 +249,15 @@ class BenchmarkTables:
                     for point in series.points
                 ]
 
-    def _begin_nccl(self, line: int) -> None:
-        places = ("out-of-place", "in-place")
+    def _begin_nccl(self, places: Sequence[str], line: int) -> None:
+        """Begins a table of nccl-tests, or of MSCCL++'s tests, which have in-place first."""
+        kind = "nccl-tests" if places[0] == "out-of-place" else "mscclpp-test"
         listed, lines = {*map(int, self._ranks)}, len(self._ranks)
         ranks = len(listed) if max(listed, default=-1) < len(listed) else 0
         if ranks or not (self._current and not self._current[0].points):
             runs = lines // ranks if ranks else 1
             self._current = [
-                Series("nccl-tests", self._test, place, self.file, line, ranks or -1, runs)
+                Series(kind, self._test, place, self.file, line, ranks or -1, runs)
                 for place in places
             ]
             self.series += self._current
@@ -269,7 +278,8 @@ class BenchmarkTables:
         if not text.lstrip().startswith("#") and self._pieces(text):
             return
         if match := _NCCL_COLUMNS.search(text):
-            self._row_start = _WITH_ROOT if match[1] else _WITHOUT_ROOT
+            typed = _WITH_ROOT if match[2] else _WITHOUT_ROOT
+            self._row_start = typed if match[1] else _WITHOUT_TYPE
         elif match := _NCCL_AVERAGE.search(text):
             for series in self._current:
                 series.printed_mean_busbw = number(match[1])

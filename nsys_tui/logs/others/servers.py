@@ -45,9 +45,11 @@ _FORMATS: Final = (
     ),
 )
 _RANKS: Final = re.compile(r"\[[^\]]*?((?: (?:DP|TP|PP|EP)\d+)+)\]")
-_RESULT: Final = re.compile(r"^=+ (?:Serving Benchmark Result =+|PERFORMANCE OVERVIEW)\s*$")
+_RESULT: Final = re.compile(
+    r"^=+ (?:Serving Benchmark (?:\w+ )?Result =+|PERFORMANCE OVERVIEW)\s*$"
+)
 _RESULT_LINE: Final = re.compile(rf"^([A-Z][\w .()/%\[\]-]{{2,60}}?):\s+({N})\s*$")
-_RESULTS: Final = (b"Serving Benchmark Result", b"PERFORMANCE OVERVIEW")
+_RESULTS: Final = (b"Serving Benchmark ", b"PERFORMANCE OVERVIEW")
 WORDS: Final = (*(word for _, word, _ in _FORMATS), *_RESULTS)
 """One of these stands in each line of theirs, but for those of a result block."""
 _LONGEST_RESULT: Final = 100

@@ -145,7 +145,7 @@ def _time(step: StepLine) -> Fraction:
 
 
 def _benchmark(series: Series) -> Iterator[str]:
-    if series.kind == "nccl-tests":
+    if series.of_bandwidth:
         yield from _bandwidth(series)
     elif most := max(series.points, key=lambda point: point.value or 0).value:
         where = ", ".join(

@@ -65,7 +65,7 @@ BENCHMARKS: Final = (
 
 def _remarks(answer: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
     yield from (one.words() for one in answer.result.run_totals if one.of_benchmark)
-    tests = [series for series in rows if series.kind == "nccl-tests"]
+    tests = [series for series in rows if series.of_bandwidth]
     for series in tests:
         if wrong := series.wrong_rows:
             yield f"line {series.line}, {series.column}: rows with wrong results: {wrong}"
@@ -84,7 +84,8 @@ def _remarks(answer: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
         if told:
             yield f"line {series.line}: {', '.join(told)}"
     if tests:
-        yield "nccl-tests: values are µs, bandwidths GB/s (10^9 bytes); rows in benchmark-rows"
+        names = " and ".join(dict.fromkeys(series.kind for series in tests))
+        yield f"{names}: values are µs, bandwidths GB/s (10^9 bytes); rows in benchmark-rows"
     if any(not series.test and series.nranks > 1 for series in tests):
         yield "the file names no test: our bus bandwidth takes the factor that the rows show"
 

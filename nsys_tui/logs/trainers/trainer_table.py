@@ -90,6 +90,7 @@ TRAINERS: Final = (
             "tflops": ("throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "approx flops per GPU"),
             "tokens": (
                 *("tokens per GPU (tokens/s/GPU)", "tokens per gpu per second(tgs)"),
+                "token throughput per GPU (tokens/s/GPU)",
                 "tokens_per_gpu_per_second_tgs",
             ),
             "samples": ("samples per second", "samples_per_second", "samples/sec"),

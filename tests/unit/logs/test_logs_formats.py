@@ -820,13 +820,14 @@ def test_two_lines_of_a_server_in_one(tmp_path: Path) -> None:
     assert figures(row.generation) == (593, 593, 589, 597)
 
 
-def test_totals_lead_where_no_step_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("title", ["Result", "All Result"])
+def test_totals_lead_where_no_step_is_told(tmp_path: Path, title: str) -> None:
     line = (
         "{'train_runtime': 273.0, 'train_samples_per_second': 3.6, 'train_steps_per_second': 0.007}"
     )
     result = read(tmp_path, [line])
     assert logs_json(result)["in_short"] == ["huggingface: average step 136.500000 s (2 steps)"]
-    block = "============ Serving Benchmark Result ============\n"
+    block = f"============ Serving Benchmark {title} ============\n"
     block += "Output token throughput (tok/s):         4215.38\nMedian TTFT (ms):      10041.30"
     result = read(tmp_path, block)
     assert logs_json(result)["in_short"] == [

@@ -224,6 +224,33 @@ def test_rows_of_older_tables_with_whole_times(tmp_path: Path, columns: str, row
         assert (point.size, point.value, point.busbw) == (2**28, time, Fraction("4.33"))
 
 
+MSCCLPP = """\
+# Using devices
+#  Rank  0 Pid     10 on    node01 device  0 [0x07] NVIDIA H100
+#  Rank  1 Pid     11 on    node01 device  1 [0x0f] NVIDIA H100
+#                                    in-place                       out-of-place
+#       size         count     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)     (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+     1000000        250000    10.00  100.00  100.00       0
+     4000000       1000000    20.00  200.00  200.00       3
+# Out of bounds values : 3 FAILED
+"""
+
+
+def test_a_table_of_mscclpp_has_no_type_and_only_in_place(tmp_path: Path) -> None:
+    result = read(tmp_path, MSCCLPP)
+    (inside,) = result.benchmarks
+    assert (inside.kind, inside.column, inside.nranks) == ("mscclpp-test", "in-place", 2)
+    assert [(p.size, p.value, p.busbw, p.wrong) for p in inside.points] == [
+        (1000000, 10, 100, "0"),
+        (4000000, 20, 200, "3"),
+    ]
+    assert logs_json(result)["in_short"] == [
+        "mscclpp-test in-place: rows with wrong results: 1 of 2",
+        "mscclpp-test in-place: at most 200.00 GB/s bus bandwidth, at 4,000,000 bytes",
+    ]
+
+
 def test_runs_that_print_into_one_another(tmp_path: Path) -> None:
     lines = NCCL_TESTS.splitlines()
     twice = [line for line in lines for _ in range(2)]
