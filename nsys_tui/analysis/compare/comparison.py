@@ -7,7 +7,7 @@ instances of the same name stand for that, and the verdict says so (definitions:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
@@ -134,6 +134,8 @@ class Comparison:
     def largest(self) -> list[Row]:
         """The three largest changes that are told: of GPU work and idle time, else of calls.
 
+        Communication and copies that are as long as before and no longer hidden are such a change.
+
         None of reports that have nothing in common.
         """
         if nothing_in_common(self.a, self.b):
@@ -142,9 +144,17 @@ class Comparison:
         labels = {cause.key: cause.label for cause in Cause}
         idle = self.groups.get("stalls", ())
         rows += [replace(row, name=f"idle: {labels.get(row.name, row.name)}") for row in idle]
+        rows += [*self._uncovered()]
         rows = rows or [row for key in OF_HOST for row in self.groups.get(key, ())]
         told = [row for row in rows if row.verdict.told and row.delta]
         return sorted(told, key=lambda row: -abs(row.delta))[:3]
+
+    def _uncovered(self) -> Iterator[Row]:
+        """Exposed times that change by more than the work itself does."""
+        for exposed, whole in (("exposed_comm", "comm"), ("exposed_memory", "memory")):
+            row, work = self.row(exposed), self.row(whole)
+            if row is not None and work is not None and abs(row.delta) > 2 * abs(work.delta):
+                yield row
 
     @property
     def together(self) -> str:

@@ -30,7 +30,7 @@ from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
-from nsys_tui.text.compare import as_text
+from nsys_tui.text.compare import as_text, change_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,6 +174,31 @@ def test_noise_of_half_a_percent_is_no_change(tmp_path: Path, seed: int) -> None
     found = pair(tmp_path, Run(jitter=0.005, seed=2 * seed), Run(jitter=0.005, seed=2 * seed + 1))
     assert found.verdict is Verdict.SAME
     assert {row.verdict for row in found.groups["kernels"]} == {Verdict.SAME}
+
+
+@pytest.mark.parametrize(
+    ("begin", "took", "said"),
+    [
+        (4, 2, []),
+        (5, 2, ["exposed comm is more (+100.0%), +1.000 ms per step"]),
+        (4, 3, ["ncclDevKernel_AllReduce is slower (+50.0%), +1.000 ms per step"]),
+    ],
+)
+def test_a_lost_overlap_is_among_the_changes(
+    tmp_path: Path, begin: int, took: int, said: list[str]
+) -> None:
+    """Steps of 10 ms that compute for 5 ms and reduce in ms 4 and 5, at first."""
+    sides = []
+    for name, first, last in (("a", 4, 6), ("b", begin, begin + took)):
+        synth = Synth(tmp_path / f"{name}.sqlite").gpu(0).process(100, "train")
+        for step in range(20):
+            at = step * 10**7
+            synth.nvtx(f"step {step}", at, at + 10**7 - US).kernel("gemm", at, at + 5 * 10**6)
+            span = (at + part * 10**6 for part in (first, last))
+            synth.kernel("ncclDevKernel_AllReduce", *span, stream=13)
+        sides.append(synth.write())
+    told = change_sentences(compared(*sides))
+    assert [line for line in told if not line.startswith("idle: ")] == said
 
 
 def test_figures_of_a_step_are_those_of_the_run(tmp_path: Path) -> None:
