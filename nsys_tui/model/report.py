@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Marks,
         MemoryUsage,
         Operations,
+        OpName,
         OsrtCalls,
         Payloads,
         Ranges,
@@ -172,6 +173,13 @@ class Report:
     def sampled_operations(self, rows: int = 100_000) -> Operations:
         """An evenly spaced sample of the GPU work, for first figures marked as estimates."""
         return self._source.sampled_operations(rows)
+
+    @property
+    def kernel_names(self) -> tuple[OpName, ...]:
+        """Names of all kernels, read alone where operations are not at hand."""
+        if self.loaded("operations"):
+            return self.operations.names
+        return self._part("kernel_names", self._source.kernel_names)
 
     def with_sample(self, ops: Operations) -> Report:
         """This report with a sample as its operations: shares computed from it are estimates."""

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.arrays import Array, Int32, Int64
     from nsys_tui.model.capabilities import Capability
-    from nsys_tui.model.events import ApiCalls, CallChains, LaunchAttributes, Operations, Payloads
+    from nsys_tui.model.events import (
+        ApiCalls,
+        CallChains,
+        LaunchAttributes,
+        Operations,
+        OpName,
+        Payloads,
+    )
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
@@ -81,6 +88,9 @@ class Source(Protocol):
 
     def sampled_operations(self, rows: int) -> Operations:
         """An evenly spaced sample of the GPU work."""
+
+    def kernel_names(self) -> tuple[OpName, ...]:
+        """The names of all kernels, which take a fraction of the time of all operations."""
 
     def payloads(self) -> Payloads:
         """NVTX payloads as JSON text."""

@@ -149,6 +149,10 @@ class Sidecar:
         key = hash_of_ends(descriptor, status.st_size, _ENDS, repr(marks).encode())
         return cls(CacheFolder(root or cache_root(), "reports", key, limit))
 
+    def has(self, part: str) -> bool:
+        """Whether a part is stored, be it damaged."""
+        return self._file(part).exists()
+
     def load(self, part: str) -> tuple[Arrays, dict[str, Any]] | None:
         """Maps a stored part.
 

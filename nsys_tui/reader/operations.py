@@ -79,6 +79,13 @@ def build_operations(
     return _build(db, strings, read, patterns)
 
 
+def kernel_names(db: Database, strings: Strings) -> tuple[OpName, ...]:
+    """The names of all kernels, in the order in which ``build_operations`` has them."""
+    namer = _KernelNames()
+    gather(db, TABLES[OpKind.KERNEL], lambda raw: {"name": namer.encode(raw)}, None)
+    return tuple(namer.names(strings))
+
+
 def sample_operations(
     db: Database, strings: Strings, rows: int, patterns: tuple[str, ...] = ()
 ) -> Operations:

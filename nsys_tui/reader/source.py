@@ -26,6 +26,7 @@ from nsys_tui.model.events import (
     Marks,
     MemoryUsage,
     Operations,
+    OpName,
     OsrtCalls,
     Payloads,
     Ranges,
@@ -42,7 +43,12 @@ from nsys_tui.reader.cache import Sidecar
 from nsys_tui.reader.encode import Strings, column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
-from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
+from nsys_tui.reader.operations import (
+    TABLES,
+    build_operations,
+    kernel_names,
+    sample_operations,
+)
 from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import Column, declared
 from nsys_tui.reader.sqlite import Database, quoted
@@ -189,6 +195,13 @@ class FileSource:
     def sampled_operations(self, rows: int) -> Operations:
         """An evenly spaced sample of the GPU operations."""
         return sample_operations(self._db, self._strings, rows, self._patterns)
+
+    def kernel_names(self) -> tuple[OpName, ...]:
+        """The names of all kernels, from the sidecar if their operations are there."""
+        cached = self._sidecar is not None and self._sidecar.has("operations")
+        if cached and not self._patterns:
+            return self._operations(None).names
+        return kernel_names(self._db, self._strings)
 
     def _nvtx_table(self, progress: Progress | None) -> NvtxTable:
         with self._nvtx_lock:

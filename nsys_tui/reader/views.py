@@ -328,7 +328,7 @@ def name_rows(
         if table == "_strings":
             return strings
         if table == "_kernels":
-            return _kernels(strings, report.operations.names)
+            return _kernels(strings, report.kernel_names)
         if table == "_calls":
             calls = ((number, text, api_name(text)) for number, text in strings)
             return [(number, name) for number, text, name in calls if name != text]

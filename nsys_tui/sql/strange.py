@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
+from nsys_tui.reader.btree import TablePages
+from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
@@ -44,6 +46,9 @@ def _found(
     db: Database, table: str, kinds: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, int]]]:
     """Columns with values of other kinds than the usual ones, and how many of each."""
+    numbers = [column for column, usual in kinds.items() if usual == "'integer'"]
+    if numbers and _are_integers(db, table, numbers):
+        kinds = {column: usual for column, usual in kinds.items() if column not in numbers}
     rows = f"(SELECT {', '.join(map(quoted, kinds))} FROM main.{quoted(table)} LIMIT {FIRST})"
     tests = {c: f"typeof({quoted(c)}) NOT IN ({usual}, 'null')" for c, usual in kinds.items()}
     if not tests:
@@ -56,3 +61,19 @@ def _found(
             f" GROUP BY typeof({quoted(column)})"
         )
         yield column, {KINDS[type(value)]: count for value, count in counted}
+
+
+def _are_integers(db: Database, table: str, columns: Sequence[str]) -> bool:
+    """Whether the first rows hold nothing else, by their pages: SQL takes ten times as long."""
+    rows = 0
+    try:
+        pages = TablePages.open(db, table)
+        if not pages.reals.isdisjoint(columns):
+            return False
+        for chunk in pages.chunks():
+            rows += len(pages.decode(chunk, columns).rowid)
+            if rows >= FIRST:
+                break
+    except PagesRefusedError:
+        return False
+    return True

@@ -18,6 +18,7 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import called
 from nsys_tui.names import NameStyle
 from nsys_tui.reader import open_report
+from nsys_tui.reader.cache import cache_at
 from nsys_tui.sql.console import Console
 
 if TYPE_CHECKING:
@@ -167,6 +168,25 @@ def test_kernels_have_the_short_names_of_the_screens(tmp_path: Path) -> None:
     (found,) = asked(path, "select short_name, count(*) from kernels group by 1 order by min(id)")
     assert [name for name, _ in found or ()] == shown
     assert [count for _, count in found or ()] == [1, 1, 2]
+
+
+def test_names_of_kernels_are_found_without_reading_all_of_the_work(demo: Path) -> None:
+    report = open_report(demo, use_cache=False)
+    found = Console(report).run("select distinct short_name from kernels").table.rows()
+    assert not report.loaded("operations")
+    named = [name for name in report.operations.names if not name.short.startswith("[CUDA ")]
+    assert {name for (name,) in found} == {*called(tuple(named), NameStyle.SHORT)}
+    assert [*open_report(demo, use_cache=False).kernel_names] == named
+
+
+def test_names_of_kernels_come_from_work_that_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Synth(tmp_path / "r.sqlite").launch("k()", (1, 2), (3, 4)).write()
+    cache = cache_at(str(tmp_path / "cache"))
+    names = open_report(path, cache=cache).operations.names
+    monkeypatch.setattr("nsys_tui.reader.source.kernel_names", None)
+    assert open_report(path, cache=cache).kernel_names == names
 
 
 def test_users_patterns_make_kernels_communication(tmp_path: Path) -> None:
