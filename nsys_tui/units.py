@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeAlias
 
 from nsys_tui.errors import UsageError
 
@@ -193,7 +193,11 @@ def parse_percent(text: str) -> float:
     return value / 100
 
 
-def parse_window(text: str) -> tuple[int | None, int | None]:
+Edges: TypeAlias = "tuple[int | None, int | None]"
+"""A window of which either side may be open."""
+
+
+def parse_window(text: str) -> Edges:
     """Parses ``START/END`` (either side may be empty) into nanoseconds.
 
     Raises:
@@ -209,6 +213,12 @@ def parse_window(text: str) -> tuple[int | None, int | None]:
     if start is not None and end is not None and end <= start:
         raise UsageError(f"empty time window: {text!r}", hint="the end must come after the start")
     return start, end
+
+
+def closed(window: Edges, extent: tuple[int, int]) -> tuple[int, int]:
+    """A window whose open sides are those of the trace."""
+    (start, end), (lo, hi) = window, extent
+    return lo if start is None else start, hi if end is None else end
 
 
 def named_ranks(ranks: Iterable[int]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import __version__
 from nsys_tui.errors import UsageError
-from nsys_tui.units import parse_window
+from nsys_tui.units import closed, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -379,9 +379,7 @@ def window_from(arguments: argparse.Namespace, report: Report) -> tuple[int, int
     """
     if arguments.window is None:
         return None
-    start, end = parse_window(arguments.window)
-    lo, hi = report.extent
-    window = lo if start is None else start, hi if end is None else end
+    window, (lo, hi) = closed(parse_window(arguments.window), report.extent), report.extent
     if window[1] <= window[0]:
         raise UsageError(
             f"empty time window: {arguments.window!r}", hint=f"the trace is {lo}ns/{hi}ns"

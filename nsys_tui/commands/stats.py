@@ -191,7 +191,7 @@ def _listed(values: Sequence[str]) -> list[str]:
 def _query(arguments: argparse.Namespace, report: Report) -> Query:
     from nsys_tui.analysis.stats.query import Query, find_instance
     from nsys_tui.model.target import pid_of
-    from nsys_tui.units import parse_window
+    from nsys_tui.units import closed, parse_window
 
     windows = ("window", "filter_time", "filter_nvtx")
     given = [name for name in windows if getattr(arguments, name) is not None]
@@ -201,10 +201,9 @@ def _query(arguments: argparse.Namespace, report: Report) -> Query:
     scope = options.scope_from(arguments, report)
     query = Query(report, scope, clip=arguments.clip or arguments.window is not None)
     if arguments.filter_time is not None:
-        start, end = parse_window(arguments.filter_time)
         lo, hi = report.extent
         # The last event may be a point, which an end at its time would leave out.
-        window = lo if start is None else start, hi + 1 if end is None else end
+        window = closed(parse_window(arguments.filter_time), (lo, hi + 1))
         return replace(query, scope=replace(scope, window=window))
     if arguments.filter_nvtx is None:
         return query

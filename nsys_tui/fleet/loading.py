@@ -18,11 +18,12 @@ from nsys_tui.fleet.engine import Engine, Result, here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.reduction import reduce
-from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
+from nsys_tui.fleet.summary import Failure, Options, ReportSummary
 from nsys_tui.model.packed import pack, unpack
 from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at
 from nsys_tui.reader.filecheck import report_id
 from nsys_tui.reader.recovery import has_log
+from nsys_tui.units import Edges
 
 Told: TypeAlias = Callable[[str, "Result", int, int], None]
 """Called as ``told(path, result, done, total)`` after each report; raising in it stops the run."""
@@ -38,7 +39,7 @@ def run_fleet(
     workers: int = 1,
     opening: Opening | None = None,
     clock: Clock = Clock.AUTO,
-    window: Bounds | None = None,
+    window: Edges | None = None,
     given: Mapping[str, tuple[int, ...]] | None = None,
     told: Told | None = None,
     alive: Alive | None = None,

@@ -32,6 +32,7 @@ from nsys_tui.names import normalise_nvtx
 from nsys_tui.reader import open_report
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.filecheck import report_id
+from nsys_tui.units import closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -322,10 +323,7 @@ def own_window(report: Report, scope: Scope, options: Options) -> tuple[int, int
         return _of_step(report, scope, options.step, options.iteration)
     if options.nvtx is not None:
         return _of_range(report, scope, options.nvtx)
-    if options.window is None:
-        return None
-    (start, end), (lo, hi) = options.window, report.extent
-    return (lo if start is None else start), (hi if end is None else end)
+    return None if options.window is None else closed(options.window, report.extent)
 
 
 def _of_step(report: Report, scope: Scope, step: str, pattern: str | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
+from nsys_tui.units import Edges
 
 VERSION: Final = 10
 """Raised whenever the meaning of a stored summary changes."""
@@ -49,10 +50,6 @@ USUAL: Final = ("kernels", "copies", "ranges", "mpi")
 """Those that cost little to read."""
 
 
-Bounds: TypeAlias = "tuple[int | None, int | None]"
-"""A window of which either side may be open."""
-
-
 @dataclass(frozen=True)
 class Options:
     """What decides the content of a summary."""
@@ -64,7 +61,7 @@ class Options:
     families: tuple[str, ...] = USUAL
     patterns: tuple[str, ...] = ()
     """The user's own regular expressions for communication kernels."""
-    window: Bounds | None = None
+    window: Edges | None = None
     """Only this counts, ns on the session's own clock; an end that is None is that of the trace."""
     step: str | None = None
     """Only the step of this label or number counts, each rank's own."""

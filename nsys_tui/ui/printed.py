@@ -10,13 +10,13 @@ from textual.worker import WorkerCancelled
 
 from nsys_tui.state import Window
 from nsys_tui.ui.runtime.ascii_filter import asciify
+from nsys_tui.units import Edges, closed
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from nsys_tui.ui.host import Host
 
-Edges = tuple[int | None, int | None]
 CALM: Final = 4
 """Looks one after the other without work: what a worker leaves is drawn a frame or two later."""
 PATIENCE: Final = 6000
@@ -36,9 +36,7 @@ def printed_screen(app: Host, size: tuple[int, int], window: Edges) -> list[str]
     async def look(pilot: Pilot[Any]) -> None:
         await _at_rest(pilot, app)
         if window != (None, None):
-            lo, hi = app.session.extent
-            start, end = window
-            shown = Window(lo if start is None else start, hi if end is None else end)
+            shown = Window(*closed(window, app.session.extent))
             app.set_state(replace(app.state, window=shown))
             await _at_rest(pilot, app)
         pages.extend(screen_rows(app))

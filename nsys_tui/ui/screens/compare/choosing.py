@@ -24,7 +24,7 @@ from nsys_tui.ui.recent import distinct, nearby, recent
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.compare.pair import Pair, Part, shown_part
 from nsys_tui.ui.session import Session
-from nsys_tui.units import parse_window
+from nsys_tui.units import closed, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,9 +134,7 @@ def typed_part(session: Session, report: Report, text: str) -> Part:
     Raises:
         UsageError: it is none.
     """
-    start, end = parse_window(text)
-    lo, hi = session.extent
-    window = Window(lo if start is None else start, hi if end is None else end)
+    window = Window(*closed(parse_window(text), session.extent))
     return window_part(session, report_scope(report, session.state), window)
 
 

@@ -14,10 +14,10 @@ from nsys_tui.errors import UsageError
 from nsys_tui.fleet.collective_tables import NOTHING, Told
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.steps import fleet_steps
-from nsys_tui.fleet.summary import SPLIT, Bounds, Options, ReportSummary
+from nsys_tui.fleet.summary import SPLIT, Options, ReportSummary
 from nsys_tui.model.table import Unit
 from nsys_tui.ui.widgets.table.columns import TableColumn, durations, numbers, strings
-from nsys_tui.units import format_duration, format_percentage, parse_window
+from nsys_tui.units import Edges, format_duration, format_percentage, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,7 +171,7 @@ class Cut:
     """Which part of the fleet counts, as it was asked for."""
 
     text: str = ""
-    window: Bounds | None = None
+    window: Edges | None = None
     step: str | None = None
     nvtx: str | None = None
     choice: Choice = field(default_factory=Choice)
