@@ -239,6 +239,16 @@ def _pieces_table(answer: OverviewAnswer, pieces: Pieces) -> Table:
     return table_of("each", f"Each {pieces.what}", PIECE_ROW, pairs, answer, [note])
 
 
+_SECTIONS: Final = {
+    "report": ("report", "verdict", "bound"),
+    "devices": ("headline", "devices"),
+    "memory": ("gpu_memory",),
+    "kernels": ("top_kernels", "other_gpu_work"),
+    "ranges": ("top_ranges", "open_ranges"),
+    "threads": ("host",),
+    "osrt": ("top_os_calls",),
+    "mpi": ("top_mpi_calls",),
+}
 DOCUMENT: Final = Document(
     "overview",
     (
@@ -269,24 +279,7 @@ DOCUMENT: Final = Document(
             optional=True,
         ),
     ),
+    sections=_SECTIONS,
+    shared=("window_ns", "base_ns", "span_ns"),
 )
 """An overview as JSON; ``breakdown`` is by the older rule, all GPUs in one union."""
-_SECTION: Final[dict[str, tuple[str, ...]]] = {
-    "report": ("report", "verdict", "bound"),
-    "devices": ("headline", "devices"),
-    "memory": ("gpu_memory",),
-    "kernels": ("top_kernels", "other_gpu_work"),
-    "ranges": ("top_ranges", "open_ranges"),
-    "threads": ("host",),
-    "osrt": ("top_os_calls",),
-    "mpi": ("top_mpi_calls",),
-}
-"""Keys that hold a section; one of another name has its own key."""
-
-
-def keys_of(sections: Sequence[str] | None) -> list[str] | None:
-    """The keys of some sections, with the times that they are of; None for everything."""
-    if sections is None:
-        return None
-    keys = [key for name in sections for key in _SECTION.get(name, (name,))]
-    return ["window_ns", "base_ns", "span_ns", *keys]

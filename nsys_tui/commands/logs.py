@@ -257,13 +257,13 @@ def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
 
     fmt, sections = arguments.format, arguments.section
     if fmt == "json":
-        from nsys_tui.logs.answer import DOCUMENT, keys_of
+        from nsys_tui.logs.answer import DOCUMENT
 
         named = {name.replace("-", "_") for name in sections or ()}
         every = {"calls", "api_calls"}
         lists = every if arguments.calls else every & named
         answer = replace(answer, lists=frozenset(lists))
-        print_document(DOCUMENT, answer, answer.result, only=keys_of(sections or ()))
+        print_document(DOCUMENT, answer, answer.result, only=DOCUMENT.keys_of(sections))
         return
     top = options.rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
     answer = replace(answer, top=top)

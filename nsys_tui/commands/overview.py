@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the overview of one report."""
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
-    from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer, keys_of
+    from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
     from nsys_tui.analysis.rules.verdict import judged
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         told, bound = judged(report, scope, result.devices)
     answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told, bound)
     if arguments.format == "json":
-        only = keys_of(arguments.section)
+        only = DOCUMENT.keys_of(arguments.section)
         print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)
         return 0
     sections = answer.tables(printed=True)

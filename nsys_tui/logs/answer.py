@@ -262,6 +262,33 @@ def _list(key: str, inner: tuple[Column, ...], rows: Any) -> Column:
     return Column(key=key, read=read, inner=inner, form=Form.LIST, optional=True)
 
 
+_SECTIONS: Final = {
+    "files": ("files", "skipped"),
+    "per-op": ("collective_lines", "per_op"),
+    "steps": ("trainer", "step_lines", "average", "averages", "epochs", "run_totals"),
+    "ranks": ("per_rank",),
+    "gpus": ("gpus", "per_gpu"),
+    "communicators": ("communicators", "groups", "per_communicator"),
+    "rings": ("topology",),
+    "trees": ("topology",),
+    "edges": ("topology",),
+    "hangs": (
+        "mismatches",
+        "more_mismatches",
+        "drifts",
+        "unchecked_groups",
+        "unchecked_peers",
+        "partly_checked_peers",
+    ),
+    "kernels": ("rccl_kernels",),
+    "warnings": ("nccl_warnings",),
+    "api-calls": (),
+    "benchmark-rows": ("benchmarks",),
+    "mpip-sites": ("mpip",),
+    "timeouts": ("timeouts", "verdicts"),
+    "recorder": ("recorder", "verdicts"),
+    "recorder-entries": ("recorder_entries",),
+}
 DOCUMENT: Final = Document(
     "logs",
     (
@@ -369,41 +396,7 @@ DOCUMENT: Final = Document(
         _list("calls", CALLS, lambda result: result.calls.rows()),
         _list("api_calls", API_CALLS, lambda result: result.api.rows()),
     ),
+    sections=_SECTIONS,
+    shared=("window", "calls", "api_calls"),
 )
 """Logs as JSON."""
-_SECTION: Final[dict[str, tuple[str, ...]]] = {
-    "files": ("files", "skipped"),
-    "per-op": ("collective_lines", "per_op"),
-    "steps": ("trainer", "step_lines", "average", "averages", "epochs", "run_totals"),
-    "ranks": ("per_rank",),
-    "gpus": ("gpus", "per_gpu"),
-    "communicators": ("communicators", "groups", "per_communicator"),
-    "rings": ("topology",),
-    "trees": ("topology",),
-    "edges": ("topology",),
-    "hangs": (
-        "mismatches",
-        "more_mismatches",
-        "drifts",
-        "unchecked_groups",
-        "unchecked_peers",
-        "partly_checked_peers",
-    ),
-    "kernels": ("rccl_kernels",),
-    "warnings": ("nccl_warnings",),
-    "api-calls": (),
-    "benchmark-rows": ("benchmarks",),
-    "mpip-sites": ("mpip",),
-    "timeouts": ("timeouts", "verdicts"),
-    "recorder": ("recorder", "verdicts"),
-    "recorder-entries": ("recorder_entries",),
-}
-"""Keys that hold a section; a section of another name has one key of its name."""
-
-
-def keys_of(sections: Sequence[str]) -> list[str] | None:
-    """The keys of some sections, with the window that they are of and the call lists."""
-    if not sections:
-        return None
-    keys = [key for name in sections for key in _SECTION.get(name, (name,))]
-    return ["window", "calls", "api_calls", *keys]

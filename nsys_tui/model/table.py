@@ -8,7 +8,7 @@ read off plain objects by the columns themselves, so that a result is declared o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum, auto
 from functools import cached_property
@@ -314,6 +314,17 @@ class Document:
     columns: tuple[Column, ...]
     """Its figures and tables, read off whatever the analysis gives."""
     version: int = 1
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys that hold a section; a section of another name has one key of its name."""
+    shared: tuple[str, ...] = ()
+    """Keys of what every section is of."""
+
+    def keys_of(self, sections: Sequence[str] | None) -> list[str] | None:
+        """The keys of some sections; None for everything."""
+        if not sections:
+            return None
+        keys = [key for name in sections for key in self.sections.get(name, (name,))]
+        return [*self.shared, *keys]
 
 
 def plain(values: Values) -> list[Any]:
