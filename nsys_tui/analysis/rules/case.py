@@ -24,12 +24,13 @@ from nsys_tui.analysis.rules.finding import (
     phase_of,
     severity,
 )
+from nsys_tui.analysis.rules.idle_time import IdleTime
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
@@ -220,16 +221,9 @@ class Case:
         return np.array([(info and info.sm_count) or 0 for info in infos], np.int64)
 
     @cached_property
-    def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
-        """When each device idled, and the processes (globalPid) that it worked for."""
-        ops, idle = self.report.operations, {}
-        for device, rows in self.by_device.items():
-            busy = intervals.union(*clipped(ops, rows, self.scope.window))
-            used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
-            # No CUDA call holds rendering up.
-            owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
-            idle[device] = intervals.gaps(*busy, *self.base), owners
-        return idle
+    def idle_time(self) -> IdleTime:
+        """When each device worked."""
+        return IdleTime(self.report, self.scope, self.base, self.by_device)
 
     @cached_property
     def rendering_ns(self) -> int:
@@ -243,29 +237,6 @@ class Case:
             )
             alone += intervals.total(*intervals.subtract(rendering, other))
         return alone
-
-    def busy_ns(self, device: int) -> int:
-        """How long a device worked."""
-        return self.base_ns - intervals.total(*self._idle_of[device][0])
-
-    def idle_part(self, device: int, spans: Intervals) -> Intervals:
-        """What of some intervals a device was idle in, within the time looked at."""
-        return intervals.meet(intervals.union(*spans), self._idle_of[device][0])
-
-    def idlest(self, devices: Iterable[int], spans: Intervals) -> tuple[int, Intervals]:
-        """Which of some devices idled longest in some intervals, and when; -1 of none."""
-        merged = intervals.union(*spans)
-        before = intervals.prefix(*merged)
-
-        def idle_ns(device: int) -> int:
-            few, many, cum = self._idle_of[device][0], merged, before
-            if len(few[0]) > len(many[0]):
-                few, many, cum = many, few, intervals.prefix(*few)
-            covered = intervals.busy_before(many, cum, few[1])
-            return int((covered - intervals.busy_before(many, cum, few[0])).sum())
-
-        device = max(devices, key=idle_ns, default=-1)
-        return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
 
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.
@@ -286,61 +257,6 @@ class Case:
         """When launch-bound runs of a device are."""
         runs = [(run.start, run.end) for run in self.stalls.bound if run.device == device]
         return intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
-
-    def by_turns(self, device: int, others: Iterable[int]) -> bool:
-        """Whether others work through most of a device's idle time, and idle while it works."""
-        idle = self._idle_of[device][0]
-        busy = intervals.gaps(*idle, *self.base)
-        idle_too, alone = idle, busy
-        for other in others:
-            idle_too, alone = self.idle_part(other, idle_too), self.idle_part(other, alone)
-        taken = 2 * intervals.total(*idle_too) < intervals.total(*idle)
-        return taken and 2 * intervals.total(*alone) > intervals.total(*busy)
-
-    def held_up(
-        self, starts: Int64, ends: Int64, codes: Integers, processes: Int64
-    ) -> tuple[int, Intervals]:
-        """The GPU that host events held up longest: which one, and when it was idle meanwhile.
-
-        Args:
-            starts: of the events.
-            ends: of the events.
-            codes: place in ``processes`` of each.
-            processes: globalPids; only GPUs that work for them count.
-
-        Returns:
-            the place of the GPU, -1 for none, and disjoint intervals.
-        """
-        known = {*processes[np.flatnonzero(np.bincount(codes))].tolist()}
-        devices_of: dict[frozenset[int], list[int]] = {}
-        for device, (_, owners) in self._idle_of.items():
-            if mine := owners & known:
-                devices_of.setdefault(mine, []).append(device)
-        held = []
-        for mine, devices in devices_of.items():
-            of_processes = np.isin(processes, [*mine])[codes]
-            held.append(self.idlest(devices, (starts[of_processes], ends[of_processes])))
-        nobody = (-1, intervals.empty())
-        return max(held, key=lambda one: (intervals.total(*one[1]), -one[0]), default=nobody)
-
-    def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
-        """The same of API calls.
-
-        Gaps that end with work which another call had launched before are none of theirs.
-        """
-        api = self.report.api
-        spans = (api.start[calls], api.end[calls], api.thread[calls])
-        device, lost = self.held_up(*spans, api.thread_process)
-        if not len(lost[0]):
-            return device, lost
-        gaps, rows = self._idle_of[device][0], self.by_device[device]
-        gap = np.searchsorted(gaps[0], lost[0], side="right") - 1
-        after = np.searchsorted(self.report.operations.start[rows], gaps[1][gap])
-        known = np.flatnonzero(after < len(rows))
-        call = np.full(len(gap), -1)
-        call[known] = self.report.calls[rows[after[known]]]
-        queued = (call >= 0) & (api.start[call] < gaps[0][gap]) & ~np.isin(call, calls)
-        return device, (lost[0][~queued], lost[1][~queued])
 
     @cached_property
     def operations(self) -> Indices:

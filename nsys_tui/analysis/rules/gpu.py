@@ -101,7 +101,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
         device=device,
         screen="5",
         command="nsys-tui stalls REPORT --each-gap",
-        lost=case.idle_part(device, (starts, ends)),
+        lost=case.idle_time.idle_part(device, (starts, ends)),
     )
 
 

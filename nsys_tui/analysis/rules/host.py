@@ -88,7 +88,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     waits = after(calls, Cause.SYNC)
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
     late = after(np.concatenate((blocking, waits)), Cause.API)
-    gpu, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
+    gpu, lost = case.idle_time.held_up_by_calls(np.concatenate((calls, waits, late)))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
     before, next_to, *between = case.short_gaps(gpu, case.launch_bound(gpu))
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
@@ -97,7 +97,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     waits = np.concatenate((blocking, waits))
     waits = waits[following[waits] >= 0]
     then = intervals.total(
-        *case.idle_part(gpu, (report.api.end[waits], report.api.start[following[waits]]))
+        *case.idle_time.idle_part(gpu, (report.api.end[waits], report.api.start[following[waits]]))
     )
     told = f"in them, {units.format_duration(then)} after" if then > idle else "meanwhile"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
@@ -151,7 +151,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         held = int(api.durations(rows).sum())
         where = _WHERE[case.has_loop]
-        device, lost = case.held_up_by_calls(rows)
+        device, lost = case.idle_time.held_up_by_calls(rows)
         findings = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees {where},"
@@ -242,7 +242,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         where = _WHERE[case.has_loop]
         loads = intervals.union(*np.array([entry[:2] for entry in listed], np.int64).T)
         held = intervals.total(*loads)
-        device, lost = case.held_up(
+        device, lost = case.idle_time.held_up(
             np.concatenate((api.start[calls], events.start[others])),
             np.concatenate((api.end[calls], events.end[others])),
             *factorise(np.concatenate(owners)),
@@ -322,7 +322,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
     spans = (steps.start[outliers], steps.end[outliers])
-    device, idle = case.idlest((split.index for split in case.splits), spans)
+    device, idle = case.idle_time.idlest((split.index for split in case.splits), spans)
     lost = _longer(steps.duration, steps, outliers)
     busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
     if busy and 2 * _longer(_launched(case), steps, outliers) < lost:

@@ -83,7 +83,7 @@ def _short_gaps(case: Case) -> list[Finding]:
         confidence=Confidence.INFERRED,
         doubt="the host may need a result of the GPU before it can launch",
         settle="nsys-tui stalls REPORT --threshold 1us",
-        lost=case.idle_part(device, (starts, ends)),
+        lost=case.idle_time.idle_part(device, (starts, ends)),
     )
 
 
@@ -121,7 +121,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     late, most = _late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
     gaps = gaps.take(gaps.device == device)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
-    lost = case.idle_part(device, when(case.stalls.work, gaps, spans))
+    lost = case.idle_time.idle_part(device, when(case.stalls.work, gaps, spans))
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and _mostly(gaps, renders) else said
@@ -131,9 +131,10 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
-        most -= sum(case.busy_ns(other) for other in case.by_device) // len(case.by_device)
+        devices = case.by_device
+        most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not _is_rare(case, gaps):
-        advice = words.hiding(advice, total, case.busy_ns(device))
+        advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
@@ -204,7 +205,7 @@ def _told(
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
     if (queued or polls or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
-        turns = case.by_turns(int(gaps.device[0]), others)
+        turns = case.idle_time.by_turns(int(gaps.device[0]), others)
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else fit(what, _NAME_CELLS)
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
@@ -378,7 +379,7 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     device = int(gaps.device[0])
     if queued:
         others = [other for other in case.by_device if other != device]
-        return others if case.by_turns(device, others) else []
+        return others if case.idle_time.by_turns(device, others) else []
     waited_for: list[int] = []
     idle = spans
     for other, rows in case.by_device.items():
@@ -386,7 +387,7 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
         threads = report.api.thread[calls[calls >= 0]]
         if other == device or not np.isin(threads, gaps.caller).any():
             continue
-        idle_of_other = case.idle_part(other, spans)
+        idle_of_other = case.idle_time.idle_part(other, spans)
         if 2 * intervals.total(*idle_of_other) < intervals.total(*spans):
             return [other]
         waited_for, idle = [*waited_for, other], intervals.meet(idle, idle_of_other)

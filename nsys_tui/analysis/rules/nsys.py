@@ -138,7 +138,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
         return []
     calls = report.calls[rows]
     held = int(report.api.durations(calls).sum())
-    device, lost = case.held_up_by_calls(calls)
+    device, lost = case.idle_time.held_up_by_calls(calls)
     idle = intervals.total(*lost)
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(

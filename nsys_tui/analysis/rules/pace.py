@@ -358,7 +358,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         device=device,
         screen="5",
         command="nsys-tui stalls REPORT",
-        lost=case.idle_part(device, (gaps.start, gaps.end)),
+        lost=case.idle_time.idle_part(device, (gaps.start, gaps.end)),
     )
 
 

@@ -257,7 +257,8 @@ def _lacks_work(case: Case, device: int, lost: Intervals) -> bool:
     answered = np.zeros(len(api), bool)
     answered[calls[calls >= 0]] = True
     times = np.sort(api.start[named[api.name] & api.real & ~answered])
-    starts, ends = case.idle_part(device, intervals.union(*np.array([case.base], np.int64).T))
+    whole = np.array([case.base], np.int64).T
+    starts, ends = case.idle_time.idle_part(device, intervals.union(*whole))
     holes = np.searchsorted(times, ends) > np.searchsorted(times, starts)
     missing = intervals.overlap_length((starts[holes], ends[holes]), lost)
     return 2 * missing > intervals.total(*lost)
@@ -367,7 +368,7 @@ def _clocked(case: Case, finding: Finding, device: int) -> Finding:
 def _clock(case: Case, device: int, span: tuple[int, int]) -> float:
     """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
     whole = (np.array(span[:1], np.int64), np.array(span[1:], np.int64))
-    starts, ends = case.idle_part(device, whole)
+    starts, ends = case.idle_time.idle_part(device, whole)
     apart = ends - starts >= _RESTS
     busy = intervals.subtract(whole, (starts[apart], ends[apart]))
     values = [_samples(case.report, device, code, busy) for code in _codes(case.report, _CLOCK)]

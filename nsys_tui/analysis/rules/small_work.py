@@ -74,7 +74,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
     ops = case.report.operations
-    device, lost = case.held_up_by_calls(calls)
+    device, lost = case.idle_time.held_up_by_calls(calls)
     idle, where = intervals.total(*lost), "in their launches"
     between = _between(case, rows, device)
     if intervals.total(*between) > idle:
@@ -151,7 +151,7 @@ def _blocked(case: Case, rows: Indices) -> list[Finding]:
     rows = rows[ops.device[rows] == device]
     apart = ops.start[rows[1:]] - ops.end[rows[:-1]]
     near = np.flatnonzero((apart > 0) & (apart <= _NEXT_NS))
-    lost = case.idle_part(device, (ops.end[rows[near]], ops.start[rows[near + 1]]))
+    lost = case.idle_time.idle_part(device, (ops.end[rows[near]], ops.start[rows[near + 1]]))
     idle = intervals.total(*lost)
     return case.finding(
         "blocking_launches",
@@ -159,7 +159,7 @@ def _blocked(case: Case, rows: Indices) -> list[Finding]:
         f" {case.device_labels([device])} idle {units.format_duration(idle)} after them",
         "unset CUDA_LAUNCH_BLOCKING, or whatever makes each launch wait, so that launches queue up",
         subject="launches that wait for their kernels",
-        saved_ns=min(idle, case.busy_ns(device)),
+        saved_ns=min(idle, case.idle_time.busy_ns(device)),
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
         device=device,
         lost=lost,

@@ -347,7 +347,7 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
         (one,) = [o for o in find_in(case) if o.subject == "idle, host compute"]
         assert one.advice.startswith("see what makes it come") is (every > 1)
         assert one.saved_ns == one.stake_ns
-        hides = f"hides {format_duration(case.busy_ns(0))} at most"
+        hides = f"hides {format_duration(case.idle_time.busy_ns(0))} at most"
         assert (hides in one.advice) is (every == 1)
 
 
