@@ -280,9 +280,9 @@ class _Resolving:
             listed += f" and {len(strange) - _MOST_NAMED} more"
         newest = ".".join(map(str, NEWEST))
         text = (
-            f"schema {self._export.schema} of {self._export.label} is newer than what this version"
-            f" knows ({newest}): checked: the columns of {len(self._known)} tables; not understood:"
-            f" {listed}"
+            f"{self._export.label} is newer than what this version knows: schema"
+            f" {self._export.schema}, not {newest}; checked: the columns of {len(self._known)}"
+            f" tables; not understood: {listed}"
         )
         self._notes.append(Note(text))
 

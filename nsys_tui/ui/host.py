@@ -22,7 +22,7 @@ from nsys_tui.config import Config
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
-from nsys_tui.names import visible
+from nsys_tui.names import pad, visible
 from nsys_tui.paths import told_apart
 from nsys_tui.state import ViewState, here, jumped
 from nsys_tui.ui import keymap, open_reports, presets
@@ -38,6 +38,7 @@ from nsys_tui.ui.runtime.threads import background, counted
 from nsys_tui.ui.session import NO_REPORT, Session, initial_state, nothing_open
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.themed_app import ThemedApp
+from nsys_tui.units import plural
 
 HINT = (
     " New here? Enter opens what the cursor is on, Esc goes back, 1 to 8 are screens;\n"
@@ -405,14 +406,15 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         return self.work.text(self.progress, time.monotonic()), False
 
     def _notes_text(self) -> str:
-        """How much there is to know about the report in front before its figures are believed."""
+        """What there is to know about the report in front before its figures are believed."""
         report = self.session.report
         about_reports = self.front is None or self.front.OF_ONE_REPORT
         if report is None and self.session.finished and about_reports:
             if self.session.path == NO_REPORT:
                 return " no report is open: o opens one, 9 profiles a program"
             return " this report is not read: R reads it again, o opens another"
-        count = 0 if report is None else len(report.notes)
-        if self.hint or not count:
+        notes = () if report is None else report.notes.texts
+        if self.hint or not notes:
             return self.hint
-        return f" * {count} note{'s' * (count > 1)} on this report: Overview and C show them"
+        text = f" * {plural(len(notes), 'note')} (C: all): {visible(notes[0])}"
+        return pad(text, self.size.width)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from tui.frames import rows, running, settled
 
 from nsys_tui.config import Config, load_config
@@ -78,6 +79,9 @@ async def test_a_file_that_cannot_be_written_is_an_error_and_not_lost(
         assert "not written" in "".join(rows(pilot))
 
 
+NOTE: Final = " * 1 note (C: all): CUPTI_ACTIVITY_KIND_KERNEL has no column deviceId"
+
+
 async def test_what_is_not_believed_is_said_on_every_screen_and_in_full_in_the_panel(
     small: Path, tmp_path: Path
 ) -> None:
@@ -89,7 +93,7 @@ async def test_what_is_not_believed_is_said_on_every_screen_and_in_full_in_the_p
         for key in "1234567":
             await pilot.press(key)
             await settled(pilot)
-            assert any("1 note on this report" in row for row in rows(pilot)), key
+            assert any(NOTE in row for row in rows(pilot)), key
         await pilot.press("1")
         await settled(pilot)
         assert any("GPU work is not known" in row for row in rows(pilot))
@@ -99,4 +103,22 @@ async def test_what_is_not_believed_is_said_on_every_screen_and_in_full_in_the_p
         panel = " ".join(" ".join(row[-41:-2] for row in rows(pilot)).split())
         assert "no GPU work is shown" in panel
     async with running(small) as pilot:
-        assert not any("on this report" in row for row in rows(pilot))
+        assert not any("note (C" in row for row in rows(pilot))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_an_unknown_generation_is_said_on_every_screen(
+    small: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    path = tmp_path / "newer.sqlite"
+    shutil.copyfile(small, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("DELETE FROM META_DATA_EXPORT")
+        made = [("EXPORT_PRODUCT_VERSION", "2099.1.1"), ("EXPORT_SCHEMA_VERSION", "9.0.0")]
+        db.executemany("INSERT INTO META_DATA_EXPORT VALUES (?, ?)", made)
+    said = " * 1 note (C: all): nsys 2099.1.1 is newer than what this version knows"
+    async with running(path, size=size) as pilot:
+        for key in "123457":  # of 6 a toast covers the line
+            await pilot.press(key)
+            await settled(pilot)
+            assert any(row.startswith(said) for row in rows(pilot)), key
