@@ -232,6 +232,7 @@ _TABLES: Final = (
             "graphNodeId": "which memsets ran inside CUDA graphs",
             "greenContextId": "green contexts of memsets",
             "memKind": "whether memsets are of pageable memory",
+            "value": "what memsets set memory to",
         },
     ),
     _table(
