@@ -365,6 +365,14 @@ def visible(text: str, ascii_only: bool = False) -> str:
     return kept.encode("ascii", "replace").decode("ascii")
 
 
+def visible_in_place(text: str) -> str:
+    """As ``visible``, but one character for each, so that a cursor keeps its place."""
+    if text.isprintable() and visible(text) == text:
+        return text
+    shown = map(visible, text)
+    return "".join(char if len(char) == 1 else "\ufffd" for char in shown)
+
+
 _STEERING: Final = re.compile(rf"(?![\n\t]|\r\n){_UNSAFE.pattern}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from synth import Synth
+from textual.widgets import Input
 from tui.frames import running, settled, text
 
 from nsys_tui.capture.record import Failure, Record, ReportFile, State, Store
@@ -99,3 +100,11 @@ async def test_fleets_comparisons_and_logs_are_shown_and_not_obeyed(
         seen += await seen_after(pilot, "escape", "f8", "o", *str(log), "enter", "j", "j", "down")
         seen += await seen_after(pilot, "ctrl+p", *"red", "escape", "o", "escape")
     assert NOT_SHOWN.findall(seen) == []
+
+
+async def test_the_name_of_a_file_is_shown_and_not_obeyed_where_it_is_typed(report: Path) -> None:
+    async with running(report) as pilot:
+        seen = await seen_after(pilot, "2", "e")
+        assert NOT_SHOWN.findall(seen) == []
+        assert "evil [red]" in seen
+        assert "\x1b" in pilot.app.screen.query_one(Input).value

@@ -167,3 +167,7 @@ def test_names_cut_to_some_cells_stay_apart(cells: int) -> None:
     assert shown[2:] == ["softmax"] * 2
     assert max(map(len, shown)) <= cells
     assert shown[0].startswith("gem")
+
+
+def test_what_is_edited_keeps_its_places() -> None:
+    assert names.visible_in_place("a\x1b\u202e\u26a0\n") == "a\u241b\ufffd\u26a0\u240a"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
 from textual.reactive import reactive
 from textual.widgets import Input
 
+from nsys_tui.names import visible_in_place
 from nsys_tui.ui.runtime.faults import KeepsGoing
 
 
@@ -18,6 +20,13 @@ class LineInput(KeepsGoing, Input):
     """
 
     cursor_blink = reactive(False, init=False)
+
+    @property
+    def _value(self) -> Text:
+        """What is drawn: the names of files hold anything, and a terminal would obey it."""
+        drawn = super()._value
+        drawn.plain = visible_in_place(drawn.plain)
+        return drawn
 
     def action_copy(self) -> None:
         """Copies the selected text; without any the key means what it means elsewhere."""

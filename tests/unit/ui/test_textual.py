@@ -34,6 +34,7 @@ ON_A_TIMER: Final = ("_active", "_run", "_start", "_tick")
 ON_A_DRIVER: Final = ("_writer_thread",)
 ELSEWHERE: Final[tuple[tuple[Any, str], ...]] = (
     (Input, "_on_key"),
+    (Input, "_value"),
     (compositor.Compositor, "reflow"),
     (compositor, "ReflowResult"),
     (keys, "_character_to_key"),
