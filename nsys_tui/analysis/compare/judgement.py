@@ -194,6 +194,9 @@ def _change_text(row: Row) -> str:
 
 
 def _by_instances(a: Side, b: Side, rules: Rules, wall: Change | None) -> Judgement:
+    hidden = " and ".join(at for at, side in (("A", a), ("B", b)) if "kernels" in side.unknown)
+    if hidden:  # calls and ranges say nothing of the GPU
+        return Judgement(Verdict.UNKNOWN, "none", None, f"kernels cannot be known in {hidden}")
     why = _why_not_steps(a, b)
     mix = _mix(a, b, rules)
     if mix is None:

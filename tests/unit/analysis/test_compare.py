@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -699,3 +702,18 @@ def test_one_gpu_has_no_rows_of_ranks(tmp_path: Path) -> None:
     found = pair(tmp_path, run, run)
     assert found.groups["ranks"] == ()
     assert "by rank" not in as_text(found)
+
+
+@pytest.mark.parametrize("other", ["", "DROP COLUMN deviceId", "RENAME TO kernels_of_tomorrow"])
+def test_ranges_do_not_speak_for_kernels_that_cannot_be_known(tmp_path: Path, other: str) -> None:
+    path = Run(steps=FEWEST).write(tmp_path / "a.sqlite")
+    changed = tmp_path / "b.sqlite"
+    shutil.copyfile(path, changed)
+    with closing(sqlite3.connect(changed)) as db:
+        db.execute("CREATE TABLE mine (a)")  # not the same file
+        if other:
+            db.execute(f"ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL {other}")
+        db.commit()
+    judgement = compared(path, changed).judgement
+    assert (judgement.verdict is Verdict.UNKNOWN) is bool(other)
+    assert ("kernels cannot be known in B" in judgement.reason) is bool(other)
