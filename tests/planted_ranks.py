@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from machine import FULL, MS, US
+from machine import FULL, MS, US, Machine
 from synth import Synth
 
 if TYPE_CHECKING:
@@ -124,3 +124,16 @@ def evicting(path: Path) -> Synth:
                     now += 150 * US
         synth.launch("stencil", (begin - 9 * US, begin - 4 * US), (begin, now), grid=FULL)
     return synth
+
+
+def unexplained(path: Path, idle: int) -> Synth:
+    """Each step copies for 400 us and computes for 8 ms; then nothing is recorded for a time."""
+    run = Machine(path)
+    for step in range(20):
+        since = run.now
+        run.copy(8_000_000, 20, "HtoD")
+        run.layers(8, 800 * US)
+        run.wait()
+        run.now += idle
+        run.named(f"train step {step}", since)
+    return run.report

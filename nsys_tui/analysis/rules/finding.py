@@ -67,6 +67,8 @@ class Confidence(StrEnum):
 
 TITLE_CELLS: Final = 100
 _OF_WORK: Final = 20
+_OF_IDLE: Final = 2
+"""Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x)")
 """Shares and factors in a subject, and what stands in brackets."""
 
@@ -125,8 +127,9 @@ class Finding:
 
     @property
     def order_ns(self) -> int:
-        """By what it is ordered: of what nobody knows to be saved a small part counts."""
-        return max(self.saved_ns, self.stake_ns // _OF_WORK)
+        """By what it is ordered: of what nobody knows to be saved a part counts."""
+        part = _OF_WORK if self.lost is None else _OF_IDLE
+        return max(self.saved_ns, self.stake_ns // part)
 
 
 _FEWEST_SPANS: Final = 10

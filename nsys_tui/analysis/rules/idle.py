@@ -87,6 +87,8 @@ def _short_gaps(case: Case) -> list[Finding]:
     )
 
 
+_LARGE: Final = 0.1
+"""Part of the time looked at from which idle time without a known reason leads the list."""
 _MUCH: Final = 0.01
 """Part of the time looked at from which short gaps are told."""
 
@@ -128,6 +130,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
+    unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
@@ -147,7 +150,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         device=device,
         screen="5",
         command="nsys-tui stalls REPORT",
-        at_most=Severity.MEDIUM if unpriced else None,
+        at_most=Severity.MEDIUM if unpriced and not unknown else None,
         confidence=confidence,
         doubt=said.doubt,
         settle=said.settled_by(case.report),
@@ -193,7 +196,7 @@ def _told(
     if cause in _NOT_KNOWN and _mostly(gaps, migrates):
         if cause is Cause.UNKNOWN:
             advice = case.page_advice
-        return ", pages migrate on demand", Confidence.INFERRED, advice
+        return f", {Cause.NOTHING.label} before pages migrate", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and _is_ready(case, gaps, lost):

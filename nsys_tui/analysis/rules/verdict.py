@@ -267,7 +267,10 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         return f"Worth fixing: {named}; {rest}" + (f"; {unsaid}" if unsaid else "")
     if unsaid := _not_recorded(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
-    return "Nothing found that would give back 1%"
+    dear = any(
+        one.rule in _SAID and one.stake_ns >= WORTH_FIXING * case.base_ns for one in findings
+    )
+    return f"Nothing {'else ' * dear}found that would give back 1%"
 
 
 def _subject(case: Case, finding: Finding) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import planted_ranks as ranks
 import pytest
 from planted import MS, US
+from planted_programs import growing_softmax
+from planted_training import many_waves
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
@@ -80,3 +82,22 @@ def test_compute_between_groups_of_migrations_is_no_fault(tmp_path: Path) -> Non
     _, findings = found(ranks.evicting, tmp_path)
     (one,) = [one for one in findings if one.rule == "migrations_in_kernels"]
     assert one.saved_ns == 4 * 10 * 8 * 150 * US
+
+
+@pytest.mark.parametrize(("idle", "leads"), [(4 * MS, True), (500 * US, False)])
+def test_much_idle_time_without_a_reason_leads_a_little_that_could_be_saved(
+    tmp_path: Path, idle: int, leads: bool
+) -> None:
+    def run(path: Path) -> Synth:
+        return ranks.unexplained(path, idle)
+
+    case, findings = found(run, tmp_path)
+    assert (findings[0].title.endswith("nothing recorded after cudaDeviceSynchronize")) is leads
+    assert "copies not hidden" in verdict(case, findings)
+
+
+@pytest.mark.parametrize(("run", "more"), [(growing_softmax, "else "), (many_waves, "")])
+def test_nothing_else_is_found_where_something_without_a_price_is_said(
+    tmp_path: Path, run: Callable[[Path], Synth], more: str
+) -> None:
+    assert verdict(*found(run, tmp_path)).endswith(f"Nothing {more}found that would give back 1%")
