@@ -252,6 +252,9 @@ def _told(
     if awaits:
         advice = words.AWAITED
     wait = _emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
+    if cause is Cause.NOTHING and (before := _follows(case, gaps)) >= 0:
+        told = f", {cause.label} until {case.device_labels([before])} is done"
+        return told, Confidence.INFERRED, words.STAGES
     if wait and cause is Cause.NOTHING:
         told = f", {cause.label} after {fit(wait, _NAME_CELLS)}"
         return told, Confidence.INFERRED, words.WAITS_FIRST
@@ -397,6 +400,31 @@ def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 
+def _follows(case: Case, gaps: Gaps) -> int:
+    """The GPU of another process whose work ends right before most of some gaps do, -1 for none.
+
+    Others work meanwhile, and so rarely end that chance does not tell: GPUs that idle together
+    wait for no stage.
+    """
+    device, whole = int(gaps.device[0]), intervals.union(*np.array([case.base], np.int64).T)
+    ops, idle, best = case.report.operations, intervals.union(gaps.start, gaps.end), (0, -1)
+    owners = {gpu: np.bincount(ops.process[rows]) for gpu, rows in case.by_device.items()}
+    mine = {*np.flatnonzero(owners[device]).tolist()}
+    for other, counts in owners.items():
+        if not mine.isdisjoint(np.flatnonzero(counts).tolist()):
+            continue
+        idle = case.idle_time.idle_part(other, idle)
+        starts, ends = case.idle_time.idle_part(other, whole)
+        done = starts[ends - starts >= _REST_NS]
+        since = np.maximum(gaps.start, gaps.end - _HANDED_NS)
+        near = np.searchsorted(done, gaps.end) > np.searchsorted(done, since)
+        rare = len(done) * _HANDED_NS <= _CHANCE * case.base_ns
+        best = max(best, (int(gaps.idle[near].sum()) * rare, other))
+    lost = int(gaps.idle.sum())
+    works = intervals.total(*idle) <= (1 - _NEARLY) * lost
+    return best[1] if works and best[0] >= _NEARLY * lost else -1
+
+
 def _after_host_functions(case: Case, gaps: Gaps) -> bool:
     """Whether functions of the host were put into the stream before most of some gaps' ends."""
     api, calls = case.report.api, case.report.calls
@@ -425,6 +453,12 @@ _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
 """Causes that are calls, or rows of what holds a call up."""
 _BESIDE: Final = 0.05
 """Part of the time from which other calls are worth a word."""
+_REST_NS: Final = 10_000
+"""Work of a GPU is done where it idles for so long."""
+_HANDED_NS: Final = 300_000
+"""Within this time results of one GPU reach the launch on the next one."""
+_CHANCE: Final = 0.2
+"""Part of the time near ends of another GPU's work up to which a gap's end there is no chance."""
 _NEARLY: Final = 0.9
 _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""

@@ -174,6 +174,9 @@ SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
 )
+STAGES: Final = (
+    "if one is the next stage of the other: more, smaller micro-batches, or stages of equal work"
+)
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 HELD_LAUNCH: Final = (

@@ -101,3 +101,21 @@ def test_nothing_else_is_found_where_something_without_a_price_is_said(
     tmp_path: Path, run: Callable[[Path], Synth], more: str
 ) -> None:
     assert verdict(*found(run, tmp_path)).endswith(f"Nothing {more}found that would give back 1%")
+
+
+@pytest.mark.parametrize(
+    ("run", "follows"),
+    [
+        (ranks.handed_over, True),
+        (ranks.beside_one_that_never_rests, False),
+        (ranks.beside_one_that_often_rests, False),
+        (ranks.both_idle, False),
+    ],
+)
+def test_idle_time_without_a_reason_that_ends_with_another_ranks_work_says_so(
+    tmp_path: Path, run: Callable[[Path], Synth], follows: bool
+) -> None:
+    _, findings = found(run, tmp_path)
+    (idle,) = [one for one in findings if "nothing recorded" in one.title]
+    assert ("until GPU 0 is done" in idle.title, "next stage" in idle.advice) == (follows, follows)
+    assert idle.saved_ns == 0
