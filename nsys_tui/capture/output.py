@@ -70,7 +70,7 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
          "error", "nsys could not write what it collected",
          "its temporary folder may be full: make room, or set TMPDIR to a larger disk"),
         (r"^None of the installed GPUs are supported", "error",
-         "no GPU metrics: nsys supports no GPU there", "leave --gpu-metrics-devices out"),
+         "no GPU metrics: nsys supports no GPU there", "leave GPU metrics out"),
         (r"^Connection to (?:the )?Agent lost", "error", "nsys broke off: it lost its own agent",
          "capture again; where it happens each time, another release of nsys may not"),
         (r"^Substitution error in .*variable [`']?(\w+)", "warning",

@@ -67,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--propagate", action="store_true", help="exit with the program's own status")
     group = parser.add_argument_group("options of nsys profile")
     for option in OPTIONS.values():
-        text = option.help + (
+        text = option.about + (
             f" (default {option.default})" if option.default not in ("none", "") else ""
         )
         group.add_argument(

@@ -27,8 +27,11 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
+from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import plural
+
+_UNRECORDED: Final = f"no GPU metrics: record with nsys profile {OPTIONS[Capability.GPU_METRICS]}"
 
 
 def reports_table(fleet: Fleet, ask: Ask) -> Table:
@@ -232,7 +235,7 @@ def metrics_table(fleet: Fleet, ask: Ask) -> Table:
         (count_column("Samples"), [row[3] for row in rows]),
         (Column("Mean", Unit.NONE, 2), [row[4] for row in rows]),
     ]
-    notes = [] if rows else ["no GPU metrics: record with nsys profile --gpu-metrics-devices=all"]
+    notes = [] if rows else [_UNRECORDED]
     return cut(Table.of("metrics", "GPU metrics", columns, notes), ask.top)
 
 

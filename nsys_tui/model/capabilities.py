@@ -45,7 +45,7 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.SAMPLES: "--sample=process-tree",
     Capability.CUDA_BACKTRACES: "--cudabacktrace=all",
     Capability.OSRT_BACKTRACES: "--trace=osrt --backtrace=fp",
-    Capability.GPU_METRICS: "--gpu-metrics-devices=all",
+    Capability.GPU_METRICS: "--gpu-metrics-devices=all (up to 2023.4: --gpu-metrics-device=all)",
     Capability.GPU_MEMORY: "--cuda-memory-usage=true",
     Capability.MPI: "--trace=mpi",
     Capability.SCHED: "--cpuctxsw=process-tree",

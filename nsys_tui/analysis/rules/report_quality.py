@@ -50,7 +50,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
 @rule(
     "No NVTX ranges",
     advice="Without ranges, time cannot be told by phase, step or layer: annotate the program"
-    " (torch.cuda.nvtx, nvtx, --pytorch=autograd-nvtx) and trace nvtx.",
+    " (torch.cuda.nvtx, nvtx; an nsys newer than 2023.4: --pytorch=autograd-nvtx) and trace nvtx.",
     nothing="The program has NVTX ranges, or no GPU work.",
 )
 def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001

@@ -115,7 +115,12 @@ def known_to_this_nsys(draft: Draft) -> Iterator[Check]:
             severity = ERROR if name in OPTIONS or name in RENAMED else WARNING
             said = f"nsys {facts.version or 'there'} does not know --{name}"
             listing = "nsys-tui targets check --options lists its own"
-            yield Check(severity, name, said, "a newer nsys has it" if name in OPTIONS else listing)
+            yield Check(severity, name, said, _has_it(name) if name in OPTIONS else listing)
+
+
+def _has_it(name: str) -> str:
+    lacking = OPTIONS[name].lacking
+    return f"an nsys newer than {lacking} has it" if lacking else "another nsys has it"
 
 
 @rule

@@ -42,6 +42,7 @@ class Option:
         help: one line for the form and for ``--help``.
         choices: known values; an unknown one is a warning, since nsys learns new ones.
         group: the row of the form it belongs to.
+        lacking: the newest release that is known not to have it; 2022.4 and 2023.4 were asked.
     """
 
     name: str
@@ -50,6 +51,12 @@ class Option:
     help: str
     choices: tuple[str, ...] = ()
     group: str = "more"
+    lacking: str = ""
+
+    @property
+    def about(self) -> str:
+        """The line of help, with the releases that have the option if not all do."""
+        return f"{self.help}; nsys newer than {self.lacking}" if self.lacking else self.help
 
     @property
     def flag(self) -> str:
@@ -90,34 +97,36 @@ _TABLE: Final = (
            (), "cpu"),
     Option("cudabacktrace", Kind.TEXT, "none", "stacks of CUDA calls",
            ("all", "none", "kernel", "memory", "sync", "other"), "stacks"),
-    Option("python-sampling", Kind.FLAG, "false", "Python stacks", (), "stacks"),
+    Option("python-sampling", Kind.FLAG, "false", "Python stacks", (), "stacks",
+           "2022.4"),
     Option("python-sampling-frequency", Kind.NUMBER, "1000", "Python samples a second", (),
-           "stacks"),
+           "stacks", "2022.4"),
     Option("python-backtrace", Kind.CHOICE, "none", "Python stacks of CUDA calls",
-           ("cuda", "none"), "stacks"),
+           ("cuda", "none"), "stacks", "2022.4"),
     Option("python-functions-trace", Kind.TEXT, "none",
-           "functions to mark: module:function, or a JSON file", (), "stacks"),
+           "functions to mark: module:function, or a JSON file", (), "stacks", "2023.4"),
     Option("pytorch", Kind.WORDS, "none", "ready-made PyTorch ranges",
            ("autograd-nvtx", "autograd-shapes-nvtx", "functions-trace", "functions-trace-shapes",
-            "none"), "stacks"),
+            "none"), "stacks", "2023.4"),
     Option("cuda-graph-trace", Kind.TEXT, "graph", "CUDA graphs as a whole or node by node",
            ("graph", "node"), "gpu"),
     Option("cuda-memory-usage", Kind.FLAG, "false", "GPU memory in use", (), "gpu"),
     Option("cuda-um-cpu-page-faults", Kind.FLAG, "false", "unified memory, CPU faults", (), "gpu"),
     Option("cuda-um-gpu-page-faults", Kind.FLAG, "false", "unified memory, GPU faults", (), "gpu"),
     Option("cuda-flush-interval", Kind.NUMBER, "0", "flush trace buffers every N ms", (), "gpu"),
-    Option("flush-on-cudaprofilerstop", Kind.FLAG, "true", "flush at cudaProfilerStop", (), "gpu"),
+    Option("flush-on-cudaprofilerstop", Kind.FLAG, "true", "flush at cudaProfilerStop", (), "gpu",
+           "2022.4"),
     Option("cuda-event-trace", Kind.TEXT, "false", "completion of CUDA events",
-           ("auto", "true", "false"), "gpu"),
+           ("auto", "true", "false"), "gpu", "2023.4"),
     Option("gpu-metrics-devices", Kind.TEXT, "none", "GPUs whose metrics are sampled",
-           ("none", "all", "cuda-visible"), "gpu"),
+           ("none", "all", "cuda-visible"), "gpu", "2023.4"),
     Option("gpu-metrics-frequency", Kind.NUMBER, "10000", "GPU metrics, samples a second", (),
            "gpu"),
     Option("gpu-metrics-set", Kind.TEXT, "auto", "set of GPU metrics", (), "gpu"),
     Option("nic-metrics", Kind.TEXT, "none", "network cards",
            ("none", "lf", "hf", "hf-via-dts", "true", "false"), "net"),
     Option("mpi-impl", Kind.CHOICE, "auto", "MPI flavour", ("openmpi", "mpich"), "net"),
-    Option("nccl-trace", Kind.WORDS, "none", "NCCL internals", (), "net"),
+    Option("nccl-trace", Kind.WORDS, "none", "NCCL internals", (), "net", "2023.4"),
     Option("nvtx-domain-include", Kind.WORDS, "all", "NVTX domains to keep", (), "trace"),
     Option("nvtx-domain-exclude", Kind.WORDS, "none", "NVTX domains to leave out", (), "trace"),
     Option("trace-fork-before-exec", Kind.FLAG, "false", "trace forked children without exec", (),
