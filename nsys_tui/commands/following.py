@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from nsys_tui.errors import NoDataError
+from nsys_tui.text.console import Painted
 
 POLL_S: Final = 1.0
 """Time between two looks at the files."""
 _REST: Final = 4
 """Reading takes at most one part in this many of the time and one."""
-_CLEAR: Final = "\x1b[2J\x1b[H"
+_CLEAR: Final = Painted("\x1b[2J\x1b[H")
 
 
 def follow(
@@ -41,7 +42,7 @@ def follow(
             if now != seen and any(now):
                 seen, begin = now, time.monotonic()
                 if sys.stdout.isatty():
-                    print(_CLEAR, end="")
+                    sys.stdout.write(_CLEAR)
                 try:
                     status = read()
                 except NoDataError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import io
+import sys
 from typing import TYPE_CHECKING
 
 from loglines import body, info, logs_json, read
@@ -79,6 +81,24 @@ def test_the_verb_follows(
     shown = capsys.readouterr().out
     assert shown.count("AllReduce") == 2
     assert shown.count("Broadcast") == 1
+
+
+class Terminal(io.StringIO):
+    """What a terminal is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_cleared_before_each_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, terminal = tmp_path / "nccl.log", Terminal()
+    log.write_text(info(body()) + "\n")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(following, "follow", functools.partial(following.follow, wait=waiting()))
+    assert main(["logs", str(log), "--follow", "--section", "per-op"]) == 0
+    assert terminal.getvalue().startswith("\x1b[2J\x1b[H")
 
 
 def test_only_tables_of_files_are_followed() -> None:
