@@ -272,6 +272,7 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         alone = sum(m.process.collectives.alone_ns for m in members)
         notes.append(
             f"{pairs:,} send and receive kernels are not matched: each has its own peers;"
-            f" ≈ pipeline bubbles: {format_duration(alone)} in them while nothing computes"
+            f" {format_duration(alone)} in them while nothing computes,"
+            " ≈ bubbles of pipelines or exchanges of experts"
         )
     return notes

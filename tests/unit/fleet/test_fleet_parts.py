@@ -59,6 +59,9 @@ def test_without_payloads_streams_stand_for_communicators(tmp_path: Path) -> Non
         (REDUCED, "stream 2"),
     ]
     assert found.point_to_point == 1
+    said = "in them while nothing computes, ≈ bubbles of pipelines or exchanges of experts"
+    notes = run_fleet([tmp_path / "r.sqlite"], opening=UNCACHED).notes
+    assert [note for note in notes if note.endswith(said)]
 
 
 def test_an_mpi_thread_or_table_or_process_name_tells_the_rank(tmp_path: Path) -> None:
