@@ -362,3 +362,23 @@ async def test_every_size_fills_the_screen(demo: Path, size: tuple[int, int]) ->
 async def test_reports_without_kernels_say_what_would_record_them(name: str) -> None:
     body = "\n".join(await frame(REPORTS / f"{name}.sqlite", (80, 24), "3"))
     assert "no kernels in this report: record with nsys profile --trace=cuda" in body
+
+
+@pytest.mark.parametrize(("size", "more"), [((240, 67), True), ((160, 24), False)])
+async def test_what_few_rows_leave_of_a_tall_screen_shows_more_instances(
+    demo: Path, size: tuple[int, int], more: bool
+) -> None:
+    async with running(demo, size=size) as pilot:
+        await pilot.press("3")
+        await settled(pilot)
+        screen: Any = pilot.app.screen
+        before = screen.instances.size.height
+        screen.table.ask_filter("adamw")
+        await settled(pilot)
+        assert screen.table.shown == 1
+        assert screen.table.size.height > 1
+        assert (screen.instances.size.height > before) is more
+        screen.table.ask_filter("")
+        await settled(pilot)
+        assert screen.table.shown > 1
+        assert screen.instances.size.height == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 from textual import events
 from textual.getters import query_one
@@ -13,12 +13,17 @@ from textual.getters import query_one
 from nsys_tui.model.report import Report
 from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 T = TypeVar("T")
 D = TypeVar("D")
 
+AROUND_ROWS: Final = 7
+"""Lines of a screen that are no rows of its table: tabs, frames, header, footer, and one left."""
+TALL_LOWER: Final = 13
+"""Lines of the lower part of a tall screen where rows need the others."""
 WIDE = 120
 """Columns from which details stand beside each other and sparklines are wide."""
 
@@ -151,13 +156,18 @@ class TableScreen(ResultScreen[T]):
 
 
 class DetailScreen(TableScreen[T]):
-    """The instances of a row take the lower part on demand; sparklines have two widths."""
+    """The instances of a row take the lower part on demand; sparklines have two widths.
+
+    What rows leave of a tall screen may go to the lower part.
+    """
 
     DEFAULT_CSS: ClassVar[str] = """
     DetailScreen #lower { height: 7; }
     DetailScreen.-medium #lower { height: 10; }
     DetailScreen.-tall #lower { height: 13; }
     """
+    GROWS: ClassVar[bool] = False
+    """Whether the lower part takes what rows leave: not where folding a row would move it."""
     wide = False
     """Whether sparklines are wide."""
 
@@ -171,6 +181,18 @@ class DetailScreen(TableScreen[T]):
             self.wide = wide
             if self.report is not None and self.result is not None:
                 self.show_result(self.report, self.result)
+        self._share_room()
+
+    def on_grid_counted(self, message: Grid.Counted) -> None:
+        """More or fewer rows."""
+        if message.grid is self.main:
+            self._share_room()
+
+    def _share_room(self) -> None:
+        height = self.size.height
+        free = min(height - AROUND_ROWS - self.main.shown, height // 2)
+        roomy = self.GROWS and free > TALL_LOWER and not self.in_instances
+        self.query_one("#lower").styles.height = free if roomy else None
 
     def action_table_instances(self) -> None:
         """Goes to the instances of the row, or back."""
@@ -178,12 +200,14 @@ class DetailScreen(TableScreen[T]):
             self.leave_instances()
         elif self.main.shown:
             self.add_class("-instances")
+            self._share_room()
             self.call_after_refresh(self.instances.focus)
 
     def leave_instances(self) -> None:
         """Back to the rows."""
         self.remove_class("-instances")
         self.main.focus()
+        self.call_after_refresh(self._share_room)
 
     @property
     def in_instances(self) -> bool:

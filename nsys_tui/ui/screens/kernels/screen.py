@@ -42,6 +42,7 @@ class KernelsScreen(KernelDetail):
     READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
     BUSY = "grouping"
     BY_NAMES = True
+    GROWS = True
     wish: GroupBy = GroupBy.NAME
     DEFAULT_CSS: ClassVar[str] = """
     KernelsScreen #kernels { height: 1fr; }

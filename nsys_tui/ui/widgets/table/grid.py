@@ -100,6 +100,12 @@ class Grid(ScrolledPane):
             return isinstance(message, Grid.Moved) and message.grid is self.grid
 
     @dataclass
+    class Counted(Message):
+        """Another number of rows is shown."""
+
+        grid: Grid
+
+    @dataclass
     class Filtered(Message):
         """A filter pattern was entered or cleared where filters are shared."""
 
@@ -178,6 +184,7 @@ class Grid(ScrolledPane):
         self.follow()
         self.refresh()
         self.redraw_heading()
+        self.post_message(self.Counted(self))
         self._tell()
 
     def put_cursor(self, position: int) -> None:
