@@ -67,6 +67,8 @@ class Scene:
     """Key of the cursor's row."""
     labels: int = 0
     """Cells that the longest label takes."""
+    sizes: bool = False
+    """Whether a lane's peak is a number of bytes, which takes more cells beside its label."""
     groups: Collection[str] = ()
     folded: Collection[str] = ()
     pinned: tuple[str, ...] = ()
@@ -107,7 +109,7 @@ class Painter:
         """The axis and the lanes in view: ``height`` rows of ``width`` cells."""
         if scene.message:
             return _said(scene.message, width, height)
-        margin = margin_width(width, scene.labels)
+        margin = margin_width(width, scene.labels, sizes=scene.sizes)
         window = viewport(scene, width - margin - tally_width(width))
         key = (window.lo, window.hi, width, glyphs.name, scene.serial, scene.counters)
         if key != self._key:
@@ -297,15 +299,16 @@ def _said(lines: tuple[str, ...], width: int, height: int) -> list[Row]:
     return rows
 
 
-def margin_width(width: int, wanted: int = 0) -> int:
+def margin_width(width: int, wanted: int = 0, *, sizes: bool = False) -> int:
     """Cells of the labels at the left.
 
     Args:
         width: of the whole.
         wanted: cells of the longest label in words, for which narrow screens have no room.
+        sizes: whether peaks in bytes stand in narrow labels, as ``mem 2.39 GB``.
     """
     if width < ROOMY:
-        return 12
+        return 15 if sizes else 12
     return min(max(wanted, 16), width // 4)
 
 

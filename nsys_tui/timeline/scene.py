@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.events import NEEDED
 from nsys_tui.analysis.timeline.launch_links import related
 from nsys_tui.analysis.timeline.search import column, lanes_of
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
 from nsys_tui.timeline.model import WHOLE, TimelineModel
@@ -29,6 +30,7 @@ def scene_of(model: TimelineModel) -> Scene:
         cursor=model.cursor_time,
         lane=model.lane_key,
         labels=model.all_rows.label_cells,
+        sizes=model.report is not None and model.report.can(Capability.GPU_MEMORY),
         groups=lanes.shown.lineup.groups,
         folded=model.rows.folded,
         pinned=display.pinned,

@@ -465,3 +465,11 @@ async def test_heading_and_lanes_follow_the_size_of_the_pane(handmade: Path) -> 
         await pilot.press("f10")
         await settled(pilot)
         assert column.findall(text(pilot)) == before
+
+
+async def test_the_peak_of_memory_stands_in_its_label_on_a_narrow_screen(demo: Path) -> None:
+    wide = "\n".join(await frame(demo, (160, 45), "2", "f"))
+    narrow = "\n".join(await frame(demo, (80, 24), "2", "f"))
+    peak = re.search(r"memory in use .* peak (\S+ [kMG]?B)", wide)
+    assert peak is not None
+    assert f" mem {peak[1]} " in narrow

@@ -98,7 +98,10 @@ class TimelineCanvas(Widget, can_focus=True):
     def columns(self) -> int:
         """Cells of a lane."""
         inner = max(1, self.size.width - FRAME)
-        return max(1, inner - margin_width(inner, self.scene.labels) - tally_width(inner))
+        return max(1, inner - self._margin(inner) - tally_width(inner))
+
+    def _margin(self, inner: int) -> int:
+        return margin_width(inner, self.scene.labels, sizes=self.scene.sizes)
 
     @property
     def view(self) -> Viewport:
@@ -221,7 +224,7 @@ class TimelineCanvas(Widget, can_focus=True):
     def _spot(self, event: events.MouseEvent) -> tuple[int | None, int]:
         """Row and column of a pointer event."""
         inner = max(1, self.size.width - FRAME)
-        column = event.x - 1 - margin_width(inner, self.scene.labels)
+        column = event.x - 1 - self._margin(inner)
         line = event.y - 2
         if not 0 <= line < self.lanes_shown:
             return None, column
