@@ -259,7 +259,10 @@ def compare(
     rules = Rules(threshold, 0.0 if of_the_same_run(a, b) else noise)
     rows = RowJudge(a, b, rules)
     summary = rows.summary()
-    rows.has_common = not nothing_in_common(a, b)
+    judgement = judged(a, b, summary, rules, force=force)
+    if judgement.verdict is Verdict.UNKNOWN and nothing_in_common(a, b):
+        rows.has_common = False
+        summary = tuple(replace(row, verdict=Verdict.UNKNOWN) for row in summary)
     return Comparison(
         a=a,
         b=b,
@@ -267,7 +270,7 @@ def compare(
         seed=seed,
         noise=rules.noise,
         differences=differences(a, b),
-        judgement=judged(a, b, summary, rules, force=force),
+        judgement=judgement,
         summary=summary,
         groups={key: rows.group(key) for key in keys},
         findings=_findings(a, b),

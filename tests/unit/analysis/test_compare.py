@@ -474,6 +474,11 @@ def test_nothing_in_common_is_not_comparable_and_says_why(tmp_path: Path) -> Non
     assert found.verdict is Verdict.UNKNOWN
     assert "no kernel and no NVTX range of A occurs in B" in found.judgement.reason
     assert found.largest == [], "none of them is told beside it"
+    assert {row.verdict for row in found.summary} == {Verdict.UNKNOWN}
+    wall = found.row("wall")
+    assert wall is not None
+    assert wall.delta < 0
+    assert wall.words == "less", "not better: it is another program's"
     assert {(row.kind, row.words) for row in found.groups["kernels"]} == {
         ("new", "new"),
         ("gone", "gone"),
