@@ -150,7 +150,7 @@ def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryR
     count = dict.fromkeys(HOST, 0)
     for track in tracks:
         lane = track.lane
-        if lane is None or track.part in ("operations", "projected"):
+        if lane is None or track.part in ("operations", "projected", "path"):
             continue
         spots, starts, ends = _clipped(lane, span)
         codes = lane.categories(spots)

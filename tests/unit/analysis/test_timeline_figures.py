@@ -22,8 +22,9 @@ from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import Step, after, before, column, search
 from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.analysis.timeline.tracks import arrange
+from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
 from nsys_tui.demo.report import make_report
+from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane, cell_edges
 from nsys_tui.reader import open_report
 from nsys_tui.units import format_count, format_duration
@@ -31,7 +32,6 @@ from nsys_tui.units import format_count, format_duration
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
 
 WINDOW = (400_000_000, 600_000_123)
@@ -471,3 +471,11 @@ def test_a_sample_out_of_order_is_left_as_it_is(tmp_path: Path) -> None:
     ops = open_report(synth.write(), use_cache=False).operations
     found = spread(ops)
     assert (found.start.tolist(), found.end.tolist()) == ([0, 500], [100, 600])
+
+
+def test_a_critical_path_is_no_work_of_its_own() -> None:
+    times = np.array([0, 10], np.int64)
+    lane = Lane.build(times, times + 10, np.arange(2, dtype=np.int32), Category.COMPUTE)
+    path = Track("path", "path", "critical path", part="path", order=(Section.NVTX, -1), lane=lane)
+    found = area([path], (0, 15), "short")
+    assert (found.categories, found.names) == ((), ())
