@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from nsys_tui.fleet.fleet import Fleet
 from nsys_tui.fleet.name_stats import NameStats, merge
 from nsys_tui.fleet.summary import OF_GPU
 from nsys_tui.fleet.table_parts import Columns, count_column, share_column, time_column
+from nsys_tui.model.kernel_names import called_by_key
 from nsys_tui.model.table import Column, Table, Unit, Values
 
 
@@ -26,6 +28,8 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
         return Table.of(family, family.capitalize(), [], [f"not computed: --section {family}"])
     fleet = fleet if by_rank else fleet.run
     parts = _parts(fleet, family)
+    if family == "kernels":
+        parts = _told_apart(parts)
     columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
     notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
@@ -39,6 +43,12 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
 def _parts(fleet: Fleet, family: str) -> list[NameStats]:
     place = fleet.options.families.index(family)
     return [member.process.stats[place] for member in fleet.members]
+
+
+def _told_apart(parts: list[NameStats]) -> list[NameStats]:
+    """Kernels by what they are called beside those of all ranks."""
+    called = called_by_key({key for part in parts for key in part.names})
+    return [replace(part, names=tuple(called[key] for key in part.names)) for part in parts]
 
 
 _TITLES: Final = {"api": "CUDA API calls", "osrt": "OS runtime calls", "mpi": "MPI calls"}

@@ -22,9 +22,10 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.collective_sizes import payload_fields
-from nsys_tui.model.events import EventSet, ThreadEvents
+from nsys_tui.model.events import EventSet, OpName, ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.kernel_names import answers_to, variant_key
 from nsys_tui.model.report import Report
 from nsys_tui.names import ACROSS, NameStyle, kernel_name, normalise_nvtx
 
@@ -166,13 +167,7 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
     if name is None:
         return Pace()
     ops = report.operations
-    called = np.array(
-        [
-            name in (n.short, n.demangled, kernel_name(n.short, n.demangled, NameStyle.NORMALISED))
-            for n in ops.names
-        ],
-        bool,
-    )
+    called = np.array([_is_called(name, op) for op in ops.names], bool)
     if len(called):
         rows = _kernels(report, process, scope, called[ops.name])
         if len(rows):
@@ -187,6 +182,11 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
     return Pace("range", name, ranges.start[rows], ranges.durations(rows))
 
 
+def _is_called(name: str, op: OpName) -> bool:
+    normalised = kernel_name(op.short, op.demangled, NameStyle.NORMALISED)
+    return name == normalised or answers_to(name, op.demangled, op.short)
+
+
 def statistics(report: Report, family: str, scope: Scope) -> NameStats:
     """Durations by name of one family of events in one process."""
     ops = report.operations
@@ -195,7 +195,10 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
         is_kernel = ops.kind[rows] == OpKind.KERNEL
         is_copy = (ops.kind[rows] == OpKind.MEMCPY) | (ops.kind[rows] == OpKind.MEMSET)
         rows = rows[is_kernel if family == "kernels" else is_copy]
-        return _stats(ops, rows, ops.name[rows], ops.texts(ACROSS), scope.window)
+        names = list(ops.texts(ACROSS))
+        if family == "kernels":
+            names = [variant_key(text, op.full) for text, op in zip(names, ops.names, strict=True)]
+        return _stats(ops, rows, ops.name[rows], names, scope.window)
     if family == "mpi" and not report.can(Capability.MPI):
         return NameStats()
     events, kept = _host_events(report, family)

@@ -17,6 +17,8 @@ from nsys_tui.names import last_component
 LONGEST: Final = 20_000
 """Characters up to which a name is taken apart; a longer one keeps its plain name."""
 _APART: Final = ", "
+_KEY: Final = "\n"
+"""Between a name and its variant; in no name, for they are escaped."""
 
 
 def short_names(names: Sequence[tuple[str, str]]) -> list[str]:
@@ -108,6 +110,37 @@ def variant_names(name: str, variants: Iterable[str]) -> dict[str, str]:
     """What kernels of one short name are called, by what ``variant`` says of each."""
     columns = {each: tuple(each.split(_APART)) for each in sorted(variants)}
     return _by_columns(dict.fromkeys(columns, name), columns)
+
+
+def variant_key(name: str, demangled: str) -> str:
+    """A short name with its variant, for ``called_by_key`` where all variants are known."""
+    return f"{name}{_KEY}{variant(demangled)}"
+
+
+def called_by_key(keys: Iterable[str]) -> dict[str, str]:
+    """What kernels are called beside each other, by their ``variant_key``."""
+    variants = defaultdict[str, dict[str, str]](dict)
+    for key in keys:
+        name, _, told = key.partition(_KEY)
+        variants[name][told] = key
+    return {
+        keys_of[told]: called
+        for name, keys_of in variants.items()
+        for told, called in variant_names(name, keys_of).items()
+    }
+
+
+def answers_to(name: str, demangled: str, recorded: str) -> bool:
+    """Whether a kernel has a name: its full, recorded or short one, or more words of the last."""
+    short = short_name(demangled or recorded, recorded).name
+    if name in (demangled, recorded, short):
+        return True
+    plain, _, told = name.partition(f"{short} ")
+    if plain or not told:
+        return False
+    for word in filter(None, variant(demangled).split(_APART)):
+        told = told.removeprefix(word).lstrip() if f"{told} ".startswith(f"{word} ") else told
+    return not told
 
 
 @lru_cache(maxsize=32768)

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from unit.fleet.fleet_reports import REDUCED, STEP, US, Run, both_in_one
+from synth import Synth
+from unit.fleet.fleet_reports import REDUCED, STEP, US, UTC, Run, both_in_one
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.heat_maps import heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.name_tables import names_table
 from nsys_tui.fleet.ranks import BY_ORDER
 from nsys_tui.fleet.step_tables import fleet_pace
 from nsys_tui.fleet.steps import fleet_steps
@@ -159,6 +161,33 @@ def test_the_pace_of_a_kernel_shows_who_falls_behind(
     assert ranges is not None
     assert (ranges.kind, len(ranges.ranks[0].start)) == ("range", 5)
     assert fleet_pace(run_fleet(paths, Options(pace="nobody"))) is None
+
+
+def test_kernels_of_other_template_arguments_are_apart_and_followed_by_the_shown_name(
+    tmp_path: Path,
+) -> None:
+    paths = []
+    for rank, types in enumerate((["float"], ["float", "double"])):
+        synth = Synth(tmp_path / f"{rank}.sqlite").gpu(0, "Test GPU")
+        synth.session(STEP, utc=UTC).meta(
+            "PROCESS_0:ENVIRONMENT_VARIABLE", f"SLURM_PROCID={rank}", capture=True
+        )
+        synth.process(1000 + rank, "app")
+        for place, type_ in enumerate(types):
+            at = place * 100 * US
+            kernel = f"void vector_add<{type_}>({type_}*)"
+            synth.launch(kernel, (at, at + US), (at + 2 * US, at + (10 + place) * US))
+        paths.append(synth.write())
+    options = Options(pace="vector_add f64", families=("kernels",))
+    fleet = run_fleet(paths, options)
+    for by_rank, ranks in ((False, ()), (True, (0, 1, 1))):
+        table = names_table(fleet, "kernels", by_rank).rows()
+        names = [row[-1] for row in table]
+        assert sorted(names) == sorted(["vector_add f64", *["vector_add f32"] * (1 + by_rank)])
+        assert not by_rank or [row[0] for row in table] == list(ranks)
+    pace = fleet_pace(fleet)
+    assert pace is not None
+    assert [own.duration.tolist() for own in pace.ranks] == [[9 * US]]
 
 
 def test_a_rank_that_drifts_is_told_by_how_much(tmp_path: Path) -> None:

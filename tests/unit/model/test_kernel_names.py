@@ -7,7 +7,7 @@ import pytest
 from paths import needs_reports, report_paths
 
 from nsys_tui.model.events import OpName, called
-from nsys_tui.model.kernel_names import short_names
+from nsys_tui.model.kernel_names import answers_to, called_by_key, short_names, variant_key
 from nsys_tui.names import across
 
 LAMBDA = "{lambda(int)#1}"
@@ -195,3 +195,26 @@ def test_names_compared_across_reports_do_not_depend_on_what_else_a_report_holds
     assert called((*names,), across("short")) == ("f", "f")
     assert called((names[0],), across("short")) == ("f",)
     assert across("full") == "full"
+
+
+ADDS = {
+    "vector_add f32": "void vector_add<float>(float*)",
+    "vector_add f64": "void vector_add<double>(double*)",
+}
+
+
+def test_kernels_of_several_reports_are_called_by_what_tells_them_apart() -> None:
+    keys = {variant_key("vector_add", full): name for name, full in ADDS.items()}
+    assert called_by_key({*keys, "alone\n"}) == {**keys, "alone\n": "alone"}
+    one = variant_key("vector_add", ADDS["vector_add f32"])
+    assert called_by_key({one}) == {one: "vector_add"}
+
+
+@pytest.mark.parametrize("name", ADDS)
+def test_a_kernel_answers_to_each_of_its_names_and_to_no_other(name: str) -> None:
+    own, other = ADDS[name], next(full for called, full in ADDS.items() if called != name)
+    for asked in (name, "vector_add", own):
+        assert answers_to(asked, own, "vector_add")
+    assert not answers_to(name, other, "vector_add")
+    for asked in ("vector", f"{name} more", f"x{name}", "vector_add ", ""):
+        assert not answers_to(asked, own, "vector_add")
