@@ -114,7 +114,7 @@ def variant_names(name: str, variants: Iterable[str]) -> dict[str, str]:
 
 def variant_key(name: str, demangled: str) -> str:
     """A short name with its variant, for ``called_by_key`` where all variants are known."""
-    return f"{name}{_KEY}{variant(demangled)}"
+    return f"{name}{_KEY}{variant(demangled)}".removesuffix(_KEY)
 
 
 def called_by_key(keys: Iterable[str]) -> dict[str, str]:
