@@ -260,8 +260,8 @@ def compare(
     rows = RowJudge(a, b, rules)
     summary = rows.summary()
     judgement = judged(a, b, summary, rules, force=force)
-    if judgement.verdict is Verdict.UNKNOWN and nothing_in_common(a, b):
-        rows.has_common = False
+    if judgement.verdict is Verdict.UNKNOWN:
+        rows.comparable = False
         summary = tuple(replace(row, verdict=Verdict.UNKNOWN) for row in summary)
     return Comparison(
         a=a,

@@ -252,14 +252,14 @@ def _judgeable(a: Side, b: Side, mine: Named, theirs: Named) -> bool:
 
 
 def percent(change: Change) -> str:
-    """``+5.0% (95% interval +4.8% to +5.3%)``, as far as it is known."""
+    """``+5.0% (95% interval +4.8% to +5.3%)``, as far as it is known and wider than the digits."""
     if change.ratio is None:
         return "from nothing"
     text = format_change(change.ratio)
     if change.interval is None or change.interval == (0.0, 0.0):
         return text
     low, high = map(format_change, change.interval)
-    return f"{text} (95% interval {low} to {high})"
+    return text if low == high else f"{text} (95% interval {low} to {high})"
 
 
 def _why_not_steps(a: Side, b: Side) -> str:

@@ -96,8 +96,8 @@ class RowJudge:
 
     def __init__(self, a: Side, b: Side, rules: Rules) -> None:
         self.a, self.b = self.sides = a, b
-        self.has_common = True
-        """Where nothing is, what only one side has is neither better nor worse."""
+        self.comparable = True
+        """Whether names may be judged: where sides are not comparable none is better or worse."""
         self.rules = rules
         self.by_step = a.by_step and b.by_step
         self.unknown = a.unknown | b.unknown
@@ -181,9 +181,8 @@ class RowJudge:
             change, kind = _one_sided(a, b), "new" if a is None else "gone"
         else:
             kind = self._kind(a, b, change)
-        verdict = change.verdict
-        if self.has_common:
-            verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, verdict)
+        verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, change.verdict)
+        verdict = verdict if self.comparable else Verdict.UNKNOWN
         return Row(
             key=pair.key,
             name=pair.name,

@@ -23,11 +23,12 @@ from nsys_tui.analysis.compare.comparison import (
     with_findings,
 )
 from nsys_tui.analysis.compare.gates import outcomes, parse_gate
+from nsys_tui.analysis.compare.judgement import percent
 from nsys_tui.analysis.compare.measure import first_look, measure
 from nsys_tui.analysis.compare.plan import iteration_scope, plan
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
-from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Verdict
+from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Change, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stalls.causes import Cause
@@ -47,11 +48,18 @@ def opened(path: Path) -> Report:
 
 
 def compared(
-    a: Path, b: Path, *, threshold: float = 0.01, findings: bool = False, noise: float = 0.0
+    a: Path,
+    b: Path,
+    *,
+    threshold: float = 0.01,
+    findings: bool = False,
+    noise: float = 0.0,
+    force: bool = False,
 ) -> Comparison:
     """Compares as if runs did not differ, unless it is said by how much."""
     reports = [opened(path) for path in (a, b)]
-    found = compare(*measure_both(*map(plan, reports)), threshold=threshold, noise=noise)
+    sides = measure_both(*map(plan, reports))
+    found = compare(*sides, threshold=threshold, noise=noise, force=force)
     if not findings:
         return found
     return with_findings(found, *(tuple(map(Found.of, find(report))) for report in reports))
@@ -319,8 +327,33 @@ def test_a_copy_of_more_bytes_is_not_called_slower(tmp_path: Path) -> None:
     for size in (10**5, 2 * 10**5):
         paths.append(tmp_path / f"{size}.sqlite")
         of_steps(paths[-1], [1000] * 12, size=size)
-    (copy,) = compared(*paths).groups["copies"]
+    (copy,) = compared(*paths, force=True).groups["copies"]
     assert copy.words == "worse: more bytes"
+    found = compared(*paths)
+    assert found.verdict is Verdict.UNKNOWN, "it is different work"
+    assert [row.words for row in found.groups["copies"]] == ["more bytes"]
+
+
+@pytest.mark.parametrize(("gpu", "judged"), [("Test GPU", True), ("Faster GPU", False)])
+def test_of_other_gpus_no_row_is_better_or_worse(tmp_path: Path, gpu: str, judged: bool) -> None:
+    found = pair(tmp_path, Run(scale=2), Run(gpu=gpu))
+    rows = [*found.summary, *(row for rows in found.groups.values() for row in rows)]
+    assert any(row.verdict.told for row in rows) == judged
+    assert (found.verdict is Verdict.UNKNOWN) != judged
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((297.1, 297.2), "298x"),
+        ((250.0, 340.0), "298x (95% interval 251x to 341x)"),
+    ],
+)
+def test_an_interval_without_width_in_its_digits_is_not_told(
+    interval: tuple[float, float], text: str
+) -> None:
+    change = Change(1.0, 298.2, 297.2, interval, Verdict.WORSE, (1.0, 298.2))
+    assert percent(change) == text
 
 
 @pytest.mark.parametrize(
