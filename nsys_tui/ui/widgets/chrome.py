@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.visual import VisualType
 
-from nsys_tui.names import cell_len
+from nsys_tui.names import cell_len, pad
 from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, Action, ScreenSpec, tab_key
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
@@ -60,8 +60,7 @@ class TitleLine(Line):
         """Left part, fill, right part; the right part gives way last."""
         left, right = map(str, self._shown or ("", ""))
         room = max(0, self.size.width - len(right) - 3)
-        left = left if len(left) <= room else left[: max(0, room - 1)] + "~"
-        return Content(f" {left:<{room}} {right} ")
+        return Content(f" {pad(left, room)} {right} ")
 
 
 class TabLine(Line):
@@ -99,8 +98,8 @@ def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
     """
     tabs = [spec for spec in SCREENS if tab_key(spec) or spec.name == current]
     texts = {spec.name: spec.long for spec in tabs}
-    for pad, gap in TAB_SPACES:
-        labels = _labels(tabs, texts, current, pad)
+    for blank, gap in TAB_SPACES:
+        labels = _labels(tabs, texts, current, blank)
         if _width(labels, gap) <= width:
             return labels, gap
     for shorter in _shorter(tabs, current):
@@ -125,12 +124,12 @@ def _gain(spec: ScreenSpec) -> int:
 
 
 def _labels(
-    tabs: list[ScreenSpec], texts: dict[str, str], current: str, pad: str
+    tabs: list[ScreenSpec], texts: dict[str, str], current: str, blank: str
 ) -> list[tuple[str, str]]:
     labels = []
     for spec in tabs:
-        label = f"{pad}{f'{tab_key(spec).upper()} {texts[spec.name]}'.strip()}{pad}"
-        label = f"[{label}]" if spec.name == current else f" {label} " if pad else label
+        label = f"{blank}{f'{tab_key(spec).upper()} {texts[spec.name]}'.strip()}{blank}"
+        label = f"[{label}]" if spec.name == current else f" {label} " if blank else label
         labels.append((spec.name, label))
     return labels
 
