@@ -40,6 +40,8 @@ PATIENCE: Final = 180.0
 MOST_BYTES: Final = 64_000_000
 """Output of a question that is read; more would not fit in memory many times over."""
 AT_ONCE: Final = 2
+MOST_KEPT: Final = 10_000
+"""Rows of a table that cursors lead through."""
 _ANSWERED: Final = (OK, GATE_HIT, NOT_COMPARABLE, INCONCLUSIVE)
 
 Report = Annotated[str, Field(description="path or file name of a report, as open() lists them")]
@@ -153,14 +155,26 @@ class _Tools:
     async def kernels_in_window(
         self,
         report: Report,
-        window: Annotated[str, Field(description='such as "1.2s/1.21s"', min_length=3)],
+        window: Annotated[str, Field(description='such as "1.2s/1.21s"', min_length=2)],
         device: Device = None,
         stream: int | None = None,
         rows: Rows = ROWS,
     ) -> str:
-        """Every kernel that touches a window, in the order of their starts."""
-        part = options(table="kernels", window=window, device=device, stream=stream)
-        return await self._document("kernels_in_window", "export", report, rows, *part)
+        """Every kernel that touches a window, in the order of their starts.
+
+        Of very many the first; `left_out` then says with which window to go on.
+        """
+
+        def further(row: dict[str, Any]) -> str:
+            end = window.partition("/")[2].strip()
+            return f"ask for the window {row['start (ns)']}ns/{end}, which also has what still runs"
+
+        with _refusing():
+            path = self._roots.resolve(report)
+            part = options(table="kernels", window=window, device=device, stream=stream)
+            data = await self._verbs.json("export", *part, _LIMIT, str(path))
+            about = {"tool": "kernels_in_window", "report": str(path)}
+            return self._answers.first(data[:MOST_KEPT], rows, about | _left_out(data, further))
 
     async def sql(
         self,
@@ -177,9 +191,10 @@ class _Tools:
         with _refusing():
             path = self._roots.resolve(report)
             # A blank before it: a query that begins with a comment is no option.
-            how = ("--redacted", "--limit=10000")
-            data = await self._verbs.json("sql", *how, str(path), f" {query}")
-            return self._answers.first(data, rows, {"tool": "sql", "report": str(path)})
+            data = await self._verbs.json("sql", "--redacted", _LIMIT, str(path), f" {query}")
+            about = {"tool": "sql", "report": str(path)}
+            left_out = _left_out(data, lambda _row: "ask for fewer, or for a sum of them")
+            return self._answers.first(data[:MOST_KEPT], rows, about | left_out)
 
     async def compare(
         self,
@@ -315,6 +330,16 @@ def options(**given: Any) -> Sequence[str]:
         for one in (value if isinstance(value, list) else [value])
         if one not in (None, "")
     ]
+
+
+_LIMIT: Final = f"--limit={MOST_KEPT + 1}"
+
+
+def _left_out(data: list[Any], further: Callable[[Any], str]) -> dict[str, str]:
+    """Says that there are more rows than cursors lead through, and how to get at them."""
+    if len(data) <= MOST_KEPT:
+        return {}
+    return {"left_out": f"all rows after the first {MOST_KEPT}: {further(data[MOST_KEPT])}"}
 
 
 def _listed(path: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
     options.add_format(parser, "", FORMATS)
+    options.add_rows(parser, "--limit", "rows of the table, the first ones (default: all)")
     options.add_output(parser)
     options.add_scope(parser)
 
@@ -45,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("which table?", hint="--table kernels, or a trace: --perfetto FILE")
     if arguments.format == "parquet" and arguments.output == CONSOLE and not arguments.perfetto:
         raise UsageError("Parquet is no text", hint="name a file with -o FILE")
+    if arguments.limit and arguments.perfetto:
+        raise UsageError("--limit is for tables", hint="of a trace, --window chooses a part")
     report, scope = options.part_from(arguments)
     if arguments.perfetto:
         from nsys_tui.export.perfetto import trace
@@ -55,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         _told(target)
         return OK
     table = _table(report, arguments.table, scope, arguments.window is not None)
+    if arguments.limit:
+        table = table.first(arguments.limit)
     if arguments.format == options.SCHEMA:
         options.print_rows_schema(table)
     else:

@@ -117,6 +117,38 @@ async def test_cursors_lead_through_all_rows_once(folder: Path) -> None:
     assert [row["start (ns)"] for row in rows] == [at * 100_000 + 5_000 for at in range(15)]
 
 
+async def test_of_very_many_rows_it_says_how_to_go_on(tmp_path: Path) -> None:
+    many = Synth(tmp_path / "run.sqlite")
+    for at in range(0, 100_020, 10):
+        many.kernel("gemm", at, at + 5)
+    many.write()
+    select = "select start_ns from kernels"
+    async with connected(tmp_path) as client:
+        page = await asked(client, "kernels_in_window", report="run.sqlite", window="0/1s", rows=4)
+        assert page["more"]["data"]["left"] == 10_000 - 4
+        assert "ask for the window 100000ns/1s" in page["left_out"]
+        window = {"report": "run.sqlite", "window": "100000ns/1s"}
+        rest = await asked(client, "kernels_in_window", **window)
+        assert [row["start (ns)"] for row in rest["data"]] == [100_000, 100_010]
+        assert "left_out" not in rest
+        told = await asked(client, "sql", report="run.sqlite", query=select)
+        assert "after the first 10000" in told["left_out"]
+        told = await asked(client, "sql", report="run.sqlite", query=f"{select} limit 10000")
+        assert "left_out" not in told
+
+
+async def test_a_picture_has_no_piece_of_a_secret(tmp_path: Path) -> None:
+    name = "GPU " + "x" * 20 + " hf_QxZvKjWqYpGhTbNmRdLfScUo"
+    made = Synth(tmp_path / "run.sqlite").gpu(0, name).process(7, "train").cuda_device(7, 0, 0)
+    made.launch("gemm", call=(1, 5), gpu=(10, 30)).write()
+    async with connected(tmp_path) as client:
+        for columns in range(80, 120, 8):
+            how = {"screen": "timeline", "columns": columns}
+            told = await asked(client, "screenshot", report="run.sqlite", **how)
+            assert "GPU xxxxxxx" in told["data"][0]
+            assert "QxZ" not in "".join(told["data"])
+
+
 async def test_a_query_finds_no_piece_of_a_secret(tmp_path: Path) -> None:
     token = "hf_QxZvKjWqYpGhTbNmRdLfScUo"
     Synth(tmp_path / "run.sqlite").nvtx(f"step {token}", 0, 50).write()

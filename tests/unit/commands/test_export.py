@@ -52,6 +52,13 @@ def test_a_table_of_events_has_names_instead_of_codes(capture: str, capsys: Out)
     ]
 
 
+def test_the_first_rows_are_enough_where_so_many_are_asked_for(capture: str, capsys: Out) -> None:
+    limited = (capture, "--limit", "1")
+    _, out, _ = run(capsys, *limited, "--table", "kernels", "--format", "json")
+    assert [row["name"] for row in json.loads(out)] == ["gemm(float*)"]
+    assert run(capsys, *limited, "--perfetto", "-")[0] == 64
+
+
 def test_a_report_exports_under_its_name(capture: str, capsys: Out, tmp_path: Path) -> None:
     path = tmp_path / "k.md"
     words = (capture, "--table", "cuda_gpu_kern_sum:base", "--format", "markdown", "-o", str(path))
