@@ -84,9 +84,20 @@ def _not_aligned(fleet: Fleet) -> Told:
     off = [member.rank for member in fleet.members if not member.clock.aligned]
     if not off:
         return NOTHING
-    slow = _most_compute(fleet)
+    slow = NOTHING if _several_runs(fleet) else _most_compute(fleet)
     text = f"who holds the others up is not known: {named_ranks(off)} cannot be aligned"
+    if _several_runs(fleet):
+        text += ", as ranks of several runs cannot"
     return slow._replace(text=f"{slow.text}{text}")
+
+
+def _several_runs(fleet: Fleet) -> bool:
+    """Whether no two ranks leave their collectives together, and their steps are not as many.
+
+    Ranks of one run that were captured for other times look so too: steps are matched wrongly then.
+    """
+    counts = {len(member.process.steps.labels) for member in fleet.members}
+    return len(counts) > 1 and not any(member.clock.aligned for member in fleet.members)
 
 
 def _most_compute(fleet: Fleet) -> Told:
@@ -106,6 +117,8 @@ def _most_compute(fleet: Fleet) -> Told:
 def _slow_steps(fleet: Fleet) -> Told:
     steps = fleet_steps(fleet)
     if steps is None or len(steps.ranks) < 2 or not (times := steps.times_slowest).any():
+        return NOTHING
+    if _several_runs(fleet):
         return NOTHING
     medians = np.nanmedian(np.where(steps.counted, steps.time, np.nan), axis=1)
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))

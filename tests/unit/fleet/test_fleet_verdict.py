@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from synth import Synth
+from unit.fleet import fleet_reports
 from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, Run
 
 from nsys_tui import cli
@@ -219,3 +220,20 @@ def test_ranks_that_are_late_out_of_their_own_collectives_are_not_cleared(
     """
     run = Pairs(steps=20, slow={(r, s): (s % 5 + 1) * 20 * US for r in slow for s in range(20)})
     assert verdict(run_fleet(run.write(tmp_path))).text.startswith(said)
+
+
+@pytest.mark.parametrize(("steps", "said"), [(10, ""), (22, "rank 2 is slowest in ")])
+def test_ranks_of_several_runs_are_not_ranked_by_their_steps(
+    tmp_path: Path, steps: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs whose collectives look alike; with as many steps they may be one run."""
+    paths = [Run(steps=22).write_rank(tmp_path / f"r_{rank}.sqlite", rank) for rank in (0, 1)]
+    monkeypatch.setattr(fleet_reports, "STEP", 13 * STEP // 10)
+    other = Run(steps=steps, slow=dict.fromkeys(((2, step) for step in range(22)), 100 * US))
+    paths += [other.write_rank(tmp_path / f"r_{rank}.sqlite", rank) for rank in (2, 3)]
+    told = verdict(run_fleet(paths))
+    silent = (
+        "who holds the others up is not known: ranks 0-3 cannot be aligned, as ranks of several"
+    )
+    assert told.text.startswith(said or silent)
+    assert (told.rank is None) is not bool(said)
