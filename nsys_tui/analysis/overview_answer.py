@@ -202,7 +202,9 @@ def _breakdown_table(result: Overview) -> Table:
         if name.endswith("_ns")
     ]
     percent = result.breakdown["utilisation_percent"]
-    note = "not known: the session's length was not recorded" if percent is None else f"{percent}%"
+    note = "not known: the session's length was not recorded"
+    if percent is not None:
+        note = f"{units.format_percent(percent)} of the session"
     if not result.gpu_known:
         note = "and GPU time are not known"
     title = "The whole session, all GPUs in one union, by kernel name"

@@ -351,3 +351,11 @@ def test_without_gpu_work_mpi_calls_are_listed(tmp_path: Path) -> None:
     assert found.called == "MPI"
     (windowed,) = overview(report, Scope(window=(5, 22))).mpi
     assert (windowed.name, windowed.total_ns) == ("MPI_Barrier", 5 + 2)
+
+
+def test_the_utilisation_has_the_form_of_all_shares_and_says_of_what(
+    synth: Synth, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = synth.gpu(0).kernel("work", 0, 6_138).session(10_000).write()
+    assert main(["overview", str(path), "--section", "breakdown"]) == 0
+    assert "utilisation 61.4% of the session" in capsys.readouterr().out
