@@ -52,6 +52,25 @@ def forward_and_backward(path: Path, batches: int = 4, stages: int = 4) -> Synth
     return synth
 
 
+def accumulating(path: Path, reduced: tuple[int, ...] = (0, 1, 2, 3)) -> Synth:
+    """Steps of four micro-steps of 4 ms; after some of these 1 ms of reduction, beside nothing."""
+    synth, now = _ranks(path, 2), 0
+    for step in range(8):
+        begin = now
+        for part in range(4):
+            lasts = MS if part in reduced else 0
+            for gpu in range(2):
+                synth.process(10 + gpu)
+                synth.kernel("gemm", now, now + 4 * MS, grid=FULL, **_where(gpu))
+                if lasts:
+                    edges = (now + 4 * MS, now + 4 * MS + lasts)
+                    synth.kernel("ncclDevKernel_AllReduce", *edges, **_where(gpu, 20))
+            now += 4 * MS + lasts
+        for gpu in range(2):
+            synth.process(10 + gpu).nvtx(f"step {step}", begin, now)
+    return synth
+
+
 def late_behind_collectives(path: Path) -> Synth:
     """Rank 3 starts each step 5 ms late; all reduce behind their compute, but for 100 us."""
     synth, begin = _ranks(path, 4), 0

@@ -149,10 +149,8 @@ class Case:
             early = [intervals.total(*moved) for moved in self._moved(until).values()]
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
-        ops, calls = self.report.operations, self.report.calls
-        begun = ops.start.copy()
-        begun[calls >= 0] = self.report.api.start[calls[calls >= 0]]
-        launched = np.flatnonzero(begun >= self.iterations.start[0])
+        ops = self.report.operations
+        launched = np.flatnonzero(self.begun() >= self.iterations.start[0])
         first = int(ops.start[launched[0]]) if len(launched) else 0
         return max(self.base[0], int(self.iterations.start[0]), first)
 
@@ -237,6 +235,13 @@ class Case:
             )
             alone += intervals.total(*intervals.subtract(rendering, other))
         return alone
+
+    def begun(self, rows: Indices | None = None) -> Int64:
+        """When the launch of some operations, or of all, began; without a call, when they did."""
+        some = slice(None) if rows is None else rows
+        calls, begun = self.report.calls[some], self.report.operations.start[some].copy()
+        begun[calls >= 0] = self.report.api.start[calls[calls >= 0]]
+        return np.asarray(begun, np.int64)
 
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.

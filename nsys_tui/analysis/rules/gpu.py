@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
+from nsys_tui.analysis.rules.communication import late_gpu, pairwise, staying
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
-_SEVERAL: Final = 3
-"""GPUs from which on it shows whether all of them send at once."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
@@ -130,9 +128,9 @@ def exposed_communication(case: Case, arguments: Arguments) -> Result:
 def _exposed_findings(case: Case) -> list[Finding]:
     """The GPU with most of it, priced at most as what its own compute could hide.
 
-    Waiting needs no compute to hide it: it goes where the others come in time, and of a message
-    what it takes beyond the shortest. The run is never shorter than the other work of any GPU, so
-    the busiest one bounds it too.
+    What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
+    others come in time, and of a message what it takes beyond the shortest. The run is never
+    shorter than the other work of any GPU, so the busiest one bounds it too.
     """
     worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
@@ -145,7 +143,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
-    saved = min(least, hidden)
+    saved = min(least, hidden, worst.exposed_comm_ns - staying(case, worst.index))
     if worst.exposed_is_upper_bound:
         ops, rows = case.report.operations, dict(case.by_device)[worst.index]
         rows = rows[ops.category[rows] == Category.COMM]
@@ -153,7 +151,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"
-        late, by_turns = _late(case, worst.index, waited)
+        late, by_turns = late_gpu(case, worst.index, waited)
         if by_turns:
             advice = "balance the work of each step: GPUs come late to their collectives by turns"
             subject, rest = BY_TURNS, f"{rest} for GPUs by turns"
@@ -162,11 +160,14 @@ def _exposed_findings(case: Case) -> list[Finding]:
             rest = f"{rest}, mostly for {whom}"
             advice = f"see what {whom} does before its collectives: it comes late to them"
             subject = f"waiting for {whom} in collectives"
-    elif len(rows := _pairwise(case, worst.index)):
+    elif len(rows := pairwise(case, worst.index)):
         message = case.report.operations.durations(rows).min()
         each = bare(case, worst.index, rows, (Category.COMPUTE,)) - message
         saved = min(least, int(each.clip(0).sum()))
-        advice = "stages wait for each other: more, smaller micro-batches, or stages of equal work"
+        advice = (
+            "stages wait for each other: even them out; only ever more, smaller micro-batches"
+            " save all of it"
+        )
         subject = "send and receive not hidden"
     return case.finding(
         "exposed_communication",
@@ -180,37 +181,6 @@ def _exposed_findings(case: Case) -> list[Finding]:
         device=worst.index,
         late=late,
     )
-
-
-def _late(case: Case, device: int, waited: int) -> tuple[int, bool]:
-    """The GPU that one mostly waits for, -1 for none, and whether several are late by turns.
-
-    They are where none has half of the waiting, or where that one waits half as long itself.
-    """
-    for_each = waited_for(case.report, device)
-    late = int(np.argmax(for_each))
-    if not for_each[late]:
-        return -1, False
-    waits_too = next((s.exposed_waiting_ns or 0 for s in case.steady_splits if s.index == late), 0)
-    if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
-        return -1, True
-    return late, False
-
-
-def _pairwise(case: Case, device: int) -> Indices:
-    """Kernels of a GPU that talk to one other, as between stages of a pipeline, if most do.
-
-    Where the kernels of three GPUs or more end as one, each talks to all of them.
-    """
-    ops = case.report.operations
-    rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
-    rows = rows[ops.device[rows] == device]
-    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
-    chosen: Indices = rows[pairwise[ops.name[rows]]]
-    together = np.isin(chosen, collective_waits(case.report).row)
-    each_other = len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
-    most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
-    return chosen if most and each_other else chosen[:0]
 
 
 @rule(

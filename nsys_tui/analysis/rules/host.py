@@ -276,10 +276,7 @@ def _longer(values: Int64, steps: Iterations, some: Indices) -> int:
 def _launched(case: Case) -> Int64:
     """GPU time of what each step launches, mean of the GPUs."""
     report, steps, rows = case.report, case.iterations, case.operations
-    calls = report.calls[rows]
-    begun = report.operations.start[rows].copy()
-    begun[calls >= 0] = report.api.start[calls[calls >= 0]]
-    step = np.searchsorted(steps.start, begun, side="right")
+    step = np.searchsorted(steps.start, case.begun(rows), side="right")
     time = sums(step, report.operations.durations(rows), len(steps) + 1)[1:]
     return np.asarray(time // max(len(case.splits), 1), np.int64)
 

@@ -36,6 +36,7 @@ def test_a_pipeline_could_save_its_bubble_though_little_compute_is_left_to_hide_
     assert (first.rule, first.subject[:16]) == ("exposed_communication", "send and receive")
     bubble = case.base_ns - 8 * 24 * MS
     assert bubble > 0.4 * case.base_ns
+    assert "only ever more, smaller micro-batches save all of it" in first.advice
     assert 0.7 * bubble < first.saved_ns <= bubble, "some of it is idle before the first receive"
 
 
@@ -46,6 +47,18 @@ def test_messages_between_stages_are_no_bubble(tmp_path: Path) -> None:
     _, findings = found(filled, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
     assert one.saved_ns == pytest.approx(8 * 24 * MS * 3 / 64, rel=0.1)
+
+
+@pytest.mark.parametrize(("reduced", "goes"), [((0, 1, 2, 3), 3), ((1, 3), 1), ((3,), 1)])
+def test_of_gradients_reduced_several_times_a_step_one_time_stays(
+    tmp_path: Path, reduced: tuple[int, ...], goes: int
+) -> None:
+    def run(path: Path) -> Synth:
+        return ranks.accumulating(path, reduced)
+
+    _, findings = found(run, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.saved_ns == 8 * goes * MS
 
 
 def test_who_waits_for_a_late_rank_needs_no_compute_to_hide_it(tmp_path: Path) -> None:
