@@ -594,7 +594,7 @@ _TABLES: Final = (
         "TARGET_INFO_GPU",
         Capability.GPU_PROPERTIES,
         "vmId i*, id i!*, name t+, busLocation t+, isDiscrete i, l2CacheSize i, totalMemory i,"
-        " memoryBandwidth i, clockRate i, smCount i+, pwGpuId i, uuid t, luid i, chipName t,"
+        " memoryBandwidth i, clockRate i+, smCount i+, pwGpuId i, uuid t, luid i, chipName t,"
         " cuDevice i+, ctxswDevPath t, ctrlDevPath t, revision i, nodeMask i, constantMemory i,"
         " maxIPC i, maxRegistersPerBlock i, maxShmemPerBlock i, maxShmemPerBlockOptin i,"
         " maxShmemPerSm i+ @2021, maxRegistersPerSm i+ @2021, threadsPerWarp i+ @2021,"
@@ -608,6 +608,7 @@ _TABLES: Final = (
             "cuDevice": "which GPU has which CUDA device number",
             _LIMITS: "the occupancy of kernels",
             "smCount": "which kernels leave SMs without work",
+            "clockRate": "the clocks of GPUs",
         },
     ),
     _table(
