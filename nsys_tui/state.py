@@ -139,6 +139,9 @@ class Display:
     pinned: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()
+    """Groups of lanes that the user folded."""
+    opened: frozenset[str] = frozenset()
+    """Groups of lanes that the user unfolded."""
 
 
 @dataclass(frozen=True)

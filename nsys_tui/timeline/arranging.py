@@ -55,8 +55,8 @@ def fold(model: TimelineModel) -> TimelineModel:
     key = row.key if is_group else next(reversed(row.parents), "")
     if not key:
         return model
-    folded = model.displaying(folded=model.view.display.folded ^ {key})
-    return folded.looking(cursor=replace(model.view.cursor, lane=key))
+    turned = model.unfolding({key}) if key in model.rows.folded else model.folding({key})
+    return turned.looking(cursor=replace(model.view.cursor, lane=key))
 
 
 def empty_lanes(model: TimelineModel) -> TimelineModel:

@@ -6,7 +6,7 @@ alone. What the user is told in passing is part of the next moment too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -49,6 +49,10 @@ BESIDE: Final = "beside"
 
 WHOLE: Final = ("operations", "api", "ranges")
 """Parts that must be there before ranges are projected on the GPUs and idle time is explained."""
+
+
+TALL: Final = 24
+"""Lanes in view from which on room below them is filled."""
 
 
 class Trace(NamedTuple):
@@ -132,11 +136,18 @@ class TimelineModel:
         display = self.view.display
         return self.lanes.shown.lineup.shown(
             hidden=display.hidden,
-            toggled=display.folded,
+            opened=display.opened | self._opened_by_room,
+            folded=display.folded,
             pinned=display.pinned,
             levels=None if display.nvtx_depth >= ALL_DEPTHS else display.nvtx_depth,
             paired=display.density is Density.COMPACT and self.size.half_blocks,
         )
+
+    @property
+    def _opened_by_room(self) -> frozenset[str]:
+        """Groups that open by themselves on a tall screen; small ones keep to what matters most."""
+        is_tall = self.trace.finished and self.size.rows >= TALL
+        return self.lanes.shown.lineup.filling(self.size.rows) if is_tall else frozenset()
 
     @cached_property
     def row_number(self) -> int:
@@ -360,11 +371,21 @@ class TimelineModel:
     def unfolded(self, track: Track) -> TimelineModel:
         """Shows a lane that is hidden or in a folded group."""
         display = self.view.display
-        folded = display.folded ^ (self.rows.folded & frozenset(track.parents))
+        closed = self.rows.folded & frozenset(track.parents)
         hidden = display.hidden - {track.key, *track.parents}
-        if folded == display.folded and hidden == display.hidden:
+        if not closed and hidden == display.hidden:
             return self
-        return self.displaying(folded=folded, hidden=hidden)
+        return self.unfolding(closed).displaying(hidden=hidden)
+
+    def unfolding(self, keys: Set[str]) -> TimelineModel:
+        """Unfolds groups."""
+        display = self.view.display
+        return self.displaying(opened=display.opened | keys, folded=display.folded - keys)
+
+    def folding(self, keys: Set[str]) -> TimelineModel:
+        """Folds groups."""
+        display = self.view.display
+        return self.displaying(opened=display.opened - keys, folded=display.folded | keys)
 
     def at_row(self, top: int) -> TimelineModel:
         """Shows rows from a number on."""

@@ -36,6 +36,7 @@ class Seen:
     pinned: tuple[str, ...]
     hidden: frozenset[str]
     folded: frozenset[str]
+    opened: frozenset[str] = frozenset()
 
     def on(self, state: ViewState) -> ViewState:
         """A view state with all this in it."""
@@ -45,6 +46,7 @@ class Seen:
             pinned=self.pinned,
             hidden=self.hidden,
             folded=self.folded,
+            opened=self.opened,
         )
         return replace(
             state, window=self.window, cursor=self.cursor, filter=self.filter, display=display
@@ -54,7 +56,7 @@ class Seen:
 def keep(report_id: str, screen: str, state: ViewState) -> None:
     """Writes down how a report is looked at; does nothing where that cannot be written."""
     look = state.display
-    lanes = look.pinned, look.hidden, look.folded
+    lanes = look.pinned, look.hidden, look.folded, look.opened
     told = Seen(screen, state.window, state.cursor, state.filter, look.colour_by, *lanes)
     target = _file(report_id)
     with contextlib.suppress(OSError):

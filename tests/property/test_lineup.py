@@ -44,26 +44,27 @@ def lineups(draw: st.DrawFn) -> tuple[Track, ...]:
 KEYS = st.lists(st.sampled_from([f"k{n}" for n in range(14)]), unique=True, max_size=5)
 
 
-@given(lineups(), KEYS, KEYS, KEYS, st.sampled_from([None, 1, 2]))
+@given(lineups(), KEYS, KEYS, KEYS, KEYS, st.sampled_from([None, 1, 2]))
 def test_the_rows_shown_are_those_that_a_loop_over_all_tracks_finds(
     tracks: tuple[Track, ...],
     hidden: list[str],
-    toggled: list[str],
+    opened: list[str],
+    closed: list[str],
     pinned: list[str],
     levels: int | None,
 ) -> None:
     lineup = Lineup(tracks).prepare()
-    folded = {t.key for t in tracks if t.folded != (t.key in toggled)}
-    assert lineup.toggled(toggled) == folded
+    folded = {t.key for t in tracks if t.key in closed or (t.folded and t.key not in opened)}
     by_key = {t.key: t for t in tracks}
     first = [by_key[key] for key in pinned if key in by_key and key not in hidden]
-    closed = folded | {*hidden}
-    rest = [t for t in tracks if t.key not in {*hidden, *pinned} and not closed & {*t.parents}]
+    away = folded | {*hidden}
+    rest = [t for t in tracks if t.key not in {*hidden, *pinned} and not away & {*t.parents}]
     wanted = [
         t for t in (*first, *rest) if levels is None or t.part != "ranges" or t.order[-2] < levels
     ]
-    rows = lineup.shown(hidden=hidden, toggled=toggled, pinned=pinned, levels=levels)
+    rows = lineup.shown(hidden=hidden, opened=opened, folded=closed, pinned=pinned, levels=levels)
     assert [*rows] == wanted == rows[:]
+    assert rows.folded == folded
     for track in tracks:
         assert rows.number(track.key) == (wanted.index(track) if track in wanted else None)
     assert rows.number("not there") is None
@@ -73,6 +74,21 @@ def test_the_rows_shown_are_those_that_a_loop_over_all_tracks_finds(
     visible = [t for t in tracks if t.key not in hidden and not {*hidden} & {*t.parents}]
     assert [tracks[place] for place in lineup.unhidden(hidden)] == visible
     assert set(lineup.groups) == {key for t in tracks for key in t.parents}
+
+
+@given(lineups(), st.integers(0, 14))
+def test_groups_open_as_far_as_their_rows_fit_and_none_that_would_is_left(
+    tracks: tuple[Track, ...], room: int
+) -> None:
+    lineup = Lineup(tracks)
+    first, opened = lineup.shown(), lineup.filling(room)
+    rows = lineup.shown(opened=opened)
+    assert opened <= first.folded
+    assert len(rows) <= max(room, len(first))
+    seen = {row.key for row in rows}
+    assert opened <= seen
+    for key in rows.folded & seen & {*lineup.groups}:
+        assert len(lineup.shown(opened=opened | {key})) > room
 
 
 @given(lineups())

@@ -104,7 +104,7 @@ async def test_facts_selection_and_fit_are_those_of_the_other_report(
 
 
 async def test_groups_fold_hide_and_are_searched_and_summed(ranks: tuple[Path, Path]) -> None:
-    async with running(*ranks, size=(160, 45)) as pilot:
+    async with running(*ranks, size=(160, 36)) as pilot:
         body = await press(pilot, "2", "A", "enter")
         front = app_of(pilot).front
         shown = len(front.model.rows)

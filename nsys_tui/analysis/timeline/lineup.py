@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, overload
 import numpy as np
 
 from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.analysis.timeline.tracks import Track
+from nsys_tui.analysis.timeline.tracks import Section, Track
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import EventSet
@@ -57,6 +57,8 @@ class Lineup:
         """Keys of the groups that are folded at first."""
         self._begins_closed = np.zeros(len(above) + 1, bool)
         self._begins_closed[[n for key, n in self.groups.items() if key in self.folded]] = True
+        self._unfolded: tuple[int, frozenset[str]] = (0, frozenset())
+        """What ``filling`` found last, and for how many rows."""
         self._arrangement: tuple[object, Rows] | None = None
         """The rows that were asked for last, kept until others are."""
 
@@ -121,9 +123,17 @@ class Lineup:
         lanes = (t.lane if t.covered is None else t.covered for t in self.tracks if t.depth <= 1)
         return summaries or Crowd.of(lane for lane in lanes if lane is not None)
 
+    @cached_property
+    def _closed_first(self) -> list[Track]:
+        """Groups that are folded at first: those that say most come first, outer before inner."""
+        closed = [self.tracks[place] for key, place in self.places.items() if key in self.folded]
+        own = [track for track in closed if track.key in self.groups]
+        return sorted(own, key=lambda t: (t.order[0] >= Section.HOST, len(t.parents), t.order))
+
     def prepare(self) -> Lineup:
         """Makes all that is made at the first use, in the thread where this is called."""
         _ = self.estimates, self.weights, self.streams, self.levels, self._holders, self.outline
+        _ = self._closed_first
         return self
 
     def holders(self, events: EventSet, thread: int | None) -> list[Track]:
@@ -132,9 +142,36 @@ class Lineup:
         places_of = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
         return [self.tracks[number] for places in places_of for number in places]
 
-    def toggled(self, keys: Collection[str]) -> frozenset[str]:
-        """Groups that are folded now: as they begin, turned over where the user did."""
-        return self.folded.symmetric_difference(key for key in keys if key in self.places)
+    def filling(self, room: int) -> frozenset[str]:
+        """Groups folded at first that can be open with all rows in view, as far as they fit.
+
+        Args:
+            room: rows in view.
+        """
+        if self._unfolded[0] != room:
+            self._unfolded = room, self._filling(room)
+        return self._unfolded[1]
+
+    def _filling(self, room: int) -> frozenset[str]:
+        closed, opened = self._begins_closed.copy(), set[str]()
+        below = np.bincount(self._group_of[self._group_of >= 0], minlength=len(self.groups))
+        left = room - self._count(closed)
+        for track in self._closed_first:
+            number = self.groups[track.key]
+            is_seen = opened.issuperset(self.folded.intersection(track.parents))
+            if not is_seen or below[number] > left:
+                continue
+            closed[number] = False
+            now = room - self._count(closed)
+            closed[number] = now < 0
+            if now >= 0:
+                left = now
+                opened.add(track.key)
+        return frozenset(opened)
+
+    def _count(self, closed: Bool) -> int:
+        """Rows there are while some groups are closed."""
+        return int(np.count_nonzero(self._outside((), closed.copy())))
 
     def unhidden(self, hidden: Collection[str]) -> Indices:
         """Places of the tracks that neither are hidden nor lie in a hidden group."""
@@ -144,7 +181,8 @@ class Lineup:
         self,
         *,
         hidden: Collection[str] = (),
-        toggled: Collection[str] = (),
+        opened: Collection[str] = (),
+        folded: Collection[str] = (),
         pinned: Sequence[str] = (),
         levels: int | None = None,
         paired: bool = False,
@@ -153,27 +191,30 @@ class Lineup:
 
         Args:
             hidden: keys that the user hid; what lies below them goes too.
-            toggled: keys whose fold the user turned over.
+            opened: keys of groups that are not folded, however they begin.
+            folded: keys of groups that are, whatever else is said.
             pinned: keys in the order of pinning.
             levels: most levels of NVTX nesting per thread; None for all.
             paired: two streams of a device in each row, as far as they stand one below the other.
         """
-        asked = (frozenset(hidden), frozenset(toggled), tuple(pinned), levels, paired)
+        folds = frozenset(opened), frozenset(folded)
+        asked = (frozenset(hidden), *folds, tuple(pinned), levels, paired)
         if self._arrangement is None or self._arrangement[0] != asked:
-            rows = self._rows(hidden, toggled, pinned, levels)
+            rows = self._rows(hidden, *folds, pinned, levels)
             self._arrangement = asked, rows.paired() if paired else rows
         return self._arrangement[1]
 
     def _rows(
         self,
         hidden: Collection[str],
-        toggled: Collection[str],
+        opened: frozenset[str],
+        folded: frozenset[str],
         pinned: Sequence[str],
         levels: int | None,
     ) -> Rows:
         closed = self._begins_closed.copy()
-        turned = [self.groups[key] for key in toggled if key in self.groups and key in self.places]
-        closed[turned] ^= True
+        closed[[self.groups[key] for key in opened & self.groups.keys()]] = False
+        closed[[self.groups[key] for key in folded & self.groups.keys()]] = True
         kept = self._outside(hidden, closed)
         first = [
             n for key in pinned if key not in hidden and (n := self.places.get(key)) is not None
@@ -182,7 +223,7 @@ class Lineup:
         places = np.concatenate([np.array(first, np.intp), np.flatnonzero(kept)])
         if levels is not None:
             places = places[self.levels[places] < levels]
-        return Rows(self, places, self.toggled(toggled))
+        return Rows(self, places, self.folded - opened | folded & self.places.keys())
 
     def _outside(self, hidden: Collection[str], closed: Bool) -> Bool:
         """Which tracks are neither hidden nor in a group that is closed or hidden.

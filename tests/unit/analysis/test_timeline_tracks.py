@@ -128,10 +128,10 @@ def test_calls_that_wait_for_the_gpu_are_told_apart(training: Report) -> None:
 def test_deeper_ranges_fold_away_with_those_around_them(training: Report) -> None:
     tracks = all_tracks(training)
     top = by_label(tracks, "NVTX")
-    shown = Lineup(tracks).shown(toggled=[top.key])
+    shown = Lineup(tracks).shown(folded=[top.key])
     assert labels(shown)[:2] == ["NVTX", "GPU 0"]
     assert [t.key for t in shown if t.part == "projected"] == ["gpu:0/nvtx", "gpu:1/nvtx"]
-    unfolded = Lineup(tracks).shown(toggled=["gpu:0/nvtx"])
+    unfolded = Lineup(tracks).shown(opened=["gpu:0/nvtx"])
     assert sum(t.part == "projected" for t in unfolded) == 3
 
 

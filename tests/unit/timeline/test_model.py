@@ -288,6 +288,27 @@ def test_another_report_begins_with_the_folds_of_the_one_before(report: Report) 
     assert len(again.rows) < len(model_of(report).rows)
 
 
+def test_room_below_the_lanes_is_filled_with_groups_that_keys_still_fold(report: Report) -> None:
+    small, tall = model_of(report), model_of(report, rows=80)
+    lineup = small.lanes.shown.lineup
+    closed = lineup.folded & lineup.groups.keys()
+    assert small.rows.folded & closed == closed
+    open_now = closed - tall.rows.folded
+    assert open_now
+    assert len(small.rows) < len(tall.rows) <= 80
+    assert tall.window == small.window
+    lines = {row.key for row in tall.rows}
+    group = next(row.key for row in tall.rows if row.key in open_now)
+    shut = arranging.fold(tall.pointed(lane=group))
+    assert group in shut.rows.folded
+    assert {row.key for row in shut.rows} < lines, "no other opens instead"
+    assert [row.key for row in arranging.fold(shut).rows] == [row.key for row in tall.rows]
+    low = replace(shut, size=small.size)
+    assert {row.key for row in low.rows} <= {row.key for row in small.rows}
+    loading = replace(tall, trace=tall.trace._replace(finished=False))
+    assert loading.all_rows.folded >= closed, "what is still read moves no lanes"
+
+
 def test_what_another_screen_sends_is_reached_once_its_lane_is_there(
     handmade: TimelineModel,
 ) -> None:

@@ -19,6 +19,7 @@ LEFT = ViewState(
         pinned=("gpu:1", "gpu:0"),
         hidden=frozenset({"cpu:3"}),
         folded=frozenset({"nvtx"}),
+        opened=frozenset({"others"}),
     ),
 )
 
