@@ -354,8 +354,9 @@ def test_without_gpu_work_mpi_calls_are_listed(tmp_path: Path) -> None:
 
 
 def test_the_utilisation_has_the_form_of_all_shares_and_says_of_what(
-    synth: Synth, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = synth.gpu(0).kernel("work", 0, 6_138).session(10_000).write()
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).kernel("work", 0, 6_138)
+    path = synth.session(10_000).write()
     assert main(["overview", str(path), "--section", "breakdown"]) == 0
     assert "utilisation 61.4% of the session" in capsys.readouterr().out
