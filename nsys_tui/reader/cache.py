@@ -7,28 +7,21 @@ stored there is decided elsewhere. Nothing here raises because a disk is full or
 from __future__ import annotations
 
 import contextlib
-import json
-import mmap
 import os
 import re
 import shutil
-import struct
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple
 
-import numpy as np
 import platformdirs
 
-from nsys_tui.model.arrays import Array
+from nsys_tui.reader.column_files import Arrays, mapped, verify, whole, write_part
 from nsys_tui.reader.filecheck import hash_of_ends
-
-Arrays: TypeAlias = dict[str, Array]
 
 READER_VERSION: Final = 19
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""
@@ -39,9 +32,6 @@ SIZE_LIMIT: Final = 10 * 10**9
 SLACK: Final = 20
 """The cache may pass its limit by one part in so many before it is looked through again."""
 
-_MAGIC: Final = b"nsys-tui columns 3\n"
-_START: Final = struct.Struct("<QI")
-_ALIGNMENT: Final = 4096
 _ENDS: Final = 64 << 10
 _MIB: Final = 1 << 20
 _LOCK_NAME: Final = "in-use"
@@ -162,11 +152,11 @@ class Sidecar:
         """
         path, name = self._file(part), self._name(part)
         try:
-            arrays, header = _mapped(path, name)
-            _verify(arrays, header)
+            arrays, header = mapped(path, name)
+            verify(arrays, header)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return arrays, header["meta"]
+        return whole(arrays, header), header["meta"]
 
     def store(
         self, part: str, arrays: Arrays, meta: Mapping[str, Any]
@@ -190,12 +180,12 @@ class Sidecar:
             return arrays, dict(meta)
         try:
             with _replacing(path) as file:
-                _write_part(file, name, arrays, meta)
-            stored, header = _mapped(path, name)
+                write_part(file, name, arrays, meta)
+            stored, header = mapped(path, name)
         except (OSError, ValueError):
             return None
         self.folder.grew(size)
-        return stored, header["meta"]
+        return whole(stored, header), header["meta"]
 
     def close(self) -> None:
         """Gives the report's folder free for eviction; mapped arrays stay valid."""
@@ -233,86 +223,6 @@ def evict(root: Path, limit: int | None = None) -> list[Path]:
     return removed
 
 
-def _write_part(file: BinaryIO, name: str, arrays: Arrays, meta: Mapping[str, Any]) -> None:
-    """Writes magic, JSON header and each array at an aligned offset; takes the arrays.
-
-    The header follows its length and checksum. Offsets count from the header's end, whose place is
-    not known before it is written.
-    """
-    entries, offset = {}, 0
-    for key, array in arrays.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"{key} holds Python objects")
-        entries[key] = {
-            "dtype": array.dtype.str,
-            "shape": array.shape,
-            "offset": offset,
-            "checksum": _checksum(np.ascontiguousarray(array)),
-        }
-        offset = _aligned(offset + array.nbytes)
-    facts = {"name": name, "arrays": entries, "meta": dict(meta), "size": offset}
-    header = json.dumps(facts).encode()
-    file.write(_MAGIC + _START.pack(len(header), zlib.crc32(header)) + header)
-    for key in entries:
-        file.seek(_aligned(file.tell()))
-        file.write(np.ascontiguousarray(arrays.pop(key)).reshape(-1).view(np.uint8).data)
-    file.truncate(_aligned(file.tell()))
-
-
-def _mapped(path: Path, name: str) -> tuple[Arrays, dict[str, Any]]:
-    """Maps what ``_write_part`` wrote under that name.
-
-    Returns:
-        the arrays, whose content is not checked yet, and the header.
-
-    Raises:
-        OSError, ValueError: it did not write this.
-    """
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = file.read(len(_MAGIC) + _START.size)
-        if len(start) < len(_MAGIC) + _START.size or not start.startswith(_MAGIC):
-            raise ValueError("not a column file of this version")
-        header_size, checksum = _START.unpack_from(start, len(_MAGIC))
-        text = file.read(min(header_size, size))
-        if zlib.crc32(text) != checksum:
-            raise ValueError("damaged")
-        header = json.loads(text)
-        base = _aligned(file.tell())
-        if header["name"] != name or size != base + header["size"]:
-            raise ValueError("another part, or cut off")
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    arrays = {
-        key: np.ndarray(
-            tuple(entry["shape"]),
-            np.dtype(entry["dtype"]),
-            buffer=mapped,
-            offset=base + entry["offset"],
-        )
-        for key, entry in header["arrays"].items()
-    }
-    return arrays, header
-
-
-def _verify(arrays: Arrays, header: dict[str, Any]) -> None:
-    """Compares every array with its checksum: 40 ms for 400 MB, that no figure may come wrong.
-
-    Raises:
-        ValueError: a bit has changed since it was written.
-    """
-    for key, entry in header["arrays"].items():
-        if _checksum(arrays[key]) != entry["checksum"]:
-            raise ValueError(f"damaged: {key}")
-
-
-def _checksum(array: Array) -> int:
-    """Checksum of the sums of pages, in a fifth of the time of one over all bytes."""
-    data = array.reshape(-1).view(np.uint8)
-    whole = len(data) // _ALIGNMENT * _ALIGNMENT
-    pages = data[:whole].view(np.uint64).reshape(-1, _ALIGNMENT // 8)
-    return zlib.crc32(data[whole:].data, zlib.crc32(np.add.reduce(pages, axis=1).data))
-
-
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file that takes ``path``'s place once it is safely on disk."""
@@ -336,10 +246,6 @@ def _room_for(folder: Path, size: int) -> bool:
         return shutil.disk_usage(folder).free > size + _MIB and os.access(folder, os.W_OK)
     except OSError:
         return False
-
-
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
 
 
 def _subfolders(path: Path) -> list[Path]:

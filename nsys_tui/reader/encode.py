@@ -150,8 +150,8 @@ def in_start_order(arrays: dict[str, Array]) -> dict[str, Array]:
         arrays: columns of equal length with at least ``start`` and ``rowid``; used up.
     """
     start, rowid = arrays["start"], arrays["rowid"]
-    step, rising = start[1:] - start[:-1], bool((rowid[1:] > rowid[:-1]).all())
-    if (step > 0).all() or (rising and (step >= 0).all()):
+    rising = bool((rowid[1:] > rowid[:-1]).all())
+    if (start[1:] > start[:-1]).all() or (rising and (start[1:] >= start[:-1]).all()):
         return arrays
     order = np.argsort(start, kind="stable") if rising else np.lexsort((rowid, start))
     for name in arrays:

@@ -82,6 +82,32 @@ def test_arrays_are_aligned_so_that_each_maps_whole_pages(report: Path, root: Pa
     assert [a.__array_interface__["data"][0] % 4096 for a in stored.values() if a.size] == [0] * 4
 
 
+@pytest.mark.parametrize(
+    ("array", "rows"),
+    [
+        (np.full(100_000, -1, np.int64), 1),
+        (np.ones((100_000, 3), np.int16), 1),
+        (np.arange(100_000) == 50_000, 100_000),
+        (np.full(100_000, np.nan), 100_000),
+        (np.where(np.arange(100_000) % 2, -0.0, 0.0)[1:], 99_999),
+    ],
+    ids=["numbers", "rows", "one other", "no number", "zeros of two signs"],
+)
+def test_rows_that_are_all_alike_are_written_once(
+    report: Path, root: Path, array: np.ndarray[Any, Any], rows: int
+) -> None:
+    sidecar = sidecar_of(report, root)
+    stored, found = sidecar.store("kernels", {"a": array}, {}), sidecar.load("kernels")
+    assert stored is not None
+    assert found is not None
+    for arrays, _ in (stored, found):
+        assert (arrays["a"].dtype, arrays["a"].shape) == (array.dtype, array.shape)
+        assert arrays["a"].tobytes() == array.tobytes()
+        assert not arrays["a"].flags.writeable
+    written = rows * array.itemsize * (array.shape[1] if array.ndim > 1 else 1)
+    assert 0 < part_file(root).stat().st_size - written <= 3 * 4096
+
+
 def test_arrays_are_let_go_one_by_one(report: Path, root: Path) -> None:
     given = dict(ARRAYS)
     sidecar_of(report, root).store("kernels", given, META)
