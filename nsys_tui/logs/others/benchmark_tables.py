@@ -7,11 +7,13 @@ and time, so that a figure which was computed otherwise shows.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from nsys_tui.logs.others import bandwidth_tables
+from nsys_tui.logs.others.bandwidth_tables import Header, Row
 from nsys_tui.logs.trainers.step_lines import number
 from nsys_tui.logs.trainers.trainer_table import N
 from nsys_tui.model.collective_sizes import wire_factor
@@ -103,10 +105,11 @@ _KINDS: Final = {
         re.compile(r"^\s*\d+(?P<values>(?:\s+(?:\d+\.\d+|N/A))+)\s*$"),
     ),
 }
+_OF_PLACES: Final = ("nccl-tests", "mscclpp-test")
 _COUNTS: Final = ("iterations", "repetitions")
 """Columns that say how often a row was measured, and not what."""
 _TITLES: Final = tuple(word for kind in _KINDS.values() for word in kind.words)
-WORDS: Final = (b"out-of-place", b"_perf", b" Pid ", *_TITLES)
+WORDS: Final = (b"out-of-place", b"_perf", b" Pid ", *_TITLES, *bandwidth_tables.WORDS)
 """One of these stands in the first lines of a table."""
 
 
@@ -134,7 +137,8 @@ class Series:
     """One column of one table."""
 
     kind: str
-    """``nccl-tests``, ``mscclpp-test`` or one of ``_KINDS``."""
+    """``nccl-tests``, ``mscclpp-test``, ``bandwidth-table``, ``transferbench`` or one of
+    ``_KINDS``."""
     test: str
     """Name as printed; empty where the file names none."""
     column: str
@@ -152,7 +156,7 @@ class Series:
     @property
     def of_bandwidth(self) -> bool:
         """Whether its points have bandwidths: those of tests of collectives."""
-        return self.kind not in _KINDS
+        return self.kind in _OF_PLACES
 
     def numbers(self) -> list[Fraction]:
         """The values that are known."""
@@ -186,6 +190,12 @@ class BenchmarkTables:
     """Test of the table that begins, until its columns are known."""
     _columns: tuple[int, ...] = ()
     """Places of the values that are of the current series."""
+    _header: Header | None = None
+    """Of the table of bandwidths that the next row may be of."""
+    _devices: int = -1
+    """Of the test that a title named."""
+    _transfers: set[str] = field(default_factory=set)
+    """Numbers of transfers in the current test of TransferBench's."""
     _test: str = ""
     _ranks: list[str] = field(default_factory=list)
     """Ranks listed since the last table."""
@@ -200,7 +210,7 @@ class BenchmarkTables:
     @property
     def inside(self) -> bool:
         """Whether the next line may be of a table."""
-        return bool(self._current or self._title)
+        return bool(self._current or self._title or self._header)
 
     def add(self, text: bytes, line: int) -> bool:
         """Takes in a line that may be of a table; returns whether it is OSU's title, "MPI" in it.
@@ -225,9 +235,11 @@ class BenchmarkTables:
         elif match := _NCCL_RANK.search(text):
             self._ranks.append(match[1])
         elif (title := _title(text)) is not None:
-            self._current, (self._kind, self._title) = [], title
+            self._current, (self._kind, self._title), self._header = [], title, None
         elif self._title and (match := _KINDS[self._kind].columns.match(text)):
             self._begin_columns(match[1], line)
+        elif self._add_bandwidths(text, line):
+            return
         elif self._current:
             row = self._kind_row if self._current[0].kind in _KINDS else self._nccl_row
             row(text)
@@ -256,23 +268,63 @@ class BenchmarkTables:
         ranks = len(listed) if max(listed, default=-1) < len(listed) else 0
         if ranks or not (self._current and not self._current[0].points):
             runs = lines // ranks if ranks else 1
-            self._current = [
+            self._begin(
                 Series(kind, self._test, place, self.file, line, ranks or -1, runs)
                 for place in places
-            ]
-            self.series += self._current
-        self._title, self._ranks, self._size = "", [], None
+            )
+        self._title, self._ranks, self._size, self._header = "", [], None, None
 
     def _begin_columns(self, header: str, line: int) -> None:
         names = [name for name in re.split(r"\s{2,}|\t", header) if name]
         told = {i: name for i, name in enumerate(names) if not name.lower().endswith(_COUNTS)}
         self._columns = tuple(told)
-        self._current = [
+        self._begin(
             Series(self._kind, self._title, _KINDS[self._kind].of + name, self.file, line)
             for name in told.values()
-        ]
+        )
+        self._title, self._header = "", None
+
+    def _begin(self, series: Iterable[Series]) -> None:
+        self._current = [*series]
         self.series += self._current
-        self._title = ""
+
+    def _add_bandwidths(self, text: str, line: int) -> bool:
+        """Takes in a line of a table whose header tells its columns, or of TransferBench's."""
+        if match := bandwidth_tables.TRANSFER.match(text):
+            self._add_transfer(match, line)
+        elif match := bandwidth_tables.TRANSFERS.match(text):
+            self._transfers, self._size = set(), int(match[1])
+        elif match := bandwidth_tables.TITLE.search(text):
+            self._current, self._test, self._devices = [], match[1], int(match[2])
+        elif self._current and self._current[0].of_bandwidth:
+            return False
+        elif header := bandwidth_tables.header(text):
+            self._header, self._current = header, []
+        elif self._header and (row := bandwidth_tables.row(self._header, text)):
+            self._add_row(row, line)
+        else:
+            return False
+        return True
+
+    def _add_row(self, row: Row, line: int) -> None:
+        if not self._current:
+            named = "bandwidth-table", self._test
+            self._begin(Series(*named, name, self.file, line, self._devices) for name in row.names)
+            self._test, self._devices = "", -1
+        for series, name, value in zip(self._current, row.names, row.values, strict=True):
+            if series.column == name:
+                series.points.append(Point(row.size, value))
+
+    def _add_transfer(self, match: re.Match[str], line: int) -> None:
+        if match[1] in self._transfers or not self._transfers:
+            self._transfers, self._header = set(), None
+            test = 1 + sum(one.kind == "transferbench" for one in self.series) // 2
+            named = "transferbench", f"test {test}"
+            self._begin(Series(*named, unit, self.file, line) for unit in ("GB/s", "ms"))
+        self._transfers.add(match[1])
+        size = int(match[4]) if match[4] else self._size
+        for series, value in zip(self._current, match.groups()[1:3], strict=True):
+            series.points.append(Point(size, number(value)))
 
     def _nccl_row(self, text: str) -> None:
         if not text.lstrip().startswith("#") and self._pieces(text):

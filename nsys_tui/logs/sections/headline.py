@@ -154,8 +154,10 @@ def _benchmark(series: Series) -> Iterator[str]:
             if point.value == most and point.size is not None
         )
         least = min(series.numbers())
+        named = " ".join(filter(None, (series.kind, series.test)))
+        where *= len({point.size for point in series.points}) > 1
         yield (
-            f"{series.kind} {series.test}, {series.column}: "
+            f"{named}, {series.column}: "
             + f"{decimals(least, 2)} to " * (least < most)
             + f"{decimals(most, 2)}"
             + f", most at {where} bytes" * bool(where and least < most)

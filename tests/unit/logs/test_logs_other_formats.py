@@ -376,6 +376,94 @@ def test_tables_of_sizes(tmp_path: Path, kind: str) -> None:
     assert logs_json(result)["in_short"][0].endswith(f"{column}: 1.50 to 99.25, most at 64 bytes")
 
 
+GIVEN_BY_HEADERS = {
+    "all_reduce Duration (us)": (
+        "---- Performance of all_reduce on 4 devices -----------------",
+        "Size (Bytes)         Description               Duration             "
+        "Throughput (Gbps)    BusBW (Gbps)        ",
+        "------------------------------------------",
+        "16.0 B               4x4                       20.000 us            0.013       0.010",
+        "1.33 KB              340x4                     40.500 us            0.537       0.403",
+        "64.0 MB              16777216x4                1.500 ms             715.8       536.9",
+    ),
+    "all_reduce busbw (GBps)": (
+        "The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):",
+        "",
+        "| payload |    busbw   |    algbw   |",
+        "| ------: | ---------: | ---------: |",
+        "|   32KiB |   1.75GBps |   1.00GBps |",
+        "|    2MiB |  70.00GBps |  40.00GBps |",
+    ),
+    " Time (us)": (
+        "+--------------+-----------+--------------+-------------+----------------+",
+        "| Size (fp32)  | Time (us) | AlgBW (GB/s) | Correctness | NCCL Time (us) |",
+        "+--------------+-----------+--------------+-------------+----------------+",
+        "|   4.0 KiB    |    5.00   |     0.82     |     PASS    |      9.00      |",
+        "|  96.0 MiB    |   450.00  |    223.70    |     PASS    |     501.50     |",
+    ),
+    " time": (
+        "# size time algbw busbw",
+        "1000000 10.0 100.0 175.0",
+        "a line between",
+        "4000000 25.0 160.0 280.0",
+    ),
+}
+SERIES = {
+    "all_reduce Duration (us)": {16: "20", 1360: "40.5", 2**26: "1500"},
+    "all_reduce busbw (GBps)": {2**15: "1.75", 2**21: "70"},
+    " Time (us)": {4096: "5", 96 * 2**20: "450"},
+    " time": {1_000_000: "10", 4_000_000: "25"},
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_tables_whose_header_tells_their_columns(tmp_path: Path, name: str) -> None:
+    found = read(tmp_path, [*GIVEN_BY_HEADERS[name], "", "4 others share 2.0 3.0"]).benchmarks
+    series = next(one for one in found if f"{one.test} {one.column}" == name)
+    assert {p.size: p.value for p in series.points} == {
+        size: Fraction(value) for size, value in SERIES[name].items()
+    }
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["# size time algbw busbw time algbw busbw", "8 1.0 2.0 3.0 1.0 2.0 3.0"],
+        ["we size the busbw for each time", "8 nodes have the busbw we want"],
+        ["| Size (MB) | busbw |", "| 8 | 3.0 |"],
+        ["# size time algbw busbw", "8 1.0 2.0"],
+    ],
+)
+def test_what_only_looks_like_such_a_table_is_none(tmp_path: Path, lines: list[str]) -> None:
+    assert not read(tmp_path, lines).benchmarks
+
+
+def test_sizes_that_may_not_be_bytes_are_unknown(tmp_path: Path) -> None:
+    lines = ["size time algbw busbw", "1000 10.0 0.4 0.7", "2000 10.0 0.8 1.4"]
+    time, *_ = read(tmp_path, lines).benchmarks
+    assert [point.size for point in time.points] == [None, None], "they are counts of 4 bytes"
+
+
+@pytest.mark.parametrize("sized", [False, True])
+def test_transfers_of_transferbench(tmp_path: Path, sized: bool) -> None:
+    row = " Transfer 0{}: G00 -> [GPU 00:004] -> G0{} | {:9.3f} GB/s | {:8.3f} ms | {}LOCAL"
+    size = f"{2**30:12} bytes | " if sized else ""
+    head = f"Test {{}}:{'' if sized else f' [{2**30} bytes]'}"
+    rates = ((8.5, 8.25, 9.75), (3.5,))
+    lines = ["Run configuration (TransferBench v1.02)"]
+    for test, speeds in enumerate(rates, 1):
+        lines += [head.format(test)]
+        lines += [row.format(n, n, rate, 1074 / rate, size) for n, rate in enumerate(speeds)]
+        lines += [
+            " Aggregate Bandwidth (CPU timed)   |    33.5 GB/s |  128.1 ms | Overhead: 0.4 ms"
+        ]
+    result = read(tmp_path, lines)
+    found = [one for one in result.benchmarks if one.column == "GB/s"]
+    assert [one.numbers() for one in found] == [[*map(Fraction, told)] for told in rates]
+    assert {point.size for one in found for point in one.points} == {2**30}
+    assert logs_json(result)["in_short"][0] == "transferbench test 1, GB/s: 8.25 to 9.75"
+
+
 def test_a_matrix_of_nvbandwidth(tmp_path: Path) -> None:
     lines = [
         "Running device_to_device_memcpy_read_ce.",
