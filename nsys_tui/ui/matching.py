@@ -32,6 +32,8 @@ class Entry:
     """What choosing it gives."""
     loose: bool = False
     """Whether it is also found by letters in their order; for short texts, at most hundreds."""
+    also: str = ""
+    """Words that are not shown and by which it is found too, after all others."""
 
 
 def matching(entries: Sequence[Entry], typed: str) -> list[Entry]:
@@ -43,11 +45,7 @@ def matching(entries: Sequence[Entry], typed: str) -> list[Entry]:
     words = typed.split()
     if not words:
         return list(entries)
-    ranked = [
-        (rank, entry)
-        for entry in entries
-        if (rank := _rank(entry.text.lower(), entry.detail.lower(), words)) is not None
-    ]
+    ranked = [(rank, entry) for entry in entries if (rank := _rank(entry, words)) is not None]
     ordered = [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
     return [*ordered, *_fuzzy(entries, typed, {id(entry) for entry in ordered})]
 
@@ -65,9 +63,12 @@ def _fuzzy(entries: Sequence[Entry], typed: str, known: set[int]) -> list[Entry]
     return [entry for _, entry in best[:BEST]]
 
 
-def _rank(text: str, detail: str, words: Sequence[str]) -> int | None:
-    if not all(word in text or word in detail for word in words):
-        return None
+def _rank(entry: Entry, words: Sequence[str]) -> int | None:
+    text, detail = entry.text.lower(), entry.detail.lower()
+    missing = [word for word in words if word not in text and word not in detail]
+    if missing:
+        known = entry.also.split()
+        return 6 if all(any(w.startswith(word) for w in known) for word in missing) else None
     first = words[0]
     if text == " ".join(words):
         return 0

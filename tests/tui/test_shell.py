@@ -75,6 +75,15 @@ async def test_palette_finds_actions_by_what_the_footer_calls_them(small: Path) 
         assert app.state.display.colour_by == "stream"
 
 
+@pytest.mark.parametrize("typed", ["picture", "screenshot", "settings", "share"])
+async def test_palette_finds_actions_by_words_that_are_not_theirs(small: Path, typed: str) -> None:
+    async with running(small) as pilot:
+        await pilot.press("ctrl+p", *typed)
+        await settled(pilot)
+        wanted = "live panel" if typed == "settings" else "write an HTML page"
+        assert wanted in text(pilot)
+
+
 async def test_palette_goes_to_other_screens_for_their_actions(small: Path) -> None:
     async with running(small) as pilot:
         app: Any = pilot.app

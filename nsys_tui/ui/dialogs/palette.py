@@ -30,6 +30,21 @@ VERBS: Final = {
     "stats": "statistical reports under nsys's own names",
 }
 """Verbs that answer from the report and the window in front."""
+ALSO: Final = {
+    "copy.cell": "clipboard yank",
+    "copy.link": "share url bookmark",
+    "display.panel": "settings options preferences configuration",
+    "export.view": "save picture image screenshot download",
+    "find.open": "find filter grep",
+    "mark.set": "annotate remember",
+    "nav.back": "undo return",
+    "pane.maximise": "fullscreen enlarge",
+    "report.open": "load file",
+    "report.page": "report share print picture screenshot export save",
+    "report.reload": "refresh",
+    "app.quit": "exit",
+}
+"""Other words that users type for an action."""
 LOOKS: Final = 200
 """Looks, 50 ms apart, whether a screen has computed what an action there is for."""
 MOST_NAMES = 20_000
@@ -77,7 +92,9 @@ def _action(app: Host, action: Action, where: str, run: Callable[[], object]) ->
     text = action.help
     if action.label.lower() not in text.lower():
         text = f"{action.label}: {text}"
-    return Entry(where + text, shown_key(keys[0]) if keys else "", run, loose=True)
+    return Entry(
+        where + text, shown_key(keys[0]) if keys else "", run, True, ALSO.get(action.id, "")
+    )
 
 
 def _begin_elsewhere(app: Host, screen: str, action: Action) -> None:

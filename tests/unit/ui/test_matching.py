@@ -36,3 +36,12 @@ def test_one_letter_or_a_sentence_is_no_reason_to_search_loosely() -> None:
     assert matching(many, "q") == []
     assert matching(many, "x" * 30) == []
     assert len(matching(many, "alnlst")) == BEST
+
+
+def test_words_that_are_not_shown_find_an_entry_after_those_that_show_them() -> None:
+    page = Entry("page: write an HTML page", also="picture screenshot share")
+    entries = [page, Entry("the picture of the stacks"), Entry("paint")]
+    assert matching(entries, "picture") == [entries[1], page]
+    assert matching(entries, "write pict") == [page]
+    assert matching(entries, "share kernels") == []
+    assert matching(entries, "shot") == [], "by their beginning alone"
