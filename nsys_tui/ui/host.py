@@ -313,7 +313,9 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         marks = {**message.marks, **session.state.marks}
         session.state = replace(session.state, marks=marks)
         linked = session.place is not None
-        if self._resume and not linked and (left := open_reports.take_up(session)):
+        if self._resume and not linked and (left := open_reports.take_up(session, self.sessions)):
+            for guest in session.beside:
+                self.begin_load(guest)
             self._return_to(left, session)
         self.remember(session)
         if message.session is self.session:

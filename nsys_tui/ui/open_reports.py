@@ -65,7 +65,8 @@ def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:
     for session in sessions:
         if session.report_id:
             left = "" if session is front else session.screen
-            resume.keep(session.report_id, left or screen, session.state)
+            beside = [guest.path for guest in session.beside]
+            resume.keep(session.report_id, left or screen, session.state, beside)
 
 
 def keep_session(sessions: Sequence[Session], front: Session, screen: str) -> None:
@@ -77,10 +78,17 @@ def keep_session(sessions: Sequence[Session], front: Session, screen: str) -> No
         resume.keep_session([session.path for session in from_front])
 
 
-def take_up(session: Session) -> str:
-    """Has a report, just opened, be looked at as it was last; returns the screen, if known."""
+def take_up(session: Session, sessions: Sequence[Session]) -> str:
+    """Has a report, just opened, be looked at as it was last; returns the screen, if known.
+
+    Args:
+        session: the report.
+        sessions: all that are open; those that stood in its timeline do so again.
+    """
     seen = resume.seen(session.report_id)
     if seen is None:
         return ""
     session.state, session.screen = seen.on(session.state), seen.screen
+    others = {str(other.path.absolute()): other for other in sessions if other is not session}
+    session.beside = [others[file] for file in seen.beside if file in others]
     return seen.screen

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -37,6 +37,8 @@ class Seen:
     hidden: frozenset[str]
     folded: frozenset[str]
     opened: frozenset[str] = frozenset()
+    beside: tuple[str, ...] = ()
+    """Files of the reports in its timeline."""
 
     def on(self, state: ViewState) -> ViewState:
         """A view state with all this in it."""
@@ -53,11 +55,12 @@ class Seen:
         )
 
 
-def keep(report_id: str, screen: str, state: ViewState) -> None:
+def keep(report_id: str, screen: str, state: ViewState, beside: Iterable[Path] = ()) -> None:
     """Writes down how a report is looked at; does nothing where that cannot be written."""
     look = state.display
     lanes = look.pinned, look.hidden, look.folded, look.opened
-    told = Seen(screen, state.window, state.cursor, state.filter, look.colour_by, *lanes)
+    files = tuple(str(path.absolute()) for path in beside)
+    told = Seen(screen, state.window, state.cursor, state.filter, look.colour_by, *lanes, files)
     target = _file(report_id)
     with contextlib.suppress(OSError):
         write_whole(target, json.dumps(plain(told)))

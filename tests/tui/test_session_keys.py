@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
+from synth import Synth
 from textual.widgets import Input
 from tui.frames import rows, running, settled, text
 
@@ -115,6 +116,25 @@ async def test_resume_brings_back_window_pins_filter_and_screen(small: Path) -> 
         assert app.state.window == (100_000, 600_000)
         assert app.state.filter.pattern == "gemm"
         assert app.state.display.pinned == ("gpu:1",)
+
+
+async def test_resume_lays_reports_side_by_side_again(small: Path, tmp_path: Path) -> None:
+    other = Synth(tmp_path / "other.sqlite").launch("elsewhere", (10, 20), (30, 600_000)).write()
+    async with running(small, other) as pilot:
+        app: Any = pilot.app
+        await pressed(pilot, "2")
+        app.put_beside(app.sessions[1])
+        await settled(pilot)
+        await pressed(pilot, "q")
+    async with resumed(small, other) as pilot:
+        app = pilot.app
+        await settled(pilot)
+        assert app.session.beside == [app.sessions[1]]
+        assert "other.sqlite" in "".join(rows(pilot)[2:])
+    async with resumed(small) as pilot:
+        await settled(pilot)
+        assert "[2 Time" in rows(pilot)[1]
+        assert "other.sqlite" not in text(pilot), "it is not open"
 
 
 async def test_the_reports_of_the_last_session_are_kept_from_the_one_in_front(
