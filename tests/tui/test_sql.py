@@ -79,6 +79,18 @@ async def test_an_error_stands_below_the_query_and_the_cursor_at_its_place(path:
         assert "not allowed: writing" in text(pilot)
 
 
+async def test_beside_an_error_nothing_is_said_of_the_answer_before(path: Path) -> None:
+    many = "with recursive n(i) as (select 1 union all select i + 1 from n limit 200000) select i"
+    async with running(path) as pilot:
+        await asked(pilot, f"{many} from n")
+        await settled(pilot)
+        assert "there are more" in text(pilot)
+        await asked(pilot, "select nosuch")
+        await settled(pilot)
+        assert "no answer: see above" in text(pilot)
+        assert "there are more" not in text(pilot)
+
+
 async def test_escape_cancels_and_the_app_answers_meanwhile(path: Path) -> None:
     async with running(path) as pilot:
         await asked(pilot, ENDLESS)

@@ -241,6 +241,7 @@ class SqlScreen(TableScreen[Asked]):
 
     def _show_error(self, result: Asked) -> None:
         error = result.error
+        self.table.note = ""
         self.table.say("no answer: see above")
         self._say(*str(error).splitlines())
         if isinstance(error, QueryError) and error.offset >= 0 and self.editor.text == result.query:
