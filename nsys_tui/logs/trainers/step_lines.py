@@ -82,7 +82,7 @@ class RunTotal:
     @property
     def of_benchmark(self) -> bool:
         """Whether the run was no training."""
-        return self.format in ("serving benchmark", "hpl")
+        return self.format in ("serving benchmark", "hpl", "hpl-mxp")
 
     def mean_step(self) -> str:
         """The mean step in words, empty where it is not known."""

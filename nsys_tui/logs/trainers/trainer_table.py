@@ -373,6 +373,14 @@ TOTALS: Final = (
         "hpl",
         re.compile(rf"{_FIRST}\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)"),
     ),
+    (
+        "hpl-mxp",
+        re.compile(rf"(?<!LU )\bGFLOPS = (?P<Gflops>{N}), per GPU =\s+(?P<Gflops_per_GPU>{N})"),
+    ),
+    (
+        "hpl-mxp",
+        re.compile(rf"\bLU GFLOPS = (?P<LU_Gflops>{N}), per GPU =\s+(?P<LU_Gflops_per_GPU>{N})"),
+    ),
     ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
     (
         "huggingface",
@@ -385,7 +393,7 @@ TOTALS: Final = (
 """Lines about a whole run."""
 TOTAL_WORDS: Final = (
     *(b"iteration time:", b"per iteration:", b"Training time:", b"train_"),
-    *(b"WR0", b"WR1", b"WC0", b"WC1", b"||Ax-b||"),
+    *(b"WR0", b"WR1", b"WC0", b"WC1", b"||Ax-b||", b"GFLOPS = "),
 )
 """One of these stands in each of them."""
 

@@ -496,6 +496,17 @@ def test_linpack_and_its_check(tmp_path: Path) -> None:
     assert not SECTIONS["steps"].has_rows(LogAnswer(result, find_hangs(result)))
 
 
+def test_linpack_of_mixed_precision(tmp_path: Path) -> None:
+    lines = [
+        "    LU GFLOPS = 4.2400e+06, per GPU =  530000.00",
+        "       GFLOPS = 3.1360e+06, per GPU =  392000.00",
+    ]
+    assert logs_json(read(tmp_path, lines))["in_short"] == [
+        "hpl-mxp: LU_Gflops 4.2400e+06, LU_Gflops_per_GPU 530000.00",
+        "hpl-mxp: Gflops 3.1360e+06, Gflops_per_GPU 392000.00",
+    ]
+
+
 def test_completions_that_failed_are_one_kind_of_warning(tmp_path: Path) -> None:
     form = (
         "h:1:2 [4] ib.c:16 NCCL WARN NET/IB : Got completion from peer 10.0.0.1<{}> with status=12 "
