@@ -92,6 +92,8 @@ class Identity:
     """Environment variable that gave the rank."""
     others: tuple[tuple[int, str], ...] = ()
     """Ranks by the variables of launchers further away."""
+    node_name: str = ""
+    """What Slurm calls the node, where its own launcher started the process."""
     jobs: tuple[tuple[str, str], ...] = ()
     """Digests of what jobs are called, by variable."""
 
@@ -104,11 +106,14 @@ def from_environment(values: Iterable[str]) -> Identity:
     """
     numbers: dict[str, int] = {}
     jobs: dict[str, str] = {}
+    node_name = ""
     for value in values:
         for line in re.split(r"[\0\r\n]", value):
             match = _VARIABLE.match(line)
             if match and match[1] in _JOB_IDS:
                 jobs.setdefault(match[1], digest(match[2]))
+            if match and match[1] == "SLURMD_NODENAME":
+                node_name = match[2].strip()
             if match and match[1] in _WANTED and _COUNT.fullmatch(match[2]):
                 numbers.setdefault(match[1], int(match[2]))
     told = [(numbers[name], name) for name in _RANK if name in numbers]
@@ -121,6 +126,7 @@ def from_environment(values: Iterable[str]) -> Identity:
         node=_first(numbers, _NODE),
         variable=variable,
         others=tuple(told[1:]),
+        node_name=node_name if variable == "SLURM_PROCID" else "",
         jobs=tuple(jobs.items()),
     )
 

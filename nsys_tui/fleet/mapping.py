@@ -148,6 +148,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         **summary_parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
         gpu_doubt=report.gpu_doubt,
         jobs=environment.jobs,
+        node_name=environment.node_name,
         notes=(*data.notes, *report.notes.texts),  # at last: they grow while parts are read
     )
 

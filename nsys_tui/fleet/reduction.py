@@ -244,6 +244,23 @@ def _unconnected(members: Sequence[Member]) -> list[str]:
     return [f"≈ {names} have no collective in common: groups of one run, or several runs"]
 
 
+def _of_other_nodes(members: Sequence[Member]) -> list[str]:
+    """Ranks whose report names another host than Slurm's variable, however long the names are."""
+    apart = [
+        (member.rank, host, node)
+        for member in members
+        if (host := member.report.host) and (node := member.report.node_name)
+        if host.lower().partition(".")[0] != node.lower().partition(".")[0]
+    ]
+    if not apart:
+        return []
+    rank, host, node = apart[0]
+    return [
+        f"{named_ranks([rank for rank, *_ in apart])} by the host of the report, although"
+        f" SLURMD_NODENAME says another: {host} and {node} of rank {rank}"
+    ]
+
+
 def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
     notes = []
     silent = [m.file for m in members if m.report.start_utc is None]
@@ -264,6 +281,7 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
     if absent := Fleet(tuple(members), (), clock).absent:
         world = max(m.report.world or 0 for m in members)
         notes.append(f"no report of {named_ranks(absent)} of {world}")
+    notes += _of_other_nodes(members)
     notes += _unconnected(members)
     if any(m.report.hidden_graphs for m in members):
         notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")

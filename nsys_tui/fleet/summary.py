@@ -20,7 +20,7 @@ from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 from nsys_tui.units import Edges
 
-VERSION: Final = 11
+VERSION: Final = 12
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -206,6 +206,8 @@ class ReportSummary:
     """Why its GPU work is not believed: then it has no figures of GPUs."""
     jobs: tuple[tuple[str, str], ...] = ()
     """Digests of what its job is called, by environment variable."""
+    node_name: str = ""
+    """What Slurm calls its node, where that started it."""
     metrics: tuple[str, ...] = ()
     """Names of sampled GPU metrics."""
     metric_gpus: tuple[int, ...] = ()

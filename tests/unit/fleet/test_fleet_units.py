@@ -337,3 +337,24 @@ def test_as_many_ranks_are_given_as_there_are(tmp_path: Path) -> None:
 
 def test_no_report_is_no_fault() -> None:
     assert reduce([], Options()).members == ()
+
+
+@pytest.mark.parametrize(
+    ("host", "variables", "told"),
+    [
+        ("gpu-4", ("SLURM_PROCID=0", "SLURMD_NODENAME=gpu-7"), True),
+        ("GPU-7.cluster.example", ("SLURM_PROCID=0", "SLURMD_NODENAME=gpu-7"), False),
+        ("gpu-4", ("OMPI_COMM_WORLD_RANK=0", "SLURM_PROCID=0", "SLURMD_NODENAME=gpu-7"), False),
+    ],
+)
+def test_a_host_that_slurm_calls_otherwise_is_named(
+    tmp_path: Path, host: str, variables: tuple[str, ...], told: bool
+) -> None:
+    """Under mpirun in a job of Slurm's all ranks have the variables of the job's script."""
+    synth = Synth(tmp_path / "a.sqlite").gpu(0, "Test GPU").process(7, "python3")
+    synth.environment("Hostname", host)
+    for text in variables:
+        synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", text, capture=True)
+    notes = run_fleet([synth.kernel("k", 10, 20).write()]).notes
+    said = "SLURMD_NODENAME says another: gpu-4 and gpu-7 of rank 0"
+    assert any(note.endswith(said) for note in notes) == told
