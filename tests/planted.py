@@ -532,7 +532,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.handing_over: "idle, wait: while loader runs decode_jpeg",
     programs.held_up: "",
     programs.late_helper: "idle, wait: pthread_cond_wait",
-    programs.fused_little: "launches of tiny kernels",
+    programs.fused_little: "idle around tiny kernels",
     programs.launched_late: "idle, launch latency: cudaLaunchKernel",
     programs.logging: "idle, I/O: write",
     programs.other_ranks: "idle, wait: poll",
@@ -590,7 +590,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     sleeping_host: "idle, sleep: nanosleep",
     slow_gpu: "GPU 1 slower than the others",
     tiny_grid: "small grids of tiny",
-    tiny_launches: "launches of tiny kernels",
+    tiny_launches: "idle around tiny kernels",
 }
 """What a verdict names first as worth fixing, empty for nothing."""
 PLANTED: Final = {

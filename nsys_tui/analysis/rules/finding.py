@@ -245,7 +245,9 @@ CERTAINTY: Final = {
         _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU
     ),
     "migrations_in_kernels": Certainty(
-        _INFERRED, "the kernel may touch other pages meanwhile, and hide a part of it", _NCU
+        _INFERRED,
+        "the kernel may hide a part of it, and wait for long faults, too, which are not counted",
+        _NCU,
     ),
     "missing_nvtx": Certainty(
         _MEASURED, "nothing is wrong with the run", "nsys profile --trace=cuda,nvtx"

@@ -78,7 +78,8 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
     device = int(np.argmax(per_device))
     on_it = rows[ops.device[rows] == device]
-    spent = intervals.total(*intervals.union(*clipped(ops, on_it, case.scope.window)))
+    runs = intervals.union(*clipped(ops, on_it, case.scope.window))
+    spent = intervals.total(*runs)
     if 100 * max(share, spent / max(case.base_ns, 1)) < least:
         return []
     of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
@@ -87,13 +88,22 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
     name = fit(name, _NAME_CELLS) or "[no name]"
+    subject, advice = (
+        name,
+        "fewer or faster launches of it shorten the run: ncu -k says what limits it",
+    )
+    if 2 * _beside(case, device, on_it, runs) > spent:
+        subject = f"{name}, others beside it"
+        advice = (
+            "shorten what runs beside it, too, else nothing is gained: ncu -k says what limits it"
+        )
     return case.finding(
         "dominant_kernel",
         f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
         f" {units.format_share(spent, case.base_ns)} of the run",
-        "fewer or faster launches of it shorten the run: ncu -k says what limits it",
-        subject=name,
+        advice,
+        subject=subject,
         saved_ns=0,
         stake_ns=spent,
         at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
@@ -101,6 +111,14 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         device=device,
         screen="3",
     )
+
+
+def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
+    """How long other kernels compute on a device while some run."""
+    ops, others = case.report.operations, case.by_device[device]
+    others = others[ops.category[others] == Category.COMPUTE]
+    others = others[~np.isin(ops.name[others], ops.name[rows])]
+    return intervals.overlap_length(intervals.union(ops.start[others], ops.end[others]), runs)
 
 
 def _is_mostly_small(case: Case, rows: Indices) -> bool:
@@ -337,11 +355,13 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     moved = moved[ops.migration[moved] != _PREFETCHED]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
+    groups = 0
     for device in np.unique(ops.device[moved]).tolist():
         mine = moved[ops.device[moved] == device]
         of_device = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
         covered = _bridged((ops.start[mine], ops.end[mine]))
+        groups += len(covered[0])
         before = intervals.prefix(*covered)
         edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
         time[of_device] = edges[1] - edges[0]
@@ -360,10 +380,11 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
         told = f"{units.format_duration(longer)} longer than without" if longer else ""
         cost = takes if longer is None else longer
+        apart = ", without faults" if groups > np.count_nonzero(time) else ""
         findings = case.finding(
             "migrations_in_kernels",
             f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
-            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes)}",
+            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes) + apart}",
             case.page_advice,
             subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
             saved_ns=cost,

@@ -87,7 +87,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
         f" ({units.format_count(len(most))}): {label} idle"
         f" {units.format_duration(idle)} {where}",
         "fuse them (which shortens themselves, too), let a launch do more, or capture a CUDA graph",
-        subject="launches of tiny kernels",
+        subject="idle around tiny kernels",
         saved_ns=idle,
         window=(int(ops.start[most[0]]), int(ops.end[most[-1]])),
         device=device if device >= 0 else None,

@@ -49,6 +49,16 @@ class TestDominantKernel:
         assert (finding.saved_ns, finding.stake_ns) == (0, 60 * MS)
         assert finding.window == (0, 60 * MS)
 
+    @pytest.mark.parametrize(("beside", "told"), [(40, True), (20, False)])
+    def test_of_two_that_run_at_a_time_neither_alone_shortens_the_run(
+        self, synth: Synth, beside: int, told: bool
+    ) -> None:
+        launched(synth, "heavy", 0, 60 * MS, SMS)
+        synth.kernel("other", 0, beside * MS, stream=8, grid=(SMS, 1, 1))
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.subject == ("heavy, others beside it" if told else "heavy")
+        assert finding.advice.startswith("shorten what runs beside it" if told else "fewer")
+
     def test_copies_count_as_gpu_time(self, synth: Synth) -> None:
         launched(synth, "heavy", 0, 60 * MS, SMS)
         synth.memcpy(60 * MS, 121 * MS)
