@@ -9,6 +9,7 @@ from hostile_sql import HOSTILE, UNSTOPPABLE
 from synth import Synth
 from tui.frames import running, settled, text
 
+from nsys_tui.render.spark import MARGIN
 from nsys_tui.ui.screens.sql.editor import Editor, asked_before
 from nsys_tui.ui.screens.sql.screen import SqlScreen
 
@@ -147,6 +148,21 @@ async def test_a_chart_tells_how_it_is_ordered_and_what_has_no_bar(
         await pilot.press("right", "f4")
         await settled(pilot)
         assert heading in text(pilot)
+
+
+async def test_a_click_on_a_bar_goes_to_its_row(path: Path) -> None:
+    async with running(path, size=(100, 40)) as pilot:
+        app: Any = pilot.app
+        await asked(pilot, "values (3, 5), (1, 4), (2, 9)")
+        await pilot.press("right", "f4")
+        await settled(pilot)
+        for bar, row in enumerate((1, 2, 0)):
+            await pilot.click("#chart", offset=(1 + MARGIN + bar, 2))
+            await settled(pilot)
+            assert app.front.table.row == row
+        await pilot.click("#chart", offset=(1 + MARGIN + 3, 2))
+        await settled(pilot)
+        assert app.front.table.row == 0, "no bar stands there"
 
 
 async def test_nothing_hostile_is_answered_and_the_screen_goes_on(path: Path) -> None:

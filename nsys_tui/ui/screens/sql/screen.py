@@ -17,7 +17,7 @@ from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Table, Unit, column
 from nsys_tui.render.cells import MUTED, Line
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.spark import draw_bars
+from nsys_tui.render.spark import bar_at, draw_bars
 from nsys_tui.sql.console import Answer, Console
 from nsys_tui.sql.faults import QueryError
 from nsys_tui.sql.guard import TimeLimitError
@@ -81,16 +81,24 @@ def chart_lines(
     table: Table, across: int, up: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Line]:
     """One column over another: a bar a row, in the order of the first where that has numbers."""
-    heights, order = _numbers(table, up), _numbers(table, across)
-    if not np.isnan(order).all():
-        heights = heights[np.argsort(order, kind="stable")]
-    known = np.nan_to_num(np.maximum(heights, 0))
+    known, _ = chart_bars(table, across, up)
     if not len(known):
         return []
     is_time = column(table.columns[up].header).unit is Unit.NS
     written = format_duration if is_time else format_number
     rows, _ = draw_bars(known, width, max(1, height - 1), glyphs, written)
     return [row.runs() for row in rows]
+
+
+def chart_bars(
+    table: Table, across: int, up: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Heights of the bars in the order they stand in, and the row that each is of."""
+    heights, order = _numbers(table, up), _numbers(table, across)
+    rows = np.arange(len(heights))
+    if not np.isnan(order).all():
+        rows = np.argsort(order, kind="stable")
+    return np.nan_to_num(np.maximum(heights[rows], 0)), rows
 
 
 def chart_heading(table: Table, across: int, up: int) -> str:
@@ -316,6 +324,20 @@ class SqlScreen(TableScreen[Asked]):
         pane.show_built(
             lambda width: chart_lines(table, across, up, width, pane.size.height, glyphs)
         )
+
+    def on_line_pane_clicked(self, message: LinePane.Clicked) -> None:
+        """A click on a bar goes to its row, a double click opens it."""
+        answer = self.result.answer if self.result is not None else None
+        places = chart_columns(answer.table, self.table.column) if answer is not None else None
+        if answer is None or places is None or message.pane.id != "chart":
+            return
+        heights, rows = chart_bars(answer.table, *places)
+        if (bar := bar_at(heights, message.pane.room, message.column)) is None:
+            return
+        row = int(rows[bar])
+        self.table.go_to_row(row)
+        if message.twice and self.table.row == row:
+            self.table.action_nav_open()
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """A row that has times, on the timeline."""
