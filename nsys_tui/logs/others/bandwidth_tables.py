@@ -62,6 +62,8 @@ class Row(NamedTuple):
     names: tuple[str, ...]
     """Names of the columns, with the units that stand in the cells."""
     values: tuple[Fraction | None, ...]
+    failed: bool
+    """Whether a check of its results did."""
 
 
 def header(text: str) -> Header | None:
@@ -71,7 +73,7 @@ def header(text: str) -> Header | None:
     if not size or len({*names}) < len(names) or not any(map(_BANDWIDTH.search, names)):
         return None
     told = tuple(place for place, name in enumerate(names) if place and _TOLD.search(name))
-    return Header(names, told, bool(size["bytes"]))
+    return Header(names, told, bool(size["bytes"]) or names[0].lower() == "bytes")
 
 
 def row(head: Header, text: str) -> Row | None:
@@ -88,9 +90,8 @@ def row(head: Header, text: str) -> Row | None:
         scale = _TO_US.get(unit)
         names.append(f"{name} ({'us' if scale else unit})" if unit else name)
         values.append(read * scale if scale and read is not None else read)
-    return Row(
-        _size(head, cells, dict(zip(names, values, strict=True))), tuple(names), tuple(values)
-    )
+    size = _size(head, cells, dict(zip(names, values, strict=True)))
+    return Row(size, tuple(names), tuple(values), "FAIL" in cells)
 
 
 def _size(head: Header, cells: Sequence[str], values: Mapping[str, Fraction | None]) -> int | None:

@@ -105,6 +105,7 @@ _KINDS: Final = {
         re.compile(r"^\s*\d+(?P<values>(?:\s+(?:\d+\.\d+|N/A))+)\s*$"),
     ),
 }
+_WRONG: Final = re.compile(r"FAIL|0*[1-9]\d*")
 _OF_PLACES: Final = ("nccl-tests", "mscclpp-test")
 _COUNTS: Final = ("iterations", "repetitions")
 """Columns that say how often a row was measured, and not what."""
@@ -137,8 +138,7 @@ class Series:
     """One column of one table."""
 
     kind: str
-    """``nccl-tests``, ``mscclpp-test``, ``bandwidth-table``, ``transferbench`` or one of
-    ``_KINDS``."""
+    """One of ``_OF_PLACES``, of ``_KINDS``, ``bandwidth-table`` or ``transferbench``."""
     test: str
     """Name as printed; empty where the file names none."""
     column: str
@@ -165,7 +165,7 @@ class Series:
     @property
     def wrong_rows(self) -> int:
         """Rows in which nccl-tests counts wrong elements; older ones print the largest error."""
-        return sum(point.wrong.isdigit() and int(point.wrong) > 0 for point in self.points)
+        return sum(_WRONG.fullmatch(point.wrong) is not None for point in self.points)
 
     @property
     def best(self) -> Point | None:
@@ -313,7 +313,8 @@ class BenchmarkTables:
             self._test, self._devices = "", -1
         for series, name, value in zip(self._current, row.names, row.values, strict=True):
             if series.column == name:
-                series.points.append(Point(row.size, value))
+                wrong = "FAIL" * (row.failed and series is self._current[0])
+                series.points.append(Point(row.size, value, wrong=wrong))
 
     def _add_transfer(self, match: re.Match[str], line: int) -> None:
         if match[1] in self._transfers or not self._transfers:

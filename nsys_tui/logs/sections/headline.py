@@ -145,6 +145,9 @@ def _time(step: StepLine) -> Fraction:
 
 
 def _benchmark(series: Series) -> Iterator[str]:
+    if series.wrong_rows:
+        name = f"{series.test or series.kind} {series.column}"
+        yield f"{name}: rows with wrong results: {series.wrong_rows} of {len(series.points)}"
     if series.of_bandwidth:
         yield from _bandwidth(series)
     elif most := max(series.points, key=lambda point: point.value or 0).value:
@@ -169,8 +172,6 @@ def _bandwidth(series: Series) -> Iterator[str]:
     name = f"{series.test or series.kind} {series.column}"
     if series.runs > 1 and series.column == "out-of-place":
         yield f"{name}: {series.runs} runs, each alone, print into one another (MPI=1 missing?)"
-    if series.wrong_rows:
-        yield f"{name}: rows with wrong results: {series.wrong_rows} of {len(series.points)}"
     if best is None or not best.busbw:
         return
     size = best.size or 0

@@ -438,6 +438,15 @@ def test_what_only_looks_like_such_a_table_is_none(tmp_path: Path, lines: list[s
     assert not read(tmp_path, lines).benchmarks
 
 
+@pytest.mark.parametrize("check", ["PASS", "FAIL"])
+def test_a_failed_check_of_such_a_table_is_told_once(tmp_path: Path, check: str) -> None:
+    lines = ["| bytes | Time (us) | AlgBW (GB/s) | Check |", f"| 8 | 5.0 | 0.0 | {check} |"]
+    result = read(tmp_path, [*lines, "| 4096 | 5.0 | 0.8 | PASS |"])
+    assert [point.size for point in result.benchmarks[0].points] == [8, 4096]
+    wrong = [said for said in logs_json(result)["in_short"] if "wrong results: 1 of 2" in said]
+    assert len(wrong) == (check == "FAIL")
+
+
 def test_sizes_that_may_not_be_bytes_are_unknown(tmp_path: Path) -> None:
     lines = ["size time algbw busbw", "1000 10.0 0.4 0.7", "2000 10.0 0.8 1.4"]
     time, *_ = read(tmp_path, lines).benchmarks
