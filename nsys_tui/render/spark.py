@@ -37,6 +37,13 @@ class Histogram:
     """[bins + 1], ascending; the last bin holds its upper edge too."""
     counts: Int64
 
+    def members(self, values: Numbers, column: int) -> Integers:
+        """Places of the values whose bar stands in a column of what ``draw_histogram`` draws."""
+        last = len(self.counts) - 1
+        numbers = np.maximum(np.asarray(values, np.float64), 1.0)
+        bins = np.minimum(np.searchsorted(self.edges, numbers, side="right") - 1, last)
+        return np.flatnonzero(bins == column - MARGIN)
+
 
 def histogram(values: Numbers, bins: int) -> Histogram:
     """Counts values in bins of equal factors.

@@ -13,6 +13,7 @@ from tui.frames import FANCY, frame, rows, running, settled, text
 from nsys_tui.analysis.estimate import sampled_kernels
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.kernel_names import short_names
+from nsys_tui.render.spark import MARGIN
 from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
@@ -382,3 +383,21 @@ async def test_what_few_rows_leave_of_a_tall_screen_shows_more_instances(
         await settled(pilot)
         assert screen.table.shown > 1
         assert screen.instances.size.height == before
+
+
+async def test_a_click_on_a_bar_goes_to_the_longest_instance_in_it(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        detail = screen.detail
+        durations = detail.report.operations.durations(detail.rows)
+        edges, counts = detail.durations.edges, detail.durations.counts
+        for place in (int(counts.argmax()), len(counts) - 1):
+            await pilot.click("#histogram", offset=(1 + MARGIN + place, 2))
+            await settled(pilot)
+            low, high = edges[place], edges[place + 1]
+            inside = [d for d in durations if low <= d < high or (d == high == edges[-1])]
+            assert durations[screen.instances.row] == max(inside)
+        before = screen.instances.row
+        await pilot.click("#histogram", offset=(1 + MARGIN + int((counts == 0).argmax()), 2))
+        await settled(pilot)
+        assert screen.instances.row == before, "nobody stands there"

@@ -86,3 +86,14 @@ def test_bars_fit_any_width(width: int) -> None:
     values = list(range(1, 17))
     rows, _ = draw_bars(values, width, 1, ASCII, str, outliers=[5, 15], chosen=15)
     assert {len(row.chars) for row in rows} == {width}
+
+
+def test_the_members_of_a_bar_are_as_many_as_it_counts() -> None:
+    values = np.array([0, 1, 3, 9, 10, 10, 99, 100, 250, 1000, 1000])
+    for bins in (1, 3, 7, 40):
+        found = histogram(values, bins)
+        members = [found.members(values, MARGIN + place) for place in range(bins)]
+        assert [len(inside) for inside in members] == found.counts.tolist()
+        assert sorted(np.concatenate(members).tolist()) == [*range(len(values))]
+        assert not len(found.members(values, MARGIN - 1))
+        assert not len(found.members(values, MARGIN + bins))

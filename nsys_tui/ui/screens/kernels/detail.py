@@ -159,6 +159,15 @@ class KernelDetail(DetailScreen[KernelTable]):
         self._show_instances(detail)
         self._tell(detail)
 
+    def on_line_pane_clicked(self, message: LinePane.Clicked) -> None:
+        """A click on a bar goes to the longest of its instances."""
+        if (detail := self.detail) is None or message.pane.id != "histogram":
+            return
+        durations = detail.report.operations.durations(detail.rows)
+        inside = detail.durations.members(durations, message.column)
+        if len(inside):
+            self.instances.go_to_row(int(inside[durations[inside].argmax()]))
+
     def _tell(self, detail: Detail) -> None:
         """Collects the facts; on a large report they come later than what is seen at once."""
         if not self.session.finished:
