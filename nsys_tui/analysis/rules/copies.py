@@ -118,7 +118,8 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
 def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[Finding]:
     """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
-    Each direction still takes its time on the bus. Where that would save little, what is left is
+    Each direction still takes its time on the bus, and a graph traced as a whole may hide what runs
+    beside it. Where that would save little, what is left is
     to copy less, of which nobody knows the gain.
 
     Args:
@@ -135,7 +136,8 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[
     rest = case.where(lambda rows: ops.end[rows] > case.first_step)
     saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
     saved = min(saved, alone)
-    hides = 2 * saved >= split.exposed_memory_ns
+    known = alone if split.exposed_is_upper_bound else split.exposed_memory_ns
+    hides = 2 * saved >= known
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"
@@ -145,7 +147,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[
         _copy_advice(case, rows, hides),
         subject="copies not hidden",
         saved_ns=saved,
-        stake_ns=split.exposed_memory_ns,
+        stake_ns=known,
         when=intervals.union(ops.start[rows], ops.end[rows]),
         window=longest_of(ops, rows),
         device=split.index,

@@ -34,6 +34,7 @@ from planted import (
     steps,
     told,
 )
+from synth import Synth
 
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.rules.case import Case
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from synth import Synth
 
 RUNS = [
     pytest.param(rule, run, wanted, id=f"{rule}-{run.__name__}")
@@ -361,6 +361,25 @@ def test_pages_cost_what_a_kernel_takes_longer_than_without_them(tmp_path: Path)
         found = find_in(Case(open_report(synth.write())))
         saved = [one.saved_ns for one in found if one.rule == "migrations_in_kernels"]
         assert saved == ([] if cost is None else [cost])
+
+
+@pytest.mark.parametrize("stream", [7, 13])
+def test_copies_after_graphs_are_told_and_those_beside_them_are_not(
+    tmp_path: Path, stream: int
+) -> None:
+    beside = stream != 7
+
+    def run(path: Path) -> Synth:
+        synth = Synth(path).process(10, "python").gpu(0)
+        for step in range(20):
+            begin = step * 12 * MS
+            synth.graph(begin, begin + 10 * MS)
+            copied = begin + (8 * MS + 2_000 if beside else 10 * MS)
+            synth.memcpy(copied, copied + 2 * MS, bytes=48_000_000, kind="HtoD", stream=stream)
+        return synth
+
+    told = [one for one in find_in(case_of(run, tmp_path)) if one.rule == "exposed_copies"]
+    assert bool(told) is not beside
 
 
 def test_graphs_traced_as_a_whole_hide_what_runs_inside(tmp_path: Path) -> None:
