@@ -23,7 +23,10 @@ _PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*\Z")
 
 
 def zoom(model: TimelineModel, factor: float, about: int | None = None) -> TimelineModel:
-    """Zooms about a moment, the cursor's by default; a factor below 1 zooms in."""
+    """Zooms about a moment, the cursor's by default; a factor below 1 zooms in.
+
+    A window stays near the trace: a cursor that was beside the trace comes to the window's edge.
+    """
     window, time = model.window, model.cursor_time
     centre = time if about is None else about
     if not window.start <= centre < window.end:
@@ -32,7 +35,9 @@ def zoom(model: TimelineModel, factor: float, about: int | None = None) -> Timel
     target = model.everything if target is None else target
     if target == model.view.window:
         return model
-    return model.moved(target, None if window.start <= time < window.end else centre)
+    kept = time if window.start <= time < window.end else centre
+    closer = model.moved(target, kept)
+    return closer.pointed(min(max(kept, closer.window.start), closer.window.end - 1))
 
 
 def pan(model: TimelineModel, part: float) -> TimelineModel:

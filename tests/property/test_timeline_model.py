@@ -99,6 +99,7 @@ def sees_cursor(model: TimelineModel) -> bool:
 
 @UNHURRIED
 @given(PRESSES)
+@example(["left", "f", "a", "w"])
 def test_the_window_touches_the_trace_and_the_cursor_stays_in_it(
     begin: TimelineModel, keys: list[str]
 ) -> None:
