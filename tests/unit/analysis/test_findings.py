@@ -145,10 +145,10 @@ def test_the_exit_code_is_zero_unless_asked_for(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-f", "csv"], "--format prints"),
+        (["--timeunit=ms"], "--format csv:time=ms"),
         (["-o", "x"], "> FILE"),
         (["--filter-time=0/1s"], "--window"),
-        (["--force-export=true"], "nothing is written"),
+        (["--help-formats"], "analyze --help"),
     ],
 )
 def test_options_of_nsys_analyze_name_what_does_the_same(
