@@ -106,13 +106,12 @@ class Picker(ListDialog):
     def on_mount(self) -> None:
         """Shows everything."""
         self.pane.can_focus = False
-        self._list()
+        self._filter(self._typed)
 
     def offer(self, entries: Sequence[Entry]) -> None:
         """Puts what takes a while to find in the list of an open dialog."""
         self.entries = entries
-        if self.is_mounted:
-            self._list()
+        self.call_later(self._list)  # it may not be mounted yet
 
     def _list(self) -> None:
         self.query_one(DialogBox).styles.max_height = len(self.entries) + 3
