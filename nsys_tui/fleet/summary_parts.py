@@ -195,7 +195,7 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
         is_kernel = ops.kind[rows] == OpKind.KERNEL
         is_copy = (ops.kind[rows] == OpKind.MEMCPY) | (ops.kind[rows] == OpKind.MEMSET)
         rows = rows[is_kernel if family == "kernels" else is_copy]
-        names = list(ops.texts(ACROSS))
+        names = ops.texts(ACROSS)
         if family == "kernels":
             names = [variant_key(text, op.full) for text, op in zip(names, ops.names, strict=True)]
         return _stats(ops, rows, ops.name[rows], names, scope.window)
