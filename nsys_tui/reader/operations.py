@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -79,11 +80,18 @@ def build_operations(
     return _build(db, strings, read, patterns)
 
 
-def kernel_names(db: Database, strings: Strings) -> tuple[OpName, ...]:
+@dataclass(frozen=True)
+class KernelNames:
+    """Names of kernels, as the cache keeps them."""
+
+    names: tuple[OpName, ...]
+
+
+def kernel_names(db: Database, strings: Strings) -> KernelNames:
     """The names of all kernels, in the order in which ``build_operations`` has them."""
     namer = _KernelNames()
     gather(db, TABLES[OpKind.KERNEL], lambda raw: {"name": namer.encode(raw)}, None)
-    return tuple(namer.names(strings))
+    return KernelNames(tuple(namer.names(strings)))
 
 
 def sample_operations(

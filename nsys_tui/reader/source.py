@@ -45,6 +45,7 @@ from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import (
     TABLES,
+    KernelNames,
     build_operations,
     kernel_names,
     sample_operations,
@@ -197,11 +198,13 @@ class FileSource:
         return sample_operations(self._db, self._strings, rows, self._patterns)
 
     def kernel_names(self) -> tuple[OpName, ...]:
-        """The names of all kernels, from the sidecar if their operations are there."""
+        """The names of all kernels, from the sidecar if they or the operations are there."""
         cached = self._sidecar is not None and self._sidecar.has("operations")
         if cached and not self._patterns:
             return self._operations(None).names
-        return kernel_names(self._db, self._strings)
+        return self._kept(
+            "kernel_names", KernelNames, lambda: kernel_names(self._db, self._strings)
+        ).names
 
     def _nvtx_table(self, progress: Progress | None) -> NvtxTable:
         with self._nvtx_lock:

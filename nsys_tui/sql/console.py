@@ -128,7 +128,10 @@ class Console:
         self._hidden: set[str] = set()
         self._view_settings = self._settings()
         for view in VIEWS:
-            self._create(view)
+            if view.name not in DOCUMENTS:
+                self._create(view)
+        self._waiting = [view for view in VIEWS if view.name in DOCUMENTS]
+        """Views whose columns the analyses know: made when a query may ask for them."""
         known = (*self._raw, *TEMPORARY, *(view.name for view in VIEWS))
         self._guard = Guard(connection, [name.lower() for name in known], self._hidden)
 
@@ -166,6 +169,14 @@ class Console:
         else:
             nulls = ", ".join(f"NULL AS {quoted(column.name)}" for column in view.columns)
             connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {nulls} WHERE 0").close()
+
+    def _create_named(self, sql: str) -> None:
+        named = [view for view in self._waiting if view.name in sql or "pragma" in sql]
+        self._waiting = [view for view in self._waiting if view not in named]
+        self._guard.step_aside()
+        for view in named:
+            self._create(view)
+        self._guard.stand()
 
     def _database(self, table: str) -> str:
         """Where views read a table: its copy without secrets stands among the temporary ones."""
@@ -274,6 +285,7 @@ class Console:
                 raise CancelledError("the query was cancelled")
 
         with self._explained(sql, timeout_s):
+            self._create_named(sql.lower())
             self._guard.begin(timeout_s, check)
             self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
             notes = self._ready()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +189,30 @@ def test_names_of_kernels_come_from_work_that_was_read_before(
     names = open_report(path, cache=cache).operations.names
     monkeypatch.setattr("nsys_tui.reader.source.kernel_names", None)
     assert open_report(path, cache=cache).kernel_names == names
+
+
+def test_names_of_kernels_are_kept_for_the_next_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Synth(tmp_path / "r.sqlite").launch("k()", (1, 2), (3, 4)).write()
+    cache = cache_at(str(tmp_path / "cache"))
+    asked = "select short_name from kernels"
+    first = Console(open_report(path, cache=cache)).run(asked).table.rows()
+    monkeypatch.setattr("nsys_tui.reader.source.kernel_names", None)
+    assert Console(open_report(path, cache=cache)).run(asked).table.rows() == first == [("k",)]
+
+
+def test_a_question_without_them_waits_for_no_analysis(demo: Path) -> None:
+    script = (
+        "import sys; from nsys_tui.reader import open_report; from nsys_tui.sql.console import *;"
+        f"c = Console(open_report({str(demo)!r}, use_cache=False));"
+        "c.run('select name from kernels limit 1');"
+        "print([n for n in sys.modules if n.startswith('nsys_tui.analysis')]);"
+        "print(c.run(\"select name from pragma_table_list where name = 'Steps' collate nocase\")"
+        ".table.rows(), c.run('select count(*) from \"StePs\"').table.rows() != [(0,)])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == ["[]", "[('steps',)] True"]
 
 
 def test_users_patterns_make_kernels_communication(tmp_path: Path) -> None:
