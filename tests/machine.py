@@ -50,6 +50,14 @@ class Machine:
         self.free[0, 7] = end
         self.call("cudaMemcpy_v3020", end + 4 * US - self.now, corr)
 
+    def upload(self, ns: int) -> None:
+        """An asynchronous copy of pinned memory."""
+        corr = self.report.next_correlation()
+        self.call("cudaMemcpyAsync_v3020", 5 * US, corr)
+        start = self._next(0, 7)
+        self.report.memcpy(start, start + ns, bytes=20 * ns, corr=corr, src="pinned")
+        self.free[0, 7] = start + ns
+
     def wait(self) -> None:
         end = max(self.free.values()) + 4 * US
         self.call("cudaDeviceSynchronize_v3020", max(end - self.now, 3 * US))

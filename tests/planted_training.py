@@ -223,3 +223,23 @@ def micro_batches(path: Path, stages: int = 3, count: int = 4) -> Synth:
                     synth.kernel("ncclDevKernel_SendRecv", *sent, stream=21, **where)
                 synth.kernel("forward", start, start + 4 * MS - 100 * US, grid=FULL, **where)
     return synth
+
+
+def evaluated(path: Path) -> Synth:
+    """Ten training steps, each with a copy that nothing hides, launched far ahead; then evaluation.
+
+    The host waits in the steps of the evaluation alone, so that these cover most of its time.
+    """
+    run = Machine(path)
+    for step in range(10):
+        since = run.now
+        run.upload(2 * MS)
+        run.layers(2)
+        run.named(f"train step {step}", since)
+    run.wait()
+    for step in range(10):
+        since = run.now
+        run.layers(8)
+        run.wait()
+        run.named(f"eval batch {step}", since)
+    return run.report

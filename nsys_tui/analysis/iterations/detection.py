@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -96,6 +96,8 @@ class Iterations:
     """Iterations whose range was never closed: counted to the end of the capture."""
     process: int = -1
     """globalPid the iterations belong to, -1 for none."""
+    first: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    """Starts of the steps, by whatever name, that come first on their thread."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -347,8 +349,11 @@ class _Candidates:
         if not len(places):
             return None
         ranges = self._ranges
-        thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
-        chosen = int(places[np.lexsort((thread, -self.covered[places]))[0]])
+        heads = self._rows[self._first[places]]
+        thread = ranges.threads[ranges.thread[heads]]
+        best = np.lexsort((thread, -self.covered[places]))[0]
+        chosen, beside = int(places[best]), np.flatnonzero(thread == thread[best])
+        first = places[beside[np.argmin(ranges.start[heads[beside]])]]
         rows = self._rows[self._of == chosen]
         names = [ranges.names[code] for code in ranges.name[rows]]
         iterations = Iterations(
@@ -359,7 +364,8 @@ class _Candidates:
             _numbered(names),
             rows,
             ranges.open[rows],
-            int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
+            int(thread[best]) & PROCESS_MASK,
+            ranges.start[self._rows[self._of == first]],
         )
         if rule is not Rule.NUMBERED or self.counts_up[chosen]:
             return iterations
@@ -369,6 +375,7 @@ class _Candidates:
             iterations,
             name=f"{names[0]} to {names[turn - 1]}",
             start=iterations.start[::turn],
+            first=iterations.start[::turn],
             own_end=iterations.own_end[last],
             labels=tuple(f"turn {number}" for number in range(len(last))),
             rows=rows[:0],

@@ -136,7 +136,8 @@ class Case:
         steps = self.iterations
         if not self.has_loop:
             return self.base
-        return int(steps.start[self.warm_up_steps]), int(steps.own_end[-1])
+        first = steps.first[: self.warm_up_steps + 1]
+        return int(first[-1]), int(steps.own_end[-1])
 
     @cached_property
     def first_step(self) -> int:
@@ -150,9 +151,10 @@ class Case:
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
         ops = self.report.operations
-        launched = np.flatnonzero(self.begun() >= self.iterations.start[0])
+        begin = int(self.iterations.first[0])
+        launched = np.flatnonzero(self.begun() >= begin)
         first = int(ops.start[launched[0]]) if len(launched) else 0
-        return max(self.base[0], int(self.iterations.start[0]), first)
+        return max(self.base[0], begin, first)
 
     @cached_property
     def moved_first(self) -> dict[int, Intervals]:
@@ -371,7 +373,7 @@ class Case:
         when = lost if when is None else when
         phase = ""
         if when and rule not in _PHASES:
-            phase = phase_of(when, (self.first_step, self.base[1]))
+            phase = phase_of(when, self.base, self.first_step)
         if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
             title += f", {phase}"
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)

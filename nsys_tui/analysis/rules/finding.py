@@ -110,7 +110,7 @@ class Finding:
     metrics: str = ""
     """What sampled hardware counters say of its time, empty for nothing."""
     phase: str = ""
-    """The part of the time from the first step on that it keeps to: ``in the first 33%``."""
+    """The part of the time looked at that it keeps to: ``in the first 33%``."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
 
@@ -138,20 +138,25 @@ _PART: Final = 0.5
 _EDGE: Final = 0.05
 
 
-def phase_of(spans: Intervals, base: tuple[int, int]) -> str:
-    """The part of a time in which nearly all of some intervals lie: at most half of it, or empty.
+def phase_of(spans: Intervals, base: tuple[int, int], since: int) -> str:
+    """The part of a time in which nearly all of some intervals lie, or empty.
 
-    Few intervals tell no phase.
+    Few intervals tell no phase, nor does more than half of the time from the first step on.
+
+    Args:
+        spans: of what is looked at.
+        base: the time that parts are told of.
+        since: when the first step begins.
     """
     (starts, ends), whole = spans, base[1] - base[0]
-    if len(starts) < _FEWEST_SPANS or whole <= 0:
+    if len(starts) < _FEWEST_SPANS:
         return ""
     beyond = (1 - _NEARLY_ALL) / 2
     done = np.cumsum(ends - starts)
     first, last = np.searchsorted(done, (beyond * done[-1], (1 - beyond) * done[-1]))
-    lo, hi = (float(time - base[0]) / whole for time in (starts[first], ends[last]))
-    if hi - lo > _PART or hi <= 0:
+    if ends[last] - starts[first] > _PART * (base[1] - since) or ends[last] <= base[0]:
         return ""
+    lo, hi = (float(time - base[0]) / whole for time in (starts[first], ends[last]))
     if lo < _EDGE:
         return f"in the first {hi:.0%}"
     return f"in the last {1 - lo:.0%}" if hi > 1 - _EDGE else f"from {lo:.0%} to {hi:.0%}"
