@@ -294,7 +294,7 @@ def gates_as_markdown(outcomes: Sequence[Outcome]) -> str:
 
 
 def gates_as_junit(comparison: Comparison, outcomes: Sequence[Outcome], doubt_fails: bool) -> str:
-    """JUnit XML: a test case for each gate, or for the verdict where there is none.
+    """JUnit XML: a test case for each gate, or for the verdict, which does not fail as worse.
 
     Args:
         comparison: the comparison.
@@ -305,7 +305,11 @@ def gates_as_junit(comparison: Comparison, outcomes: Sequence[Outcome], doubt_fa
 
     cases = [(each.gate.text, str(each.verdict), each.reason) for each in outcomes]
     cases = cases or [("verdict", str(comparison.verdict), comparison.judgement.reason)]
-    tags = [_tag(verdict, doubt_fails) for _, verdict, _ in cases]
+    doubt = "failure" if doubt_fails else "skipped"
+    bad = {"inconclusive": doubt, "not comparable": "error"} | (
+        {"worse": "failure"} if outcomes else {}
+    )
+    tags = [bad.get(verdict, "") for _, verdict, _ in cases]
     suite = ET.Element(
         "testsuite",
         name="nsys-tui compare",
@@ -326,9 +330,3 @@ def gates_as_junit(comparison: Comparison, outcomes: Sequence[Outcome], doubt_fa
 
 def _told(text: str) -> str:
     return visible(redacted(text))
-
-
-def _tag(verdict: str, doubt_fails: bool) -> str:
-    if verdict == "inconclusive":
-        return "failure" if doubt_fails else "skipped"
-    return {"worse": "failure", "not comparable": "error"}.get(verdict, "")

@@ -307,6 +307,19 @@ async def test_few_steps_say_so_and_timelines_stand_on_an_instance(
         assert "around one instance" in text(pilot)
 
 
+async def test_different_work_takes_less_and_more_and_is_not_judged(tmp_path: Path) -> None:
+    paths = [
+        Run(scale=scale, gpu=gpu).write(tmp_path / f"{gpu}.sqlite")
+        for gpu, scale in (("Slow", 2.0), ("Fast", 1.0))
+    ]
+    async with running(*paths) as pilot:
+        await press(pilot, "7")
+        assert "| not comparable: GPUs: Slow in A" in text(pilot)
+        assert line_of(pilot, "wall (11 steps)").rstrip(" |#").endswith("less")
+        assert " less " in line_of(pilot, "gemm_kernel")
+        assert "few" not in line_of(pilot, "gemm_kernel")
+
+
 async def test_export_writes_markdown_and_never_over_a_file(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

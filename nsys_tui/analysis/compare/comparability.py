@@ -26,6 +26,8 @@ _AS_OFTEN: Final = 0.6
 """The same of kernels that are launched as often on both sides: twice as many of all is 0.5."""
 _MORE_BYTES: Final = 1.5
 """As many copies of so many times the bytes move other data."""
+_GRAPH: Final = "[CUDA graph "
+"""How a graph that was traced as a whole is called, in place of its kernels."""
 _CALLS: Final = 0.1
 """Relative difference of calls up to which there are as many."""
 _OPTION: Final = re.compile(
@@ -153,6 +155,13 @@ def different_work(a: Side, b: Side) -> str:
     shared = {*mine} & {*theirs}
     alike = min(_common(names, dict.fromkeys(shared, 1.0)) for names in (mine, theirs))
     if alike < _ALIKE:
+        graphs = [{n: float(n.startswith(_GRAPH)) for n in names} for names in (mine, theirs)]
+        first, second = map(_common, (mine, theirs), graphs)
+        if abs(first - second) > _ALIKE:
+            traced = (
+                f"{'A' if first > second else 'B'} holds CUDA graphs that were traced as a whole"
+            )
+            return f"{traced}, not their kernels (nsys --cuda-graph-trace=node traces these)"
         names, differ = len({*mine} | {*theirs}), len({*mine} ^ {*theirs})
         counts = f"{format_count(differ)} of {format_count(names)} kernel names differ"
         return f"{counts}, and {format_share(alike)} of the kernel time is in those of both"

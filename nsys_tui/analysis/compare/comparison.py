@@ -37,7 +37,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.stalls.causes import Cause
 
 NEITHER: Final = "none on either side"
-STATUSES: Final = ("solved", "new", "in both")
+STATUSES: Final = ("solved", "new", "only A", "only B", "in both")
 _OVERHEAD: Final = 20
 """So many times the profiler's own work is the most that it could have slowed a step by."""
 _THEME: Final = re.compile(r"\bgaps?, ([^:]+?)(?: in .+)?(?::|$)")
@@ -52,13 +52,17 @@ class FindingChange:
     rule: str
     a: Found | None
     b: Found | None
+    comparable: bool = True
+    """Whether both sides do the same work, so that one that is gone was solved."""
 
     @property
     def status(self) -> str:
         """One of ``STATUSES``."""
         if self.b is None:
-            return "solved"
-        return "new" if self.a is None else "in both"
+            return "solved" if self.comparable else "only A"
+        if self.a is None:
+            return "new" if self.comparable else "only B"
+        return "in both"
 
     @property
     def known(self) -> Found:
@@ -69,19 +73,19 @@ class FindingChange:
 
 
 def paired(
-    a: tuple[Found, ...] | None, b: tuple[Found, ...] | None
+    a: tuple[Found, ...] | None, b: tuple[Found, ...] | None, *, comparable: bool = True
 ) -> tuple[FindingChange, ...] | None:
     """Pairs the findings of one rule, and of one cause where a rule gives several.
 
     Returns:
-        Solved ones first, then new ones, then those on both sides; None where the rules were not
-        run on both sides.
+        Those of A alone first, then those of B, then those on both sides; None where the rules were
+        not run on both sides.
     """
     if a is None or b is None:
         return None
     mine, theirs = _by_theme(a), _by_theme(b)
     themes = dict.fromkeys((*mine, *theirs))
-    changes = [FindingChange(theme[0], mine.get(theme), theirs.get(theme)) for theme in themes]
+    changes = [FindingChange(t[0], mine.get(t), theirs.get(t), comparable) for t in themes]
     return tuple(sorted(changes, key=_order))
 
 
@@ -273,7 +277,7 @@ def compare(
         judgement=judgement,
         summary=summary,
         groups={key: rows.group(key) for key in keys},
-        findings=_findings(a, b),
+        findings=_findings(a, b, rows.comparable),
         notes=tuple(_notes(a, b)),
     )
 
@@ -292,12 +296,13 @@ def with_findings(
         side if findings is None else replace(side, findings=findings)
         for side, findings in ((comparison.a, a), (comparison.b, b))
     )
-    return replace(comparison, a=first, b=second, findings=_findings(first, second))
+    changes = _findings(first, second, comparison.verdict is not Verdict.UNKNOWN)
+    return replace(comparison, a=first, b=second, findings=changes)
 
 
-def _findings(a: Side, b: Side) -> tuple[FindingChange, ...] | None:
+def _findings(a: Side, b: Side, comparable: bool) -> tuple[FindingChange, ...] | None:
     """Findings side by side; those of one side alone only where rules could see both."""
-    changes = paired(a.findings, b.findings)
+    changes = paired(a.findings, b.findings, comparable=comparable)
     if changes is None or not (a.unknown or b.unknown):
         return changes
     return tuple(change for change in changes if change.status == "in both")

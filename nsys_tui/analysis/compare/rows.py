@@ -25,7 +25,9 @@ _KINDS: Final = {
     Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.UNKNOWN: "too few",
 }
-_IDLE: Final = {"slower": "more", "more calls": "more", "faster": "less", "fewer calls": "less"}
+_PLAIN: Final = {"slower": "more", "faster": "less"}
+"""What becomes of times that are not judged, as they are of different work."""
+_IDLE: Final = _PLAIN | {"more calls": "more", "fewer calls": "less"}
 """What becomes of idle time, which is no work that takes long."""
 
 
@@ -142,8 +144,9 @@ class RowJudge:
         pairs = [*self._pairs(key)]
         changes = iter(discovered([self._change(p.a, p.b) for p in pairs if p.a and p.b]))
         rows = [self._named(pair, next(changes) if pair.a and pair.b else None) for pair in pairs]
-        if key == "stalls":
-            rows = [replace(row, kind=_IDLE.get(row.kind, row.kind)) for row in rows]
+        if key == "stalls" or not self.comparable:
+            words = _IDLE if key == "stalls" else _PLAIN
+            rows = [replace(row, kind=words.get(row.kind, row.kind)) for row in rows]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
 
     def _pairs(self, group: str) -> Iterator[_Pair]:

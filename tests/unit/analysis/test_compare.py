@@ -340,6 +340,28 @@ def test_of_other_gpus_no_row_is_better_or_worse(tmp_path: Path, gpu: str, judge
     rows = [*found.summary, *(row for rows in found.groups.values() for row in rows)]
     assert any(row.verdict.told for row in rows) == judged
     assert (found.verdict is Verdict.UNKNOWN) != judged
+    assert {row.kind for row in found.groups["kernels"]} == {"faster" if judged else "less"}
+
+
+@pytest.mark.parametrize("whole", [(False, True), (True, True)])
+def test_graphs_traced_as_a_whole_on_one_side_are_the_reason(
+    tmp_path: Path, whole: tuple[bool, bool]
+) -> None:
+    paths = []
+    for number, as_graph in enumerate(whole):
+        report = Synth(tmp_path / f"{number}.sqlite")
+        for step in range(9):
+            at = 1000 * step
+            report.nvtx(f"step {step}", at, at + 900)
+            if as_graph:
+                report.api("cudaGraphLaunch", at + 10, at + 20, corr=step + 1)
+                report.graph(at + 100, at + 700, graph=number, corr=step + 1)
+            else:
+                report.launch("gemm()", (at + 10, at + 20), (at + 100, at + 700))
+        paths.append(report.write())
+    reason = compared(*paths).judgement.reason
+    assert ("B holds CUDA graphs that were traced as a whole" in reason) == (whole[0] is False)
+    assert ("2 of 2 kernel names differ" in reason) == whole[0]
 
 
 @pytest.mark.parametrize(
@@ -619,6 +641,15 @@ def test_findings_are_solved_new_or_in_both(tmp_path: Path) -> None:
     back = compared(b, a, findings=True)
     assert back.findings is not None
     assert "exposed_copies" in {c.rule for c in back.findings if c.status == "solved"}
+
+
+def test_findings_of_different_work_are_neither_new_nor_solved(tmp_path: Path) -> None:
+    a = Run(copies=0).write(tmp_path / "a.sqlite")
+    b = Run(copies=40, gpu="Slow GPU", scale=2).write(tmp_path / "b.sqlite")
+    found = compared(a, b, findings=True)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "only B" in {c.status for c in found.findings or ()}
+    assert {"new", "solved"}.isdisjoint(c.status for c in found.findings or ())
 
 
 def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:

@@ -136,6 +136,17 @@ def test_gates_as_json_junit_and_step_summary(
     assert "memory:5%" in summary.read_text()
 
 
+@pytest.mark.parametrize(("gate", "failures"), [((), "0"), (("--gate", "3%"), "1")])
+def test_a_test_fails_where_the_exit_status_does(
+    folder: Path, tmp_path: Path, capsys: Out, gate: tuple[str, ...], failures: str
+) -> None:
+    words = ("faster", "slow", "--force", "--no-findings", *gate)
+    status, out, _ = run(folder, capsys, "compare", *words, "--junit", str(tmp_path / "j.xml"))
+    assert "worse: mean wall" in out
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (str(status), suite.get("failures")) == (failures, failures)
+
+
 def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     folder: Path, tmp_path: Path, capsys: Out
 ) -> None:

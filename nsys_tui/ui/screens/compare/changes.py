@@ -78,7 +78,7 @@ def bar(row: Row, most: float, width: int, mark: str = "") -> str:
 
 
 def verdict_word(row: Row) -> str:
-    """``better``, ``worse``, ``same``; ``few`` where more instances are needed; else ``-``.
+    """``better``, ``worse``, ``same``; of what is not judged ``more``, ``less`` or ``few``.
 
     Of instances ``= each``: each takes as long, whatever became of their sum.
     """
@@ -86,7 +86,7 @@ def verdict_word(row: Row) -> str:
         return "= each"
     if row.verdict is not Verdict.UNKNOWN:
         return str(row.verdict)
-    return "-" if row.kind in ("new", "gone") else "few"
+    return row.kind.removeprefix("too ")
 
 
 def verdict_words(row: Row) -> str:

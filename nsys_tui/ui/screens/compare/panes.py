@@ -92,7 +92,7 @@ def _verdict(comparison: Comparison, width: int) -> list[Line]:
 def _figure(row: Row, steps: str) -> Line:
     name = f"{row.name}{steps if row.key == 'wall' else ''}"
     cells = f"{amount(row, row.a_total):>10} {amount(row, row.b_total):>10} {delta_text(row):>10}"
-    word = "too few" if row.verdict is Verdict.UNKNOWN else str(row.verdict)
+    word = row.kind if row.verdict is Verdict.UNKNOWN else str(row.verdict)
     ratio = "" if row.share else ratio_text(row)
     return [
         (f" {cut(name, 17):<17}{cells} {ratio:>7}  ", 0),
