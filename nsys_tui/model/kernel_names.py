@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from nsys_tui.model.attention_rules import ATTENTION_RULES
 from nsys_tui.model.kernel_rules import RULES, Detail, Named, argument, parts_of, types
 from nsys_tui.model.library_rules import LIBRARY_RULES
 from nsys_tui.names import last_component
@@ -154,7 +155,7 @@ def short_name(demangled: str, recorded: str = "") -> Named:
     if demangled.startswith("[") or len(demangled) > LONGEST:
         return Named(recorded or demangled)
     parts = parts_of(demangled)
-    for rule in (*LIBRARY_RULES, *RULES):
+    for rule in (*LIBRARY_RULES, *ATTENTION_RULES, *RULES):
         match = rule.pattern.search(parts.own)
         named = None if match is None else rule.name(parts, match)
         if named is not None:

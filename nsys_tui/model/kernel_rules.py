@@ -8,7 +8,7 @@ carries. Names are untrusted; all work is linear in their length.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -268,11 +268,17 @@ _DTYPES: Final = (
     ("f16", r"(?<![a-z\d])f16|_h?hgemm|_h884|h16816|nvjet_(?:sm\d+_)?h|fp16"),
     ("tf32", r"tf32"),
     ("e4m3", r"e4m3|nvjet_(?:sm\d+_)?q"),
+    ("e2m1", r"e2m1|nvjet_(?:sm\d+_)?o"),
     ("i8", r"i8|int8|_i16832"),
     ("f64", r"dgemm|f64|nvjet_(?:sm\d+_)?d"),
     ("f32", r"sgemm|f32|nvjet_(?:sm\d+_)?s(?!m\d)"),
 )
 _DTYPE: Final = tuple((name, re.compile(pattern)) for name, pattern in _DTYPES)
+
+
+def dtype_in(text: str) -> str:
+    """The type of data that a generated name tells."""
+    return next((name for name, pattern in _DTYPE if pattern.search(text)), "")
 
 
 _PRODUCT: Final = re.compile(r"gemm|conv|fprop|dgrad|wgrad")
@@ -281,8 +287,8 @@ _PRODUCT: Final = re.compile(r"gemm|conv|fprop|dgrad|wgrad")
 def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
     """``gemm bf16 128x256x64 TN``: type, tile and layout as cuBLAS and CUTLASS write them."""
     text = next(filter(_PRODUCT.search, parts.arguments), parts.base)
-    if "cutlass" in match.group() and "cutlass_" not in text:
-        return _cutlass(parts)
+    if "cutlass" in match.group() and not re.search(r"cutlass(?:3x)?_", text):
+        return _cutlass(parts) or _carried(parts, match)
     text = last_component(text)
     tile = _TILE.search(text)
     if tile is None:
@@ -292,8 +298,7 @@ def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
     way = next((w for w in ("fprop", "dgrad", "wgrad") if w in text), "")
     what = "conv" if way or "conv" in text else "gemm"
     extra = [w for w in ("bias", "relu", "gelu", "splitK") if f"_{w}" in text]
-    dtype = next((name for name, pattern in _DTYPE if pattern.search(text)), "")
-    words = (what, way, dtype, size, layout[1].upper() if layout else "", *extra)
+    words = (what, way, dtype_in(text), size, layout[1].upper() if layout else "", *extra)
     rest = text.replace(tile.group(), "_")
     return Named(" ".join(filter(None, words)), tuple(w for w in rest.split("_") if w))
 
@@ -304,6 +309,16 @@ _SIZE: Final = re.compile(r"(\d+)>")
 
 
 _ATTENTION: Final = re.compile(r"(?:FlashAttn|Fmha)(Fwd|Bwd)?")
+ON: Final = re.compile(r"(?:\(bool\))?(1|true|0|false)")
+_LISTED_FLAGS: Final = re.compile(r"arch::Sm\d+((?:, (?:\(bool\)[01]|true|false))+)")
+_FLAGS_3: Final = ("causal", "local", "softcap", "varlen")
+"""The first flags of the main loops of flash attention 3."""
+
+
+def flags(values: Iterable[str], words: Sequence[str]) -> Detail:
+    """The words of those template flags that are on."""
+    on = (match[1] in ("1", "true") for value in values if (match := ON.fullmatch(value)))
+    return tuple(word if is_on else "" for word, is_on in zip(words, on, strict=False))
 
 
 def _cutlass(parts: Parts) -> Named | None:
@@ -321,28 +336,10 @@ def _cutlass(parts: Parts) -> Named | None:
     dtype, tile = TYPES[match[1]] if match else "", "x".join(size)
     if attention:
         words = ("flash", (attention[1] or "").lower(), f"hd{size[-1]}")
-        return Named(" ".join(filter(None, words)), (dtype, tile))
+        listed = _LISTED_FLAGS.search(parts.whole)
+        told = flags(listed[1].split(", ")[1:], _FLAGS_3) if listed else ()
+        return Named(" ".join(filter(None, words)), (dtype, tile, *told))
     return Named(" ".join(filter(None, (what[0].lower() if what else "", dtype, tile))))
-
-
-def _flash(parts: Parts, match: re.Match[str]) -> Named | None:
-    """``flash fwd hd128``: direction and size of a head."""
-    head = next(iter(re.findall(r"traits\w*<(?:\(int\))?(\d+)", parts.whole)), "")
-    kind = re.sub(r"_?(kernel|loop|seqk|parallel)", "", match["kind"] or "").strip("_")
-    words = ("flash", match["way"], kind, f"hd{head}" if head else "")
-    flags = tuple(re.findall(r"\(bool\)(\d)|\b(true|false)\b", parts.whole))
-    return Named(" ".join(filter(None, words)), tuple(a or b for a, b in flags))
-
-
-def _sdpa(parts: Parts, _: re.Match[str]) -> Named | None:
-    """Attention that cuDNN generates."""
-    text = parts.base
-    way = "bwd" if "bprop" in text else "fwd"
-    dtype = next((name for name, pattern in _DTYPE if pattern.search(text)), "")
-    step = next(iter(re.findall(r"convert_dq|dot_do_o", text)), "")
-    tile = next(iter(re.findall(r"\d+x\d+x\d+", text)), "")
-    words = ("sdpa", way, step, dtype, tile)
-    return Named(" ".join(filter(None, words)), tuple(text.split("_")))
 
 
 _REDUCTIONS: Final = frozenset(
@@ -378,9 +375,16 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
 
 def _triton(_: Parts, match: re.Match[str]) -> Named | None:
     """``triton add mul``: what was fused; the running number only where two are alike."""
-    kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(match["kind"], "")
-    words = ("triton", kind, *match["what"].replace("_", " ").split())
-    return Named(" ".join(filter(None, words)), (match["kind"], f"#{match['number']}"))
+    what = (match["what"] or "").replace("_", " ").split()
+    kind = _FUSED.get(match["kind"]) or ("" if what else _BARE.get(match["kind"], "fused"))
+    words = ("triton", kind, *what)
+    persistent = "persistent" if match["kind"] == "per" else ""
+    return Named(" ".join(filter(None, words)), (persistent, f"#{match['number']}"))
+
+
+_FUSED: Final = {"red": "reduce", "per": "reduce", "tem": "template"}
+_BARE: Final = {"poi": "pointwise", "for": "foreach"}
+"""What is said of a fused kernel whose name tells no operation."""
 
 
 def _mangled(_: Parts, match: re.Match[str]) -> Named | None:
@@ -432,11 +436,12 @@ def rules(
 RULES: Final = rules(
     (
         (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
-        (r"\Atriton_(?P<kind>[a-z]{3})_fused_(?P<what>\w+?)_(?P<number>\d+)(?:_\w*)?\Z", _triton),
+        (
+            r"\Atriton_(?P<kind>[a-z]{3})_fused__?(?:(?P<what>\w*?)_)?(?P<number>\d+)(?:[d_]\w*)?\Z",
+            _triton,
+        ),
         (r"\A_Z(?:TS)?Z*(?P<nested>N?)K?(?P<parts>\d\w*)\Z", _mangled),
         (r"\A__omp_offloading_(?P<file>[\da-f]+_[\da-f]+)_(?P<what>\w+)_(?P<line>l\d+)", _region),
-        (r"\Acudnn_generated\w*sdpa", _sdpa),
-        (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),
         (r"\bnvjet_|\d(?:gemm|cudnn)|gemm_|cutlass|xmma_|_s\d+gemm|scudnn", _gemm),
         (
             r"\b(?P<kind>vectorized_|unrolled_|index_|legacy::)?elementwise_kernel\w*\Z",

@@ -122,6 +122,84 @@ NAMES = {
     "void cub::CUB_200200_NS::DeviceReduceKernel<cub::P<float>, float*, int>(float*)": (
         "cub DeviceReduce f32"
     ),
+    "fmhaSm100fKernel_QkvE4m3OBfloat16HQk576HV512HVPerCta256PagedKvDenseP64MultiCtasKvVarSeqQ8Kv128"
+    "StaticSwapsAbForGen": "fmha e4m3 hd576 dense gen",
+    "fmhaSm100fKernel_QkvBfloat16OBfloat16H128PagedKvCausalP64VarSeqQ128Kv128PersistentContext": (
+        "fmha bf16 hd128 causal context"
+    ),
+    "fmha_v2_flash_attention_fp16_64_16_S_160_sm80_kernel_nl": "fmha f16 hd160",
+    "fmha_v2_flash_attention_bf16_64_128_S_qkv_128_causal_tma_ws_sm90_kernel": (
+        "fmha bf16 hd128 causal"
+    ),
+    "fmha_v2_int8_384_64_sm86_kernel": "fmha i8 hd64",
+    "fmha_cutlassB_f32_aligned_64x64_k64_dropout_sm80(x)": "fmha bwd f32 64x64",
+    "bmm_E2m1_E2m1E2m1_Fp32_bA16_bB16_bC16_t128x8x512u2_s6_et64x8_m64x8x64_cga1x1x1_16dp256b_TN_"
+    "transOut_schPd2x1x2x3_bN_swiGlu_dynB_sm100f": "bmm e2m1 128x8x512 TN",
+    "cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_64x32x16_1x1x1_3_tnn_align1_bias_f32_relu": (
+        "gemm f32 64x32x16 TN bias relu"
+    ),
+    "nvjet_sm100_ootst_128x128_256x7_4x1_2cta_v_bx_Avec16UE4M3_Bvec16UE4M3_TNT": (
+        "gemm e2m1 128x128x256 TN"
+    ),
+    "void cutlass::device_kernel<flat::kernel::FlatKernelDeltaRule<flat::Mainloop<long>>>(x)": (
+        "FlatKernelDeltaRule"
+    ),
+    "triton_poi_fused_0": "triton pointwise",
+    "triton_per_fused_0": "triton reduce",
+    "triton_poi_fused_add_0d1d2de": "triton add",
+    "kernel_cutlass_kernel_flashinfernormkernelsrmsnormRMSNormKernel_object_at__tensorptrbf16": (
+        "RMSNorm"
+    ),
+    "__myl_SiluMul_myl0_12": "myelin SiluMul",
+    "void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16,"
+    " at::native::<unnamed>::LogSoftMaxForwardEpilogue, long, (int)5>(x)": "log softmax fwd bf16",
+    "void <unnamed>::softmax_warp_backward<c10::BFloat16, c10::BFloat16, float, (int)9, (bool)0,"
+    " (bool)0>(x)": "softmax bwd bf16",
+    "void <unnamed>::softmax_warp_forward<float, float, float, (int)7, (bool)1, (bool)0>(x)": (
+        "log softmax fwd f32"
+    ),
+    "void <unnamed>::scaled_masked_softmax_warp_backward<c10::Half, c10::Half, float, 10>(x)": (
+        "scaled masked softmax bwd f16"
+    ),
+    "void at::native::vectorized_gather_kernel<(int)16, long>(x)": "gather",
+    "void at::native::_scatter_gather_elementwise_kernel<(int)128, (int)8, void at::native::"
+    "_cuda_scatter_gather_internal_kernel<(bool)1, float>::operator ()<at::native::ReduceAdd>(x)"
+    "::[lambda(int) (instance 1)]>(int, T3)": "scatter add f32",
+    "void at::native::_scatter_gather_elementwise_kernel<256, 4, at::native::"
+    "_cuda_scatter_gather_internal_kernel<false, at::native::OpaqueType<4>, long>::operator()<"
+    "at::native::TensorAssign>(x)::{lambda(int)#1}>(int)": "gather",
+    "void at::native::<unnamed>::indexSelectLargeIndex<c10::Half, long, unsigned int, (int)2>(x)": (
+        "index select f16"
+    ),
+    "void at::native::<unnamed>::CatArrayBatchedCopy_contig<at::native::<unnamed>::OpaqueType<"
+    "(unsigned int)2>, unsigned int, (int)2, (int)128, (int)1>(x)": "cat",
+    "void at::native::radixSortKVInPlace<(int)2, (int)-1, (int)32, (int)32, float, long>(x)": (
+        "sort radix f32"
+    ),
+    "void at::native::sbtopk::gatherTopK<float, unsigned int, (int)2, (bool)0>(x)": "topk f32",
+    "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, (int)4, void"
+    " at::native::templates::cuda::normal_and_transform<float, float, at::CUDAGeneratorImpl *, void"
+    " at::native::templates::cuda::normal_kernel<at::CUDAGeneratorImpl *>(x)::[lambda() (instance"
+    " 1)]>(x)>(x)": "random normal f32",
+    "void at::native::<unnamed>::vectorized_layer_norm_kernel<c10::BFloat16, float, (bool)0>(x)": (
+        "vectorized layer norm bf16"
+    ),
+    "void marlin::Marlin<(long)1125899906909960, (long)1125899907892224, (long)1125899906909960,"
+    " (long)1125899906909960, (int)256, (int)1, (int)8, (int)8>(x)": "marlin bf16 u4b8",
+    "void marlin_moe_wna16::Marlin<__half, (long)1125899906843648, (int)256>(x)": (
+        "marlin moe f16 u4"
+    ),
+    "void deep_gemm::sm90_fp8_gemm_1d2d_impl<(cute::UMMA::Major)0, (unsigned int)0>(x)": (
+        "deepgemm fp8 gemm 1d2d"
+    ),
+    "void deep_ep::internode_ll::combine<(int)3, (int)7168, (int)9>(void *)": "deepep combine",
+    "std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, __nv_bfloat16>(T13)": (
+        "gemv bf16"
+    ),
+    "void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, &silu<float>>(x)": (
+        "silu and mul bf16"
+    ),
+    "void mul_mat_q<(ggml_type)12, (int)128, (int)8, (bool)0>(const char *)": "mul mat q4_K",
     "ns::saxpy(double *, int)": "saxpy",
     "my_kernel": "my_kernel",
     "[CUDA memcpy HtoD]": "[CUDA memcpy HtoD]",
@@ -140,6 +218,28 @@ def test_what_tells_two_kernels_apart_is_added_to_both() -> None:
     assert short_names([("build", name) for name in templates]) == ["build 64", "build 128"]
     functions = ["ns::scale(int)", "ns::scale(float)"]
     assert short_names([("scale", name) for name in functions]) == ["scale ~2", "scale"]
+
+
+TRAITS = "Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, (bool)0, (bool)0>"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "on", "words"),
+    [
+        ("flash_fwd_kernel", "01000100", "flash fwd hd64 causal"),
+        ("flash_fwd_kernel", "0010010", "flash fwd hd64 local"),
+        ("flash_fwd_kernel", "010001", "flash fwd hd64 causal"),
+        ("flash_fwd_splitkv_kernel", "00000110", "flash fwd splitkv hd64 softcap"),
+        ("flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", "10", "flash bwd dq_dk_dv hd64 1"),
+    ],
+)
+def test_flags_of_flash_attention_are_told_in_words(kernel: str, on: str, words: str) -> None:
+    flagged = [
+        f"void flash::{kernel}<{TRAITS}, {', '.join(f'(bool){flag}' for flag in flags)}>(P)"
+        for flags in (on, on.replace("1", "0"))
+    ]
+    with_words, without = short_names([("", name) for name in flagged])
+    assert (with_words, without) == (words, words.rpartition(" ")[0] + " 0" * words.endswith("1"))
 
 
 def test_one_kernel_recorded_twice_has_one_name() -> None:
