@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HW_VM = 0x0001
+_ALWAYS = ("StringIds", "META_DATA_CAPTURE")
 
 
 def global_tid(pid: int, tid: int = 0, hw_vm: int = HW_VM) -> int:
@@ -162,7 +163,7 @@ class Base(ABC):
         rows = self.rows | {"StringIds": [{"id": i, "value": s} for s, i in self.strings.items()]}
         replaced = {table for table, _, _ in self.raw_tables}
         for name, table in schema.tables(self.generation).items():
-            wanted = rows.get(name) or name == "StringIds" or name in self._empty_tables
+            wanted = rows.get(name) or name in _ALWAYS or name in self._empty_tables
             if wanted and name not in self._omit_tables | replaced:
                 hidden = self._omit_columns.get(name, set())
                 _insert(connection, _without(table, hidden), rows.get(name, []))

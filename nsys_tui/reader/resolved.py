@@ -15,8 +15,11 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
 from nsys_tui.reader.lookalikes import has_name_like_nsys, tables_like
 from nsys_tui.reader.schema import (
+    CAPTURE,
+    METADATA_TABLES,
     NEWEST,
     STRINGS,
+    TABLES,
     Column,
     Table,
     Version,
@@ -141,12 +144,16 @@ class _Resolving:
         self._lost: set[Capability] = set()
         self._doubts: dict[Capability, str] = {}
         self._off: set[str] = set()
+        self._instead: dict[str, str] = {}
+        """Table -> what was said of another that looks like it."""
 
     def run(self) -> Resolved:
         columns = {name: self._columns(name, table) for name, table in self._known.items()}
         self._not_understood()
         if STRINGS in self._off or STRINGS not in self._known:
             self._without_strings()
+        if METADATA_TABLES[0] in self._found and CAPTURE not in self._found:
+            self._absent(CAPTURE)
         self._without_gpu_work()
         self._newer()
         return Resolved(
@@ -193,7 +200,7 @@ class _Resolving:
     def _missing(self, name: str, table: Table, column: Column) -> None:
         if column.type == "p" and self._one_process():
             self._say(name, column, "its rows are taken for those of the only process")
-        elif column.required:
+        elif column.required and (not column.beside or self._has_rows(column.beside)):
             self._off.add(name)
             self._doubt(table.gives, self._say(name, column, _unknown(table.gives)))
         elif column.name in table.lost:
@@ -225,7 +232,9 @@ class _Resolving:
             like = next((table for table in fitting if not self._has_rows(table.name)), None)
             if like is not None and self._has_rows(name):
                 seems = f"it looks like {like.name}, of which there are no rows"
-                self._doubt(like.gives, self._unread(name, f"{seems}: {_unknown(like.gives)}"))
+                text = self._unread(name, f"{seems}: {_unknown(like.gives)}")
+                self._instead[like.name] = text
+                self._doubt(like.gives, text)
             elif (
                 not (self._is_newer or is_known(name))
                 and has_name_like_nsys(name)
@@ -254,13 +263,21 @@ class _Resolving:
         if STRINGS not in self._known:
             if not any(map(self._has_rows, named)):
                 return
-            text = f"{STRINGS} is missing ({self._export.label}): names cannot be known"
-            self._notes.append(Note(text, STRINGS))
-        text = next(note.text for note in self._notes if note.table == STRINGS)
+            text = self._absent(STRINGS)
+        else:
+            text = next(note.text for note in self._notes if note.table == STRINGS)
         for name in named:
             self._off.add(name)
             if isinstance(what := self._known[name].gives, Capability):
                 self._doubts.setdefault(what, text)
+
+    def _absent(self, name: str) -> str:
+        """Says that a table is missing, unless one was named that looks like it."""
+        if name in self._instead:
+            return self._instead[name]
+        text = f"{name} is missing ({self._export.label}): {_unknown(TABLES[name].gives)}"
+        self._notes.append(Note(text, name))
+        return text
 
     def _is_named(self, name: str) -> bool:
         columns = self._known[name].columns.values()

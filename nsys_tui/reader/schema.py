@@ -12,6 +12,7 @@ whole number that points into StringIds, ``b`` anything. Signs behind the type, 
 * ``p!`` is a process that is also known where only one process made CUDA calls.
 * ``|other``: the name in another generation. Where ``other`` is a column of its own it stands in,
   which is said.
+* ``~TABLE``: required only where TABLE has rows; else what is ``lost`` without it is all.
 * ``@2024.5.1``, ``<2025.5.2``: product version that brought the column, and that dropped it. Before
   and after them its absence is a fact about nsys and no loss.
 
@@ -38,6 +39,8 @@ NEWEST: Final = (3, 28, 1)
 METADATA_TABLES: Final = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Where the exporter notes its version and input: since 2023.3, and 2022.1 to 2023.2."""
 STRINGS: Final = "StringIds"
+CAPTURE: Final = "META_DATA_CAPTURE"
+"""Stands beside the first of ``METADATA_TABLES`` in every export."""
 COPY_KINDS: Final = (
     "Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host",
     "Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",
@@ -64,6 +67,8 @@ class Column:
     since: Version = ()
     until: Version = ()
     aliases: tuple[str, ...] = ()
+    beside: str = ""
+    """Table without whose rows it is not required."""
 
     @property
     def field(self) -> str:
@@ -113,10 +118,16 @@ def _versions(marks: Iterable[str]) -> tuple[Version, Version]:
 def _column(text: str) -> Column:
     names, kind, *marks = text.split()
     name, *aliases = names.split("|")
-    since, until = _versions(marks)
-    required, may_be_null = "!" in kind or "?" in kind, "?" in kind
     return Column(
-        name, kind[0], required, may_be_null, "*" in kind, "+" in kind, since, until, tuple(aliases)
+        name,
+        kind[0],
+        "!" in kind or "?" in kind,
+        "?" in kind,
+        "*" in kind,
+        "+" in kind,
+        *_versions(marks),
+        tuple(aliases),
+        next((mark[1:] for mark in marks if mark[0] == "~"), ""),
     )
 
 
@@ -244,11 +255,12 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_RUNTIME",
         Capability.API,
-        f"{_TIMES}, eventClass i!* @2020, globalTid i!, correlationId i+, nameId s!*,"
-        " returnValue i*, callchainId i @2020",
+        f"{_TIMES}, eventClass i!* @2020 ~CUDA_CALLCHAINS, globalTid i!, correlationId i+,"
+        " nameId s!*, returnValue i*, callchainId i @2020",
         kind=Kind.API,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
+            "eventClass": "which CUDA calls are the driver's",
             "returnValue": "which CUDA calls failed",
             "callchainId": Capability.CUDA_BACKTRACES,
         },
@@ -684,9 +696,7 @@ _TABLES: Final = (
         "what nsys said about the capture",
         "timestamp i!*, timestampType i*, source i!*, severity i!*, text t!*, globalPid i",
     ),
-    _table(
-        "META_DATA_CAPTURE", "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING
-    ),
+    _table(CAPTURE, "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING),
     _table("META_DATA_EXPORT", "which nsys exported it", "name t!*, value t!"),
     _table("EXPORT_META_DATA", "which nsys exported it", "name t!*, value t!"),
 )

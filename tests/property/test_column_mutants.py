@@ -147,9 +147,8 @@ def silent_tables(source: Path, folder: Path) -> list[str]:
     target = folder / source.name
     shutil.copyfile(source, target)
     before, silent = printed(target), []
-    anybodys = {"META_DATA_CAPTURE", *METADATA_TABLES}  # (name, value) tells nothing
     for table in sorted({table for table, *_ in declared_columns(source)}):
-        for name in (f"{table}_X", "strange_name")[: 1 if table in anybodys else 2]:
+        for name in (f"{table}_X", "strange_name")[: 1 if table in METADATA_TABLES else 2]:
             renamed(source, target, table, name)
             try:
                 with contextlib.closing(open_report(target, use_cache=False)) as report:

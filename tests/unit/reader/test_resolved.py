@@ -184,6 +184,34 @@ def test_every_table_is_known_again_under_another_name() -> None:
             assert [note.table for note in filled(tables).notes] == [f"{name}_X"], name
 
 
+def test_names_under_a_like_name_are_said_once() -> None:
+    tables = complete(KERNEL)
+    tables["StringIdz"] = tables.pop("StringIds")
+    found = resolve(tables, Export("2026.4.1"), tables.__contains__, lambda: True)
+    (note,) = found.notes
+    assert note.table == "StringIdz"
+    assert found.doubts[Capability.KERNELS] == note.text
+
+
+@pytest.mark.parametrize("beside", ["META_DATA_EXPORT", "EXPORT_META_DATA"])
+def test_how_it_was_captured_is_missed_where_every_export_tells_it(beside: str) -> None:
+    assert resolved(complete(beside, "META_DATA_CAPTURE")).notes == ()
+    notes = [note.table for note in resolved(complete(beside)).notes]
+    assert notes == ["META_DATA_CAPTURE"] * (beside == "META_DATA_EXPORT")
+
+
+@pytest.mark.parametrize("backtraces", [True, False])
+def test_classes_of_calls_are_needed_where_backtraces_double_them(backtraces: bool) -> None:
+    runtime = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    tables = complete(runtime, "CUDA_CALLCHAINS")
+    del tables[runtime]["eventClass"]
+    rows = {runtime, "StringIds"} | ({"CUDA_CALLCHAINS"} if backtraces else set())
+    found = resolve(tables, Export("2026.4.1"), rows.__contains__, lambda: True)
+    (note,) = found.notes
+    assert (note.table, note.column) == (runtime, "eventClass")
+    assert (runtime in found.off) == (Capability.API in found.doubts) == backtraces
+
+
 def test_a_lost_column_takes_a_capability_of_its_own() -> None:
     tables = complete(KERNEL)
     del tables[KERNEL]["gridX"]
