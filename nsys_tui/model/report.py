@@ -135,8 +135,14 @@ class Report:
         """Why a kind of data is missing and what would record it; empty when it is there."""
         if self.can(capability):
             return ""
-        asked = unmet(capability, self.metadata.capture_settings, self._source.capabilities)
-        return self.doubt(capability) or asked or explain(capability)
+        return self.doubt(capability) or self._unmet(capability) or explain(capability)
+
+    def traced(self, capability: Capability) -> bool:
+        """Whether a kind of data was looked for, so that none of it means that there was none."""
+        return self.can(capability) or bool(self._unmet(capability))
+
+    def _unmet(self, capability: Capability) -> str:
+        return unmet(capability, self.metadata.capture_settings, self._source.capabilities)
 
     def doubt(self, capability: Capability) -> str:
         """Why a kind of data in the file is not believed; empty where it is, or is not there."""

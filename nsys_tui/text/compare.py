@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from nsys_tui.analysis.compare.comparison import NEITHER, Comparison
+from nsys_tui.analysis.compare.comparison import Comparison
 from nsys_tui.analysis.compare.judgement import Outcome
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE, Side
@@ -47,7 +47,7 @@ def as_text(
     told = change_sentences(comparison) if "summary" in sections else []
     parts = [indented(f"  {visible(text)}", room, "") for text in told] + [""]
     for table in tables(comparison, set(sections) - {"findings"}, top):
-        if len(sections) > 1 and table.notes == (NEITHER,):
+        if len(sections) > 1 and not len(table) and not comparison.unknown_in(table.name):
             continue
         parts += [*_lines(table, room), ""]
     parts += [indented(f"note: {visible(note)}", room, "") for note in comparison.notes]

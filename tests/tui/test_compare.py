@@ -490,7 +490,9 @@ async def test_reports_without_kernels_are_compared_by_what_they_have(tmp_path: 
         await press(pilot, "7")
         assert "NVTX ranges" in text(pilot)
         assert "worse" in line_of(pilot, " load ")
-        await press(pilot, *"gggg")
+        await press(pilot, *"gg")
+        assert "A and B: no kernels in this report" in text(pilot)
+        await press(pilot, *"gg")
         assert "> Kernels" in text(pilot)
 
 

@@ -136,7 +136,7 @@ class Comparison:
 
     @property
     def largest(self) -> list[Row]:
-        """The three largest changes that are told: of GPU work and idle time, else of calls.
+        """The three largest changes that are told: of GPU work and idle time, else of the host.
 
         Communication and copies that are as long as before and no longer hidden are such a change.
 
@@ -149,9 +149,17 @@ class Comparison:
         idle = self.groups.get("stalls", ())
         rows += [replace(row, name=f"idle: {labels.get(row.name, row.name)}") for row in idle]
         rows += [*self._uncovered()]
-        rows = rows or [row for key in OF_HOST for row in self.groups.get(key, ())]
-        told = [row for row in rows if row.verdict.told and row.delta]
+        told = _told(rows) if rows else _told(self._within_steps()) or _told(self._calls())
         return sorted(told, key=lambda row: -abs(row.delta))[:3]
+
+    def _within_steps(self) -> Iterator[Row]:
+        """Ranges of the program's own: its calls may wait for what these do."""
+        for row in self.groups.get("ranges", ()) if self.by_step else ():
+            if row.name != self.a.steps.name:
+                yield row
+
+    def _calls(self) -> Iterator[Row]:
+        return (row for key in OF_HOST for row in self.groups.get(key, ()))
 
     def _uncovered(self) -> Iterator[Row]:
         """Exposed times that change by more than the work itself does."""
@@ -173,13 +181,22 @@ class Comparison:
 
     def why_empty(self, group: str) -> str:
         """What stands in place of the rows of a group that has none."""
-        sides = {"A": self.a, "B": self.b}
-        doubtful = [letter for letter, side in sides.items() if group in side.unknown]
-        return f"not known in {' and '.join(doubtful)}" if doubtful else NEITHER
+        if doubtful := self.unknown_in(group):
+            return f"not known in {doubtful}"
+        return _lacking(self.a, self.b, group) or NEITHER
+
+    def unknown_in(self, group: str) -> str:
+        """Sides whose data of a group is not believed: ``A``, ``A and B``; empty for neither."""
+        sides = (("A", self.a), ("B", self.b))
+        return " and ".join(letter for letter, side in sides if group in side.unknown)
 
     def row(self, key: str) -> Row | None:
         """One row of the summary."""
         return next((row for row in self.summary if row.key == key), None)
+
+
+def _told(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.verdict.told and row.delta]
 
 
 def aligned(*plans: Plan) -> tuple[Plan, ...]:
@@ -320,7 +337,16 @@ def _notes(a: Side, b: Side) -> list[str]:
         notes.append("totals of A and B cover different numbers of steps")
     for key, title in GROUPS.items():
         wanted = key not in OPTIONAL or a.names(key) or b.names(key)
-        lacking = [s for s in (a, b) if wanted and key in s.lacks and key not in s.unknown]
-        notes += [f"{title}: {why}" for why in dict.fromkeys(side.lacks[key] for side in lacking)]
+        if wanted and (why := _lacking(a, b, key)):
+            notes.append(f"{title}: {why}")
     sides = (("A", a), ("B", b))
     return notes + [f"{letter}: {note}" for letter, side in sides for note in side.notes]
+
+
+def _lacking(a: Side, b: Side, group: str) -> str:
+    """Which sides have none of a group's data, and why: ``B: no NVTX ranges in this report: …``."""
+    reasons: dict[str, list[str]] = {}
+    for letter, side in (("A", a), ("B", b)):
+        if group in side.lacks and group not in side.unknown:
+            reasons.setdefault(side.lacks[group], []).append(letter)
+    return "; ".join(f"{' and '.join(at)}: {why}" for why, at in reasons.items())

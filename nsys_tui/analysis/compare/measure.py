@@ -116,6 +116,7 @@ def _measured(
         lacks=lacks,
         notes=(*plan.notes, *report.metadata.notes, *report.notes.texts),
         unknown=frozenset(unknown),
+        untraced=frozenset(key for key in lacks if not report.traced(_NEEDS[key])),
         style=plan.style,
         run=identity.partition(" ")[0],
         recorded=_recorded(report),

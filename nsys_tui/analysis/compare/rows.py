@@ -137,9 +137,9 @@ class RowJudge:
     def group(self, key: str) -> tuple[Row, ...]:
         """A row for each name of either side, the largest difference in time first.
 
-        None where a side is not known: all of it would be new or gone.
+        None where a side is not known or not recorded: all of it would be new or gone.
         """
-        if key in self.unknown:
+        if key in self.unknown or any(key in side.untraced for side in self.sides):
             return ()
         pairs = [*self._pairs(key)]
         changes = iter(discovered([self._change(p.a, p.b) for p in pairs if p.a and p.b]))

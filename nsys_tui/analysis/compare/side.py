@@ -222,6 +222,8 @@ class Side:
     notes: tuple[str, ...] = field(default=())
     unknown: frozenset[str] = frozenset()
     """Groups and metrics that the file may hold and that are not believed: 0 is no fact here."""
+    untraced: frozenset[str] = frozenset()
+    """Groups that the capture did not record: none of them is no fact either."""
     style: str = NameStyle.NORMALISED
     """How kernels are named."""
     run: str = ""
@@ -377,6 +379,7 @@ def _together(sides: Sequence[Side], label: str) -> Side:
         lacks={key: why for side in sides for key, why in side.lacks.items()},
         notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
         unknown=frozenset().union(*(side.unknown for side in sides)),
+        untraced=frozenset().union(*(side.untraced for side in sides)),
         style=first.style,
         run_count=sum(side.run_count for side in sides),
         variants=_variants(sides),

@@ -716,6 +716,40 @@ def test_calls_belong_to_the_step_in_which_they_start(tmp_path: Path) -> None:
     assert (read.per_step.count, read.per_step.mean, read.calls) == (side.parts, 1_000, 1)
 
 
+@pytest.mark.parametrize(("asked", "kinds"), [("false", set()), ("true", {"gone"})])
+def test_what_a_capture_did_not_record_is_not_gone(
+    tmp_path: Path, asked: str, kinds: set[str]
+) -> None:
+    sides = []
+    for name in ("a", "b"):
+        synth = Synth(tmp_path / f"{name}.sqlite").process(1000, "solver")
+        synth.meta("PROCESS_0:COLLECT_NVTX_TRACE", asked if name == "b" else "true", capture=True)
+        for n in range(12):
+            synth.osrt("read", n * 10_000, n * 10_000 + 5_000)
+            if name == "a":
+                synth.nvtx("load", n * 10_000, n * 10_000 + 7_000)
+        sides.append(synth.write())
+    found = compared(*sides)
+    assert {row.kind for row in found.groups["ranges"]} == kinds
+    assert found.why_empty("ranges").startswith("B: no NVTX ranges in this report: ")
+    assert found.why_empty("api").startswith("A and B: no CUDA API calls in this report: ")
+    assert as_text(found).count("no NVTX ranges in this report") == 1
+
+
+def test_without_gpu_work_ranges_of_a_step_are_told_before_calls(tmp_path: Path) -> None:
+    sides = []
+    for name, load in (("a", 100_000), ("b", 500_000)):
+        synth = Synth(tmp_path / f"{name}.sqlite").process(1000, "solver")
+        for n in range(12):
+            at = n * 2_000_000
+            synth.nvtx(f"train step {n}", at, at + load + 200_000)
+            synth.nvtx("load", at, at + load + 100 * n)
+            synth.osrt("poll", at + 10, at + load + 100_000)
+        sides.append(synth.write())
+    (told,) = change_sentences(compared(*sides))
+    assert told.startswith("load is slower (")
+
+
 def test_another_host_program_is_not_comparable(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "b.sqlite").process(1000, "other")
     for n in range(200):

@@ -238,10 +238,7 @@ class ChangesTable(VirtualTable):
         per = "per step, " if comparison.by_step else ""
         signs = "" if self.size.width >= BARRED else "  < less  > more"
         self.note = f"{per}by |delta|{signs}  threshold {100 * self.threshold:g}%"
-        self.empty = next(
-            (note for note in comparison.notes if groups[0] in note.lower()),
-            comparison.why_empty(groups[0]),
-        )
+        self.empty = comparison.why_empty(groups[0])
         names = [row.name for row in self._rows]
         row = names.index(here) if here in names else None
         columns = row_columns(self._rows, self.size.width, self.app.glyphs.bar)
