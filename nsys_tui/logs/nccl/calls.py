@@ -240,7 +240,7 @@ class CallLog:
 
     def select(self, kinds: Bool | None = None) -> Calls:
         """All calls, or those of some kinds, as one list."""
-        chosen = self.calls(joined([*map(_narrowed, self._rows(kinds))] or [no_rows()]))
+        chosen = self.calls(joined([*map(narrowed, self._rows(kinds))] or [no_rows()]))
         return replace(chosen, bytes=narrow(chosen.bytes))
 
     def mapped(self, change: Callable[[Rows], Rows]) -> CallLog:
@@ -300,7 +300,8 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return {name: narrow(np.concatenate([one[name] for one in parts])) for name in parts[0]}
 
 
-def _narrowed(rows: Rows) -> Rows:
+def narrowed(rows: Rows) -> Rows:
+    """The same rows in as few bytes as hold them."""
     return {name: narrow(values) for name, values in rows.items()}
 
 

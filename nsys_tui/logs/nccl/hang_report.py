@@ -84,7 +84,8 @@ class HangReport:
     """Groups whose sends and receives are not compared: ranks unknown, lines torn, or first
     calls not in the logs."""
     partly_checked_peers: int = 0
-    """Groups whose sends and receives were not played through: too many calls, or no counter."""
+    """Groups whose sends and receives were not played through, as opCount stays 0, or only around
+    the first that does not fit, as they are too many."""
 
 
 def describe(calls: Calls, row: int) -> str:

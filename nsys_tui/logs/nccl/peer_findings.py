@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 import numpy as np
 
 from nsys_tui.logs.nccl.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.nccl.participants import Group
-from nsys_tui.logs.nccl.peer_pass import PeerPass
+from nsys_tui.logs.nccl.peer_pass import PeerPass, Selection
 from nsys_tui.logs.nccl.peers import Odd, Peers
 from nsys_tui.logs.result import LogResult
 
@@ -29,7 +30,7 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
     mismatches: list[Mismatch] = []
     drifts: list[Drift] = []
     unchecked = partly = 0
-    passed = PeerPass(result.every_call) if using else None
+    passed = PeerPass(result.every_call, len(result.communicators)) if using else None
     for index, group in enumerate(result.groups):
         members = [*group.members]
         if passed is None or group.nranks < 2 or not using.intersection(members):
@@ -38,8 +39,9 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> HangReport:
             unchecked += 1
             continue
         member_of = {result.communicators[m].rank: m for m in members}
-        partly += not passed.played(member_of)
-        if not passed.fits(member_of):
+        fits, by_order = passed.fits(member_of), passed.by_order(member_of)
+        partly += by_order or not (fits or passed.held(member_of))
+        if not fits:
             faults = _Found(result, index, member_of, passed)
             mismatches += faults.mismatches
             drifts += faults.drifts
@@ -62,8 +64,9 @@ class _Found:
     def __init__(
         self, result: LogResult, index: int, member_of: dict[int, int], passed: PeerPass
     ) -> None:
-        log = result.every_call
-        self._calls = log.select(np.isin(log.by_kind.communicator, [*member_of.values()]))
+        self._passed = passed
+        self._chosen = passed.select(member_of)
+        self._calls = self._chosen.calls
         self._result = result
         self._index = index
         self._member = member_of
@@ -74,7 +77,7 @@ class _Found:
         self._by_order = passed.by_order(member_of)
         self.mismatches: list[Mismatch] = []
         self.drifts: list[Drift] = []
-        for odd in Peers(self._calls, self._rows, passed.played(member_of)).odd():
+        for odd in Peers(*self._chosen, self._rows, not self._by_order).odd():
             self._take(odd)
 
     def _take(self, odd: Odd) -> None:
@@ -84,6 +87,7 @@ class _Found:
         if odd.what == "one-sided" and not ended and not odd.passed:
             self.drifts.append(self._drift(odd))
             return
+        at = partial(_at, self._chosen)
         ops = dict.fromkeys(self._calls.ops[int(self._calls.op[row])] for row in odd.rows)
         self.mismatches.append(
             Mismatch(
@@ -91,10 +95,10 @@ class _Found:
                 int(self._calls.op_count[odd.rows[0]]),
                 self._by_order,
                 tuple(ops),
-                tuple(self._at(row) for row in odd.rows) + self._other_end(odd),
+                tuple(at(row) for row in odd.rows) + self._other_end(odd),
                 "order" if odd.what == "circle" else odd.what,
                 point_to_point=True,
-                waiting=tuple(self._at(row) for row in odd.waiting),
+                waiting=tuple(at(row) for row in odd.waiting),
             )
         )
 
@@ -107,37 +111,38 @@ class _Found:
 
     def _last(self, rank: int) -> Progress:
         """How far a rank came."""
-        if len(rows := self._rows[rank]):
-            return self._progress(int(rows[-1]))
         member = self._member[rank]
+        last = self._passed.last_two(member)
+        if len(last.calls):
+            return _progress(last, len(last.calls) - 1)
         file, line = self._result.communicators[member].first
         return Progress(member, 0, 0, Member(member, (), file, line))
 
-    def _at(self, row: int) -> Member:
-        rank = int(self._calls.rank[row])
-        rows = self._rows[rank]
-        place = int(np.searchsorted(rows, row))
-        good = ""
-        if place:
-            good = f"call {place}, {describe(self._calls, int(rows[place - 1]))}"
-        return Member(
-            self._member[rank],
-            (describe(self._calls, row),),
-            int(self._calls.file[row]),
-            int(self._calls.line[row]),
-            place + 1,
-            good,
-        )
-
-    def _progress(self, row: int) -> Progress:
-        """A rank at one of its calls."""
-        at = self._at(row)
-        return Progress(at.communicator, at.number, int(self._calls.op_count[row]), at)
-
     def _drift(self, odd: Odd) -> Drift:
         row = odd.rows[0]
-        ahead = self._progress(row)
+        ahead = _progress(self._chosen, row)
         behind = self._last(int(self._calls.root[row]))
         who = f"rank {int(self._calls.rank[row])}"
         other = f"the other end of call {ahead.calls} of {who}, {describe(self._calls, row)}"
         return Drift(self._index, self._by_order, (behind,), (ahead,), 0, (other,), True)
+
+
+def _at(chosen: Selection, row: int) -> Member:
+    """A rank at one of its calls."""
+    calls, places, _ = chosen
+    member, place = int(calls.communicator[row]), int(places[row])
+    before = np.flatnonzero((calls.communicator == member) & (places == place - 1)).tolist()
+    return Member(
+        member,
+        (describe(calls, row),),
+        int(calls.file[row]),
+        int(calls.line[row]),
+        place + 1,
+        f"call {place}, {describe(calls, before[0])}" if before else "",
+    )
+
+
+def _progress(chosen: Selection, row: int) -> Progress:
+    """How far a rank came that is at one of its calls."""
+    at = _at(chosen, row)
+    return Progress(at.communicator, at.number, int(chosen.calls.op_count[row]), at)

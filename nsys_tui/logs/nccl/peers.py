@@ -17,14 +17,13 @@ import numpy as np
 
 from nsys_tui.logs.nccl.calls import Calls, rows_by
 from nsys_tui.logs.nccl.grammar import POINT_TO_POINT
+from nsys_tui.logs.nccl.repetition import broken, comes_over
 from nsys_tui.model.arrays import Bool, Indices, Int32, Integers
 from nsys_tui.model.groups import factorise_rows
 
 Ends: TypeAlias = "dict[tuple[int, int], Int32]"
 """Rows of the calls by (from, to)."""
 UNKNOWN: Final = -1
-_LONGEST: Final = 4096
-"""Calls of a rank that may come over and over."""
 _TRIED: Final = 8
 """Pairs of ranks of which the first call may be the one left out: each is played through."""
 _ALIKE: Final = 3
@@ -49,8 +48,12 @@ class Peers:
     """The calls of one communicator, by rank."""
 
     calls: Calls
+    places: Integers
+    """Of each call, among all of its rank's."""
+    cut: Indices
+    """Calls behind which those with the same peer are left out: their other end is as well."""
     rows_of: dict[int, Int32]
-    """All calls of each rank of it in the logs, in order."""
+    """Calls of each rank of it in the logs, in order."""
     played: bool
     """Whether order and waiting are looked at, not only counts, types and lone ends."""
 
@@ -66,6 +69,7 @@ class Peers:
             sent, received = self._matched(sends[pair], receives[pair])
             other[sent], other[received] = received, sent
             pairs += self._unlike(sent, received)
+        other[self.cut] = np.where(other[self.cut] == UNKNOWN, self.cut, other[self.cut])
         if not self.played:
             return pairs + self._one_sided(other)
         stopped = self._play(other)
@@ -82,8 +86,8 @@ class Peers:
         """
         uneven = [pair for pair in ends if abs(len(pair[0]) - len(pair[1])) == 1]
         for shorter, longer in (sorted(pair, key=len) for pair in uneven[:_TRIED]):
-            codes, lacking = self._kinds_beside(longer)
-            if not _comes_over(np.append(lacking, codes)):
+            codes, lacking, _ = self._kinds_beside(longer)
+            if not comes_over(np.append(lacking, codes)):
                 continue
             shifted = other.copy()
             shifted[longer[0]] = UNKNOWN
@@ -117,18 +121,23 @@ class Peers:
             at = int(np.argmax(np.append((mine[:-1] != others).any(axis=1), True)))
             if least <= at < len(shorter) and (mine[at + 1 :] == others[at:]).all():
                 return at
-        codes, lacking = self._kinds_beside(longer)
-        place = None if lacking == UNKNOWN else _broken(codes, lacking)
-        rows = self.rows_of[int(self.calls.root[longer[0]])]
+        codes, lacking, rows = self._kinds_beside(longer)
+        place = None if lacking == UNKNOWN else broken(codes, lacking)
         return len(shorter) if place is None else int(np.searchsorted(shorter, rows[place]))
 
-    def _kinds_beside(self, ends: Int32) -> tuple[Integers, int]:
-        """Operations and peers of the rank at the other end of some calls; the code of these."""
+    def _kinds_beside(self, ends: Int32) -> tuple[Integers, int, Int32]:
+        """What the rank at the other end of some calls does: operations and peers.
+
+        Returns:
+            The code of each of its calls that follow one another, the code of these, its calls.
+        """
         rank, peer = int(self.calls.root[ends[0]]), int(self.calls.rank[ends[0]])
         rows, op = self.rows_of[rank], "Recv" if self._is(ends[:1], ("Send",))[0] else "Send"
+        parts = np.split(rows, np.flatnonzero(np.diff(self.places[rows]) != 1) + 1)
+        rows = max(parts, key=len)
         codes, kinds = factorise_rows([self.calls.op[rows], self.calls.root[rows]])
         same = (kinds == (self.calls.ops.index(op), peer)).all(axis=1)
-        return codes, int(np.argmax(same)) if same.any() else UNKNOWN
+        return codes, int(np.argmax(same)) if same.any() else UNKNOWN, rows
 
     def _ends(self) -> tuple[Ends, Ends]:
         """Sends and receives by (from, to)."""
@@ -332,37 +341,6 @@ class _Play:
                         go_on(one)
             go_on(at)
         return reached
-
-
-def _comes_over(codes: Integers) -> bool:
-    """Whether some calls, the first to the last, come over and over."""
-    periods = range(1, min(len(codes) // 2, _LONGEST) + 1)
-    return any(
-        len(codes) % period == 0
-        and (codes[:period] == codes[period : 2 * period]).all()
-        and (codes[period:] == codes[:-period]).all()
-        for period in periods
-    )
-
-
-def _broken(codes: Integers, lacking: int) -> int | None:
-    """Where one call lacks in some that come over and over, or another stands in its place.
-
-    None where that is not what they do.
-    """
-    for period in range(1, min(len(codes) // 2, _LONGEST) + 1):
-        first, last = codes[:period], codes[len(codes) - period :]
-        if (first != codes[period : 2 * period]).any() and (
-            last != codes[len(codes) - 2 * period : len(codes) - period]
-        ).any():
-            continue
-        odd = np.flatnonzero(codes[period:] != codes[:-period])
-        for place in (int(odd[0]) + period, int(odd[-1]), int(odd[-1]) + 1) if len(odd) else ():
-            for rest in (place, place + 1):
-                whole = np.concatenate([codes[:place], [lacking], codes[rest:]])
-                if (whole[period:] == whole[:-period]).all():
-                    return place
-    return None
 
 
 def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) -> list[Odd]:

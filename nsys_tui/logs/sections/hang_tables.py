@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nsys_tui.logs.nccl.grammar import opcount_text
 from nsys_tui.logs.nccl.hang_report import Member, Progress
-from nsys_tui.logs.nccl.peer_pass import MOST_CALLS
+from nsys_tui.logs.nccl.peer_pass import HELD
 from nsys_tui.logs.result import LogResult
 from nsys_tui.logs.sections.section import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit
@@ -86,8 +86,9 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         )
     if partly := answer.hangs.partly_checked_peers:
         notes.append(
-            "communicators whose sends and receives were compared by count, type and lone ends, not"
-            f" by order (over {MOST_CALLS:,} calls, or opCount stays 0): {partly}"
+            "communicators whose sends and receives were compared in part (where opCount stays 0 by"
+            f" count, type and lone ends; of over {HELD:,} calls around the first that does not"
+            f" fit): {partly}"
         )
     if not rows and not notes:
         agreed = "none: all ranks in these logs called the same and came equally far"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -13,7 +14,7 @@ from nsys_tui.logs.nccl.hangs import find_hangs
 from nsys_tui.logs.nccl.peer_pass import PeerPass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
@@ -284,15 +285,64 @@ def test_a_lone_send_names_who_never_received(tmp_path: Path) -> None:
     assert any("Send fp32 × 55 to rank 2" in member.calls for member in found[0].members)
 
 
-def test_too_many_calls_to_play_through_are_said(
+def late(run: Run, shape: str, plant: Callable[[Run], None]) -> Run:
+    """A run whose fault comes after many sound steps."""
+    rest = SHAPES[shape](40)
+    plant(rest)
+    moved = {
+        rank: [c._replace(group=c.group + 999 * (c.group >= 0)) for c in rest[rank]]
+        for rank in rest
+    }
+    return {rank: calls + moved[rank] for rank, calls in run.items()}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_of_too_many_calls_those_around_the_fault_tell_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str, fault: str
+) -> None:
+    monkeypatch.setattr("nsys_tui.logs.textfile.BLOCK_BYTES", 6000)
+    monkeypatch.setattr(peer_pass, "_CHUNK", 4)
+    result = run_of(tmp_path, late(SHAPES[shape](40), shape, FAULTS[fault][0]))
+    whole = find_hangs(result)
+    held: list[int] = []
+    select = PeerPass.select
+
+    def counted(passed: PeerPass, members: Mapping[int, int]) -> peer_pass.Selection:
+        held.append(len((chosen := select(passed, members)).calls))
+        return chosen
+
+    monkeypatch.setattr(PeerPass, "select", counted)
+    monkeypatch.setattr(peer_pass, "HELD", 160)
+    near = find_hangs(result)
+    assert (near.mismatches, near.drifts) == (whole.mismatches, whole.drifts)
+    assert near.partly_checked_peers == len(held) == 1
+    assert held[0] < 300 < len(result.every_call)
+
+
+def test_behind_what_is_looked_at_no_end_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_pass, "MOST_CALLS", 3)
-    result = run_of(tmp_path, pair())
+    """A second fault, far behind the first, makes no call between them a lone one."""
+    monkeypatch.setattr(peer_pass, "_CHUNK", 4)
+    monkeypatch.setattr(peer_pass, "HELD", 40)
+    run = pair(90)
+    wrong_count(run)
+    del run[1][nth(run, 1, "Recv", 80)]
+    found = find_hangs(run_of(tmp_path, run))
+    assert [(one.what, one.members[0].number) for one in found.mismatches] == [("size", 4)]
+    assert not [one for one in found.drifts if one.point_to_point]
+
+
+def test_without_a_counter_order_is_not_looked_at_and_that_is_said(tmp_path: Path) -> None:
+    logs = [
+        [re.sub("opCount [0-9a-f]+", "opCount 0", line) for line in log_of(rank, calls, 2)]
+        for rank, calls in pair().items()
+    ]
+    result = read(tmp_path, *logs)
     assert find_hangs(result).partly_checked_peers == 1
     assert logs_json(result)["partly_checked_peers"] == 1
-    monkeypatch.setattr(peer_pass, "MOST_CALLS", 10**6)
-    assert find_hangs(result).partly_checked_peers == 0
+    assert find_hangs(run_of(tmp_path, pair())).partly_checked_peers == 0
 
 
 def test_ranks_unknown_are_not_checked_and_that_is_said(tmp_path: Path) -> None:
