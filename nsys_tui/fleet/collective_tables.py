@@ -161,7 +161,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     """Who comes late to collectives, how long the others wait for it, and why; the worst first."""
     matched = fleet.collectives
     late, blamed = matched.by_rank(), blame(matched)
-    order = [int(row) for row in np.argsort(-late.held_up, kind="stable") if late.calls[row]]
+    order = [int(row) for row in np.argsort(-blamed.cost, kind="stable") if late.calls[row]]
     members = fleet.members
     shares = blamed.causes / np.maximum(blamed.causes.sum(axis=1), 1)[:, None]
     main = [_cause(shares[row]) for row in order]
@@ -197,7 +197,7 @@ def late_rank(fleet: Fleet) -> Told:
     The second is named, too, where it cost them a fair part.
     """
     matched = fleet.collectives
-    blamed, held = blame(matched), matched.by_rank().held_up
+    blamed = blame(matched)
     if not (cost := int(blamed.cost.sum())):
         return NOTHING
 
@@ -205,7 +205,7 @@ def late_rank(fleet: Fleet) -> Told:
         cause = _cause(blamed.causes[row] / max(blamed.causes[row].sum(), 1))
         return f"{format_share(blamed.cost[row], cost)} of what single late ranks cost: {cause}"
 
-    worst, *others = np.argsort(-held, kind="stable").tolist()
+    worst, *others = np.argsort(-blamed.cost, kind="stable").tolist()
     took = format_duration(int(blamed.cost[worst]))
     rank, why = fleet.members[worst].rank, blamed.mostly[worst]
     text = f"rank {rank} cost the others {took} of waiting, {part(worst)}"

@@ -7,7 +7,7 @@ in their kernels until then: how long because of whom, and why that one was late
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -37,6 +37,10 @@ class Group:
     """Time since each rank's collective before; -1 for its first."""
     before: NDArray[np.float32]
     """``arrivals.PARTS`` of it, shape (members, calls, parts)."""
+    number: int = 0
+    """Of its first call, among those of all groups; the others follow."""
+    earlier: Int64 = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """Number of the call that each rank came out of, -1 for none, shape (members, calls)."""
 
     @property
     def calls(self) -> int:
@@ -156,34 +160,45 @@ def match(calls_of: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Ma
         calls_of: collectives of each rank.
         clocks: of the session of each rank.
     """
-    holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
-    rows_of: dict[tuple[tuple[str, str], int], Indices] = {}
-    for session, (mine, clock) in enumerate(zip(calls_of, clocks, strict=True)):
+    rows_of: dict[tuple[str, str], dict[int, Indices]] = {}
+    for session, mine in enumerate(calls_of):
         for code, key in enumerate(mine.keys):
-            rows = rows_of[key, session] = np.flatnonzero(mine.key == code)
-            entry = (session, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
-            holders.setdefault(key, []).append(entry)
-    groups = []
-    for key, entries in holders.items():
-        if len(entries) < 2:
+            rows_of.setdefault(key, {})[session] = np.flatnonzero(mine.key == code)
+    alone = sum(len(rows) for of in rows_of.values() if len(of) == 1 for rows in of.values())
+    numbers, count = [np.full(len(mine.key), -1, np.int64) for mine in calls_of], 0
+    found: list[tuple[tuple[str, str], int, tuple[int, ...], dict[int, Indices]]] = []
+    for key, of in rows_of.items():
+        if len(of) < 2:
             continue
-        calls = min(len(start) for _, start, _ in entries)
-        groups.append(
-            Group(
-                *key,
-                tuple(session for session, _, _ in entries),
-                np.stack([start[:calls] for _, start, _ in entries]),
-                np.stack([end[:calls] for _, _, end in entries]),
-                tuple(len(start) for _, start, _ in entries),
-                *_before(
-                    calls_of,
-                    [(session, rows_of[key, session][:calls]) for session, _, _ in entries],
-                ),
-            )
+        counts = tuple(map(len, of.values()))
+        matched = {session: rows[: min(counts)] for session, rows in of.items()}
+        for session, rows in matched.items():
+            numbers[session][rows] = np.arange(count, count + len(rows))
+        found.append((key, count, counts, matched))
+        count += min(counts)
+    came = [_earlier(mine, own) for mine, own in zip(calls_of, numbers, strict=True)]
+    groups = [
+        Group(
+            *key,
+            tuple(matched),
+            np.stack([clocks[s].fleet(calls_of[s].start[rows]) for s, rows in matched.items()]),
+            np.stack([clocks[s].fleet(calls_of[s].end[rows]) for s, rows in matched.items()]),
+            counts,
+            *_before(calls_of, [*matched.items()]),
+            first,
+            np.stack([came[s][rows] for s, rows in matched.items()]),
         )
-    alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
+        for key, first, counts, matched in found
+    ]
     groups.sort(key=lambda group: (int(group.start.min(initial=0)), group.name, group.communicator))
     return Matched(tuple(groups), alone, len(calls_of))
+
+
+def _earlier(mine: Collectives, numbers: Int64) -> Int64:
+    """Of each call of a rank the number of the one before it that ended last; -1 for none."""
+    latest = np.maximum.accumulate(mine.end)
+    at = np.maximum.accumulate(np.where(mine.end == latest, np.arange(len(latest)), 0))
+    return np.append(np.full(1, -1), numbers[at[:-1]])[: len(numbers)]
 
 
 def _before(
@@ -203,13 +218,16 @@ CAUSES: Final = ("slow kernels", "data wait", "other comm", "late launch", "late
 kernels, longer copies or loading, longer other communication, or a longer idle GPU; or it came
 late out of the collective before. Unknown of the first one."""
 
+_PASSED: Final = CAUSES.index("late before")
+
 
 @dataclass(frozen=True, eq=False)
 class Blame:
     """What each rank cost the others, ns over all of them."""
 
     cost: Int64
-    """Shape (ranks,): each call's wait for it alone, times the ranks that waited."""
+    """Shape (ranks,): each call's wait for it alone, times the ranks that waited; also of calls to
+    which others came late because they had waited for it."""
     causes: Float64
     """Shape (ranks, causes); sums to the cost."""
     mostly: tuple[int, ...]
@@ -217,23 +235,62 @@ class Blame:
 
 
 def blame(matched: Matched) -> Blame:
-    """Blames the rank that comes last to each call, in its own communicator."""
-    groups = matched.groups
+    """Blames the rank that comes last to each call, in its own communicator.
+
+    Where that one came late out of a call for whose last rank it had waited, that rank is blamed.
+    """
+    groups = [group for group in matched.groups if group.calls]
     causes = np.zeros((matched.ranks, len(CAUSES)))
     most, mostly = np.zeros(matched.ranks), np.full(matched.ranks, -1)
-    for number, group in enumerate(groups):
-        if not group.calls:
-            continue
-        members = np.array(group.members)
+    if not groups:
+        return Blame(np.zeros(matched.ranks, np.int64), causes, tuple(mostly.tolist()))
+    parts = np.concatenate([_shares(group) for group in groups])
+    cost = np.concatenate([g.behind.astype(np.float64) * (len(g.members) - 1) for g in groups])
+    source, passed = _passed_on(groups, parts[:, _PASSED])
+    parts[:, _PASSED] -= passed
+    cost = _gathered(cost, source, passed)
+    begins = np.cumsum([0, *(group.calls for group in groups)])
+    for group, begin in zip(groups, begins, strict=False):
+        members, own = np.array(group.members), slice(begin, begin + group.calls)
         waited = np.zeros((len(members), len(CAUSES)))
-        cost = group.behind.astype(np.float64) * (len(members) - 1)
-        np.add.at(waited, group.last, _shares(group) * cost[:, None])
+        np.add.at(waited, group.last, parts[own] * cost[own, None])
         causes[members] += waited
         worse = waited.sum(axis=1) > most[members]
-        mostly[members[worse]] = number
+        mostly[members[worse]] = matched.groups.index(group)
         most[members[worse]] = waited.sum(axis=1)[worse]
-    cost = np.rint(causes.sum(axis=1)).astype(np.int64)
-    return Blame(cost, causes, tuple(mostly.tolist()))
+    total = np.rint(causes.sum(axis=1)).astype(np.int64)
+    return Blame(total, causes, tuple(mostly.tolist()))
+
+
+def _passed_on(groups: Sequence[Group], late: Float64) -> tuple[Indices, Float64]:
+    """Of all calls the one that made the last rank late, and which part of the lateness it did.
+
+    No more than its own last rank was behind there.
+
+    Args:
+        groups: all that have calls.
+        late: part of the lateness of each call with which the last rank came out of another.
+    """
+    numbers = np.concatenate([np.arange(g.number, g.number + g.calls) for g in groups])
+    places = np.full(int(numbers.max()) + 2, -1)
+    places[numbers] = np.arange(len(numbers))
+    earlier = np.concatenate([g.earlier[g.last, np.arange(g.calls)] for g in groups])
+    source = places[np.minimum(earlier, len(places) - 1)]
+    began = np.concatenate([group.last_start for group in groups])
+    behind = np.concatenate([group.behind for group in groups])
+    known = (source >= 0) & (began[source] < began) & (late > 0)
+    most = np.divide(
+        behind[source], behind * late, out=np.zeros(len(late)), where=known & (behind > 0)
+    )
+    return np.where(known, source, 0), late * np.minimum(most, 1)
+
+
+def _gathered(cost: Float64, source: Indices, passed: Float64) -> Float64:
+    """Costs with those that later calls pass on to these, by ways of doubled length."""
+    while passed.any():
+        cost = cost + np.bincount(source, cost * passed, len(cost))
+        source, passed = source[source], passed * passed[source]
+    return cost
 
 
 def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:

@@ -109,7 +109,8 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
 
     Everybody gets what its surest evidence says. Those who then share a rank have evidence that
     does not tell them apart (the rank of a job script, say): all of them fall back to their next
-    one. Who has none left takes the lowest free rank, in the order given.
+    one, first those whose evidence is of one kind. Who has none left takes the lowest free rank, in
+    the order given.
 
     Args:
         members: evidence of each process, in the order of files, GPUs and process ids.
@@ -125,8 +126,9 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
 
     while True:
         claims = [claim(member) for member in range(len(members))]
-        counts = Counter(rank for rank, _ in filter(None, claims))
-        shared = [member for member, c in enumerate(claims) if c is not None and counts[c[0]] > 1]
+        alike, counts = Counter(filter(None, claims)), Counter(c[0] for c in claims if c)
+        shared = [member for member, c in enumerate(claims) if c and alike[c] > 1]
+        shared = shared or [member for member, c in enumerate(claims) if c and counts[c[0]] > 1]
         if not shared:
             break
         for member in shared:

@@ -78,6 +78,13 @@ def test_evidence_that_all_share_tells_nothing() -> None:
     assert decide(members) == [(1, "file name"), (0, "file name")]
 
 
+def test_what_a_source_says_of_several_takes_no_rank_from_one_that_another_tells() -> None:
+    """NCCL numbers groups of two: its 1 of ranks 3 and 7 is not file 1's."""
+    nccl, names = {0: 0, 3: 1, 4: 0, 7: 1}, [(rank, "file name") for rank in range(8)]
+    members = [(*([(nccl[n], "NCCL")] if n in nccl else []), names[n]) for n in range(8)]
+    assert decide(members) == names
+
+
 def test_without_evidence_files_are_numbered_in_order_around_the_known() -> None:
     members = [(), ((0, "MPI"),), (), ((2, "MPI"),)]
     expected = [(1, BY_ORDER), (0, "MPI"), (3, BY_ORDER), (2, "MPI")]

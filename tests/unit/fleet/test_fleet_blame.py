@@ -116,10 +116,14 @@ def test_the_table_says_who_why_and_where(
     assert "rank 2 cost the others 2.400 ms of waiting, 100.0% of" in section["notes"][1]
 
 
-def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("more", [0, LATE])
+def test_a_straggler_is_blamed_for_those_that_waited_for_it_and_so_were_late_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: int
 ) -> None:
-    """Two nodes of four: neighbours reduce, then every fourth; rank 2 computes longer."""
+    """Two nodes of four: neighbours reduce, then every fourth; rank 2 computes longer.
+
+    Rank 1 computes more between the two, and for that is blamed itself.
+    """
     paths = []
     for rank in range(8):
         node, place = divmod(rank, 4)
@@ -131,8 +135,10 @@ def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
             begin = at + 20 * US
             compute = 300 * US + LATE * (rank == 2)
             synth.launch("gemm", (at, at + 500), (begin, begin + compute))
-            ends = begin + 350 * US + LATE * (node == 0), begin + 400 * US + LATE
-            starts = begin + compute, ends[0] + US
+            ends = begin + 350 * US + LATE * (node == 0), begin + 400 * US + LATE + more
+            starts = begin + compute, ends[0] + US + more * (rank == 1)
+            if starts[1] > ends[0] + US:
+                synth.launch("norm", (at, at + 500), (ends[0] + 500, starts[1] - 500))
             for start, end, own in zip(starts, ends, (16 + node, 32 + place), strict=True):
                 text = json.dumps({"NCCL communicator ID": own, "Message size [bytes]": 4})
                 synth.nvtx("ncclAllReduce", start - 3 * US, start - US, json=text)
@@ -148,8 +154,11 @@ def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
     assert worst["rank"] == 2
     assert worst["why_late"].startswith("slow kernels")
     assert worst["mostly_in"].endswith("of ranks 0-3 (≈ tensor parallel)")
-    late = {row["rank"]: row["why_late"] or "" for row in others}
-    assert all(late[rank].startswith("late before") for rank in (0, 1, 3)), late
+    assert worst["others_waited_ns"] == STEPS * LATE * (3 + 4), "in its group, and behind it"
+    told = {row["rank"]: (row["others_waited_ns"], row["why_late"] or "") for row in others}
+    assert told[1][0] == STEPS * more
+    assert told[1][1].startswith("slow kernels") == bool(more)
+    assert {cost for rank, (cost, _) in told.items() if rank != 1} == {0}
 
 
 def test_sends_and_receives_are_never_called_data_parallel() -> None:
