@@ -42,6 +42,9 @@ WORTH: Final = 0.01
 """Part of the others' time from which waiting for one rank is worth a word."""
 
 
+_UNMATCHED: Final = "no collectives are matched between ranks to see who waits"
+
+
 def verdict(fleet: Fleet) -> Told:
     """One line; who stopped, then a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
@@ -126,11 +129,16 @@ def _slow_steps(fleet: Fleet) -> Told:
     if not more > APART * usual:
         least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
         return Told(f"steps take as long on all ranks: their medians are {least} to {most}")
+    with_it = medians >= medians[worst] - APART * usual
+    if with_it.sum() > 1:  # they keep step: any of them may hold up the rest
+        more = float(medians[worst] - np.nanmedian(medians[~with_it]))
+        told, ranks = _most_compute(fleet), named_ranks(np.array(steps.ranks)[with_it].tolist())
+        text = f"{told.text}steps of {ranks} take {format_duration(round(more))} longer than those"
+        return told._replace(text=f"{text} of the others, of another group or run; {_UNMATCHED}")
     rank = int(steps.ranks[worst])
     return Told(
-        f"rank {rank} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
-        f" steps, its median {format_duration(round(more))} above the usual one;"
-        " no collectives are matched between ranks to see who waits",
+        f"rank {rank} is slowest in {out_of(int(times[worst]), int(times.sum()))} steps, its median"
+        f" {format_duration(round(more))} above the usual one; {_UNMATCHED}",
         rank,
     )
 

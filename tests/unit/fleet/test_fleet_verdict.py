@@ -117,6 +117,10 @@ def report(path: Path, rank: int, step: int, steps: int = 6) -> Path:
             "steps take as long on all ranks: their medians are 1.000 ms",
         ),
         ((1_000, 1_300, 1_000), "rank 1 is slowest in 5 of 5 steps, its median 300.0 us above"),
+        (
+            (1_300, 1_000, 1_310, 1_000),
+            "steps of ranks 0, 2 take 310.0 us longer than those of the others, of another group",
+        ),
         ((0, 0, 0), "GPUs are busy "),
     ],
 )
@@ -222,7 +226,7 @@ def test_ranks_that_are_late_out_of_their_own_collectives_are_not_cleared(
     assert verdict(run_fleet(run.write(tmp_path))).text.startswith(said)
 
 
-@pytest.mark.parametrize(("steps", "said"), [(10, ""), (22, "rank 2 is slowest in ")])
+@pytest.mark.parametrize(("steps", "said"), [(10, ""), (22, "rank 2 computes ")])
 def test_ranks_of_several_runs_are_not_ranked_by_their_steps(
     tmp_path: Path, steps: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,4 +240,5 @@ def test_ranks_of_several_runs_are_not_ranked_by_their_steps(
         "who holds the others up is not known: ranks 0-3 cannot be aligned, as ranks of several"
     )
     assert told.text.startswith(said or silent)
+    assert ("steps of ranks 2, 3 take" in told.text) is bool(said)
     assert (told.rank is None) is not bool(said)
