@@ -512,6 +512,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     hpc.imbalanced: "GPU 2 slower than the others",
     hpc.late_by_turns: "idle, MPI: MPI_Barrier",
     hpc.faulting: "pages migrate in scale",
+    hpc.long_faults: "pages migrate in scale",
     hpc.losing: "",
     hpc.losing_elsewhere: "idle, I/O: write",
     hpc.narrow: "small blocks of distance",
@@ -622,7 +623,7 @@ PLANTED: Final = {
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted(
-        (migrating, prefetching, hpc.on_demand), (migrated_ahead, hpc.prefetched)
+        (migrating, prefetching, hpc.on_demand, hpc.long_faults), (migrated_ahead, hpc.prefetched)
     ),
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(

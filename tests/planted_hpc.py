@@ -147,6 +147,28 @@ def faulting(path: Path) -> Synth:
     return run.report
 
 
+def long_faults(path: Path, cause: int = 2, *, recorded: bool = True) -> Synth:
+    """Every 500 us a kernel waits 400 us for a fault, of which its page moves in the last 50.
+
+    Args:
+        path: of the report.
+        cause: of the migrations.
+        recorded: whether the faults are.
+    """
+    run = Machine(path)
+    for _ in range(4):
+        run.launch("scale", 10 * MS)
+        for page in range(20):
+            fault = run.free[0, 7] - 10 * MS + page * 500 * US
+            start, end = fault + 350 * US, fault + 400 * US
+            run.report.memcpy(start, end, kind="UVM HtoD", src="managed", migrationCause=cause)
+            if recorded:
+                run.report.gpu_fault(fault, end)
+                run.report.gpu_fault(fault, end + 90 * US, device=1)
+        run.wait()
+    return run.report
+
+
 def exchanging(
     path: Path, calls: Sequence[tuple[str, int]] = (("MPI_Isend", 900), ("MPI_Waitall", 2100))
 ) -> Synth:

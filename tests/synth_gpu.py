@@ -124,12 +124,16 @@ class GpuEvents(Base):
             **{context: 9}, **text,
         )  # fmt: skip
 
+    def gpu_fault(self, start: int, end: int, address: int = 1, device: int = 0) -> Self:
+        """A GPU serves seven page faults at one address."""
+        return self.add(
+            "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=start, end=end, globalPid=self.gpid(),
+            deviceId=device, address=address, numberOfPageFaults=7, faultAccessType=1,
+        )  # fmt: skip
+
     def page_faults(self, gpu: int, cpu: int) -> Self:
         """Seven faults of a GPU at one address, and one of the host at another, in ``main``."""
-        self.add(
-            "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=1, end=2, globalPid=self.gpid(), deviceId=0,
-            address=gpu, numberOfPageFaults=7, faultAccessType=1,
-        )  # fmt: skip
+        self.gpu_fault(1, 2, address=gpu)
         return self.add(
             "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=1, globalPid=self.gpid(), address=cpu,
             CpuInstruction=self.string("main+0x10"),

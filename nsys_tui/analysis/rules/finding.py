@@ -251,7 +251,7 @@ CERTAINTY: Final = {
     ),
     "migrations_in_kernels": Certainty(
         _INFERRED,
-        "the kernel may hide a part of it, and wait for long faults, too, which are not counted",
+        "the kernel may hide a part of it, or wait for faults that are not recorded, too",
         _NCU,
     ),
     "missing_nvtx": Certainty(

@@ -1,4 +1,4 @@
-"""Our rules on kernels: one that decides the run, small grids, pages that migrate meanwhile."""
+"""Our rules on kernels: one that decides the run, small grids, last waves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
@@ -28,12 +27,6 @@ _WAVE_CELLS: Final = 24
 _WARP: Final = 32
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which a tail counts."""
-_FAULT_NS: Final = 100_000
-"""A fault takes up to this, however short the migration before."""
-_FEWEST_QUIET: Final = 3
-"""Launches without migrations from which is known how long they take."""
-_PREFETCHED: Final = 1
-"""Cause of a migration that cudaMemPrefetchAsync asked for."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 
@@ -306,95 +299,3 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
         asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
         empty[device] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
     return empty
-
-
-def _bridged(moves: Intervals) -> Intervals:
-    """Migrations with the faults between them, which take no longer than the migration before."""
-    starts, ends = moves
-    apart = starts[1:] - np.maximum.accumulate(ends)[:-1]
-    near = apart <= np.maximum((ends - starts)[:-1], _FAULT_NS)
-    until = np.where(near, np.maximum(starts[1:], ends[:-1]), ends[:-1])
-    return intervals.union(starts, np.append(until, ends[-1:]))
-
-
-def _without(case: Case, rows: Indices) -> int | None:
-    """How much longer launches of a kernel take than others of its name and shape, all in all.
-
-    Args:
-        case: the report.
-        rows: launches during which pages migrate.
-
-    Returns:
-        None where too few others tell.
-    """
-    ops, launch, more = case.report.operations, case.report.launch_attributes, 0
-    every = case.where(lambda all_: np.isin(ops.name[all_], ops.name[rows]))
-    codes, kinds = factorise_rows((ops.name[every], launch.code[every]))
-    migrates = np.isin(every, rows)
-    for same in rows_of_codes(codes, len(kinds)):
-        time, slow = ops.durations(every[same]), migrates[same]
-        if slow.any() and np.count_nonzero(~slow) < _FEWEST_QUIET:
-            return None
-        more += int((time[slow] - np.median(time[~slow])).clip(0).sum()) if slow.any() else 0
-    return more
-
-
-@rule(
-    "Migrations of unified memory while a kernel runs",
-    advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
-    " (cudaMemPrefetchAsync), advise (cudaMemAdvise), or copy ahead of the launch.",
-    nothing="No pages migrate while kernels run.",
-)
-def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
-    """Kernels by name with the time and bytes of migrations that run at the same time.
-
-    For pages that the program prefetches no kernel waits.
-    """
-    ops = case.report.operations
-    moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
-    moved = moved[ops.migration[moved] != _PREFETCHED]
-    kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
-    time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
-    groups = 0
-    for device in np.unique(ops.device[moved]).tolist():
-        mine = moved[ops.device[moved] == device]
-        of_device = np.flatnonzero(ops.device[kernels] == device)
-        starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
-        covered = _bridged((ops.start[mine], ops.end[mine]))
-        groups += len(covered[0])
-        before = intervals.prefix(*covered)
-        edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
-        time[of_device] = edges[1] - edges[0]
-        sizes = np.append(0, np.cumsum(ops.bytes[mine]))
-        first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
-        size[of_device] = sizes[last] - sizes[first]
-    kernels, time, size = (part[time > 0] for part in (kernels, time, size))
-    codes, names = regroup(ops.name[kernels], ops.shown)
-    of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))
-    used = np.flatnonzero(of_name)
-    order, hidden = cut(used[np.argsort(-of_name[used], kind="stable")], arguments)
-    findings: list[Finding] = []
-    if len(order):
-        top = int(order[0])
-        longest = int(kernels[codes == top][np.argmax(time[codes == top])])
-        longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
-        told = f"{units.format_duration(longer)} longer than without" if longer else ""
-        cost = takes if longer is None else longer
-        apart = ", without faults" if groups > np.count_nonzero(time) else ""
-        findings = case.finding(
-            "migrations_in_kernels",
-            f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
-            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes) + apart}",
-            case.page_advice,
-            subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
-            saved_ns=cost,
-            window=(int(ops.start[longest]), int(ops.end[longest])),
-            device=int(ops.device[longest]),
-        )
-    columns = (
-        (Column("Migrating", Unit.NS), of_name[order]),
-        (Column("Bytes", Unit.BYTES), bytes_of[order]),
-        (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
-        (Column("Kernel"), [names[device] for device in order.tolist()]),
-    )
-    return Result(columns, findings, hidden=hidden)

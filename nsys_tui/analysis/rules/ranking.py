@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     host,
     host_only,
     idle,
+    migrations,
     nsys,
     pace,
     register,

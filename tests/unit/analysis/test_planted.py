@@ -164,6 +164,27 @@ def test_faults_between_migrations_count(tmp_path: Path) -> None:
     assert one.saved_ns == 4 * 10 * MS - 20 * US  # all but the first fault
 
 
+@pytest.mark.parametrize(
+    ("cause", "recorded", "costs", "ends"),
+    [
+        (2, True, 400 * US, "32.00 ms"),
+        (2, False, 50 * US, "4.000 ms, faults not recorded"),
+        (5, False, 50 * US, "4.000 ms"),  # moved because of access counters
+    ],
+)
+def test_faults_longer_than_their_migration_count_where_they_are_recorded(
+    cause: int, recorded: bool, costs: int, ends: str, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        return hpc.long_faults(path, cause, recorded=recorded)
+
+    found = find_in(case_of(run, tmp_path))
+    (one,) = [one for one in found if one.rule == "migrations_in_kernels"]
+    assert one.saved_ns == 4 * 20 * costs
+    assert one.title.endswith(f": {ends}")
+    assert ("--cuda-um-gpu-page-faults" in one.settle) is (not recorded and cause == 2)
+
+
 def test_a_window_before_all_gpu_work_is_looked_at_as_the_hosts(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     run.report.sched(0, True)

@@ -95,7 +95,7 @@ def test_compute_between_groups_of_migrations_is_no_fault(tmp_path: Path) -> Non
     _, findings = found(ranks.evicting, tmp_path)
     (one,) = [one for one in findings if one.rule == "migrations_in_kernels"]
     assert one.saved_ns == 4 * 10 * 8 * 150 * US
-    assert one.title.endswith(", without faults"), "the first of each group is not known"
+    assert one.title.endswith(", faults not recorded"), "the first of each group is not known"
 
 
 @pytest.mark.parametrize(("idle", "leads"), [(4 * MS, True), (500 * US, False)])

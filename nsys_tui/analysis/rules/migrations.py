@@ -1,0 +1,142 @@
+"""Our rule on unified memory: kernels that wait for pages that are not on their GPU."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.kinds import Kind
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import fit
+
+_NAME_CELLS: Final = 36
+_FAULT_NS: Final = 100_000
+"""A fault takes up to this, however short the migration before."""
+_FEWEST_QUIET: Final = 3
+"""Launches without migrations from which is known how long they take."""
+_PREFETCHED: Final = 1
+"""Cause of a migration that cudaMemPrefetchAsync asked for."""
+_AFTER_FAULTS: Final = 3
+"""Causes from here on follow no fault of their own."""
+
+
+@rule(
+    "Migrations of unified memory while a kernel runs",
+    advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
+    " (cudaMemPrefetchAsync), advise (cudaMemAdvise), or copy ahead of the launch.",
+    nothing="No pages migrate while kernels run.",
+)
+def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
+    """Kernels by name with the time and bytes of migrations that run at the same time.
+
+    For pages that the program prefetches no kernel waits. Recorded faults count as a whole; without
+    them, what is shorter than the migration before.
+    """
+    ops = case.report.operations
+    moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
+    moved = moved[ops.migration[moved] != _PREFETCHED]
+    kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
+    time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
+    recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
+    faults = _faults(case) if recorded else {}
+    groups, unseen = 0, not faults and bool((ops.migration[moved] < _AFTER_FAULTS).any())
+    for device in np.unique(ops.device[moved]).tolist():
+        mine = moved[ops.device[moved] == device]
+        of_device = np.flatnonzero(ops.device[kernels] == device)
+        starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
+        covered = _with_faults((ops.start[mine], ops.end[mine]), faults.get(device))
+        groups += len(covered[0])
+        before = intervals.prefix(*covered)
+        edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
+        time[of_device] = edges[1] - edges[0]
+        sizes = np.append(0, np.cumsum(ops.bytes[mine]))
+        first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
+        size[of_device] = sizes[last] - sizes[first]
+    kernels, time, size = (part[time > 0] for part in (kernels, time, size))
+    codes, names = regroup(ops.name[kernels], ops.shown)
+    of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))
+    used = np.flatnonzero(of_name)
+    order, hidden = cut(used[np.argsort(-of_name[used], kind="stable")], arguments)
+    findings: list[Finding] = []
+    if len(order):
+        top = int(order[0])
+        longest = int(kernels[codes == top][np.argmax(time[codes == top])])
+        longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
+        told = f"{units.format_duration(longer)} longer than without" if longer else ""
+        cost = takes if longer is None else longer
+        unseen = unseen and longer is None and groups > len(time)
+        apart = ", faults not recorded" if unseen else ""
+        findings = case.finding(
+            "migrations_in_kernels",
+            f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
+            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes) + apart}",
+            case.page_advice,
+            subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
+            saved_ns=cost,
+            window=(int(ops.start[longest]), int(ops.end[longest])),
+            device=int(ops.device[longest]),
+            settle="nsys profile --cuda-um-gpu-page-faults=true" if unseen else "",
+        )
+    columns = (
+        (Column("Migrating", Unit.NS), of_name[order]),
+        (Column("Bytes", Unit.BYTES), bytes_of[order]),
+        (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
+        (Column("Kernel"), [names[device] for device in order.tolist()]),
+    )
+    return Result(columns, findings, hidden=hidden)
+
+
+def _faults(case: Case) -> dict[int, Intervals]:
+    """When each device serves page faults, by its place; empty where that is not recorded."""
+    names = ("start", "end", "device_id", "global_pid")
+    _, starts, ends, ordinal, process = case.report.numbers(Kind.UM_GPU_FAULT, *names)
+    served = {}
+    for place, device in enumerate(case.report.devices if len(starts) else ()):
+        members = [member.pid << 32 | member.ordinal for member in device.members]
+        own = (ends > starts) & np.isin((process >> 24 & 0xFFFFFF) << 32 | ordinal, members)
+        served[place] = intervals.union(starts[own], ends[own])
+    return served
+
+
+def _with_faults(moves: Intervals, faults: Intervals | None) -> Intervals:
+    """Migrations with recorded faults, else those between them, no longer than the one before."""
+    starts, ends = moves
+    if faults is not None:
+        return intervals.union(*map(np.append, moves, faults))
+    apart = starts[1:] - np.maximum.accumulate(ends)[:-1]
+    near = apart <= np.maximum((ends - starts)[:-1], _FAULT_NS)
+    until = np.where(near, np.maximum(starts[1:], ends[:-1]), ends[:-1])
+    return intervals.union(starts, np.append(until, ends[-1:]))
+
+
+def _without(case: Case, rows: Indices) -> int | None:
+    """How much longer launches of a kernel take than others of its name and shape, all in all.
+
+    Args:
+        case: the report.
+        rows: launches during which pages migrate.
+
+    Returns:
+        None where too few others tell.
+    """
+    ops, launch, more = case.report.operations, case.report.launch_attributes, 0
+    every = case.where(lambda all_: np.isin(ops.name[all_], ops.name[rows]))
+    codes, kinds = factorise_rows((ops.name[every], launch.code[every]))
+    migrates = np.isin(every, rows)
+    for same in rows_of_codes(codes, len(kinds)):
+        time, slow = ops.durations(every[same]), migrates[same]
+        if slow.any() and np.count_nonzero(~slow) < _FEWEST_QUIET:
+            return None
+        more += int((time[slow] - np.median(time[~slow])).clip(0).sum()) if slow.any() else 0
+    return more
