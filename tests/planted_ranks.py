@@ -52,8 +52,21 @@ def forward_and_backward(path: Path, batches: int = 4, stages: int = 4) -> Synth
     return synth
 
 
-def accumulating(path: Path, reduced: tuple[int, ...] = (0, 1, 2, 3)) -> Synth:
-    """Steps of four micro-steps of 4 ms; after some of these 1 ms of reduction, beside nothing."""
+def _parts(start: int, lasts: int, count: int) -> list[tuple[int, int]]:
+    return [(start + lasts * n // count, start + lasts * (n + 1) // count) for n in range(count)]
+
+
+def accumulating(
+    path: Path, reduced: tuple[int, ...] = (0, 1, 2, 3), kernels: int = 1, buckets: int = 1
+) -> Synth:
+    """Steps of four micro-steps of 4 ms; after some of these 1 ms of reduction, beside nothing.
+
+    Args:
+        path: of the report.
+        reduced: micro-steps that reduce.
+        kernels: of a micro-step.
+        buckets: of a reduction, one collective each.
+    """
     synth, now = _ranks(path, 2), 0
     for step in range(8):
         begin = now
@@ -61,10 +74,10 @@ def accumulating(path: Path, reduced: tuple[int, ...] = (0, 1, 2, 3)) -> Synth:
             lasts = MS if part in reduced else 0
             for gpu in range(2):
                 synth.process(10 + gpu)
-                synth.kernel("gemm", now, now + 4 * MS, grid=FULL, **_where(gpu))
-                if lasts:
-                    edges = (now + 4 * MS, now + 4 * MS + lasts)
-                    synth.kernel("ncclDevKernel_AllReduce", *edges, **_where(gpu, 20))
+                for number, (start, end) in enumerate(_parts(now, 4 * MS, kernels)):
+                    synth.kernel(f"gemm_{number}", start, end, grid=FULL, **_where(gpu))
+                for start, end in _parts(now + 4 * MS, lasts, buckets if lasts else 0):
+                    synth.kernel("ncclDevKernel_AllReduce", start, end, **_where(gpu, 20))
             now += 4 * MS + lasts
         for gpu in range(2):
             synth.process(10 + gpu).nvtx(f"step {step}", begin, now)

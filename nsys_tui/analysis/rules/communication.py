@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.kernel_pattern import are_alike
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.window import Scope
-from nsys_tui.model.arrays import Indices
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.target import pid_of
@@ -19,35 +20,95 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.case import Case
 
+_FEWEST: Final = 3
+"""Steps from which on it is known what comes in each."""
+_REDUCTIONS: Final = ("AllReduce", "ReduceScatter")
+_OF_A_PASS: Final = 20
+"""Kernels of a forward and backward pass at least, more than a layer has."""
 _SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
+
+
+class _Stretches(NamedTuple):
+    """Exposed communication of a device in steps: what compute does not separate is one stretch."""
+
+    rows: Indices
+    exposed: Int64
+    step: Integers
+    """Of each row, from 1 on."""
+    stretch: Integers
+    """Of each row."""
+    of_step: Integers
+    """Step of each stretch."""
+    counts: Bool
+    """Stretches half as long as the longest of their step, or longer."""
+    compute: Indices
+    """Rows of the device's compute."""
+    starts: Int64
+    """Of the steps."""
+
+
+def _stretches(case: Case, device: int) -> _Stretches | None:
+    """None where there is none, or no steps are known."""
+    ops, rows = case.report.operations, case.by_device[device]
+    compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
+    exposed = bare(case, device, comm, (Category.COMPUTE,))
+    comm, exposed = comm[exposed > 0], exposed[exposed > 0]
+    steps = _steps_of(case, comm) if len(comm) else case.iterations
+    if not len(comm) or len(steps) < _FEWEST:
+        return None
+    begun = ops.start[comm] if steps.rule is Rule.PATTERN else case.begun(comm)
+    step = np.searchsorted(steps.start, begun, side="right")
+    stretch, kinds = factorise_rows((step, np.searchsorted(ops.start[compute], ops.end[comm])))
+    time, of_step = sums(stretch, exposed, len(kinds)), kinds[:, 0]
+    longest = np.zeros(step.max() + 1, np.int64)
+    np.maximum.at(longest, of_step, time)
+    counts = np.asarray(2 * time >= longest[of_step], np.bool_)
+    return _Stretches(comm, exposed, step, stretch, of_step, counts, compute, steps.start)
 
 
 def staying(case: Case, device: int) -> int:
     """Of exposed communication that comes several times a step, the first or last of each.
 
-    What compute does not separate is one stretch, and counts if half as long as the longest of its
-    step. Where a step has one alone nothing stays for sure: smaller last buckets shorten it.
+    Where a step has one stretch alone, its collectives count; a lone one can be split.
     """
-    if not case.has_loop:
+    if (found := case.once(f"stretches {device}", lambda: _stretches(case, device))) is None:
         return 0
-    ops, rows = case.report.operations, case.by_device[device]
-    compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
-    exposed = bare(case, device, comm, (Category.COMPUTE,))
-    comm, exposed = comm[exposed > 0], exposed[exposed > 0]
-    if not len(comm):
-        return 0
-    step = np.searchsorted(_steps_of(case, comm).start, case.begun(comm), side="right")
-    after = np.searchsorted(ops.start[compute], ops.end[comm])
-    codes, kinds = factorise_rows((step, after))
-    time = sums(codes, exposed, len(kinds))
-    longest = np.zeros(step.max(initial=0) + 1, np.int64)
-    np.maximum.at(longest, kinds[:, 0], time)
-    counts = 2 * time >= longest[kinds[:, 0]]
-    time, step = time[counts], kinds[counts, 0]
+    _, exposed, step, stretch, of_step, counts, *_ = found
+    lone = np.bincount(of_step[counts]) == 1
+    parts, whole = (lone[of_step] & counts)[stretch], counts & ~lone[of_step]
+    time = np.append(sums(stretch, exposed, len(of_step))[whole], exposed[parts])
+    step = np.append(of_step[whole], step[parts])
+    order = np.argsort(step, kind="stable")
+    time, step = time[order], step[order]
     first = np.flatnonzero(np.diff(step, prepend=-1))
     last = np.append(first[1:], len(step)) - 1
     return int(np.minimum(time[first], time[last])[first < last].sum())
+
+
+def accumulates(case: Case, device: int) -> bool:
+    """Whether several times a step gradients seem to be reduced, each time after as much compute.
+
+    So it is where they add up over micro-batches and need be reduced once. Layers that are split
+    over GPUs reduce after a few kernels each, or after more or less work by turns.
+    """
+    if (found := case.once(f"stretches {device}", lambda: _stretches(case, device))) is None:
+        return False
+    ops, counted = case.report.operations, found.counts[found.stretch]
+    reduce = np.array([any(kind in name.short for kind in _REDUCTIONS) for name in ops.names], bool)
+    chosen = found.rows[counted]
+    many = np.bincount(found.of_step[found.counts])[1:]
+    if not reduce[ops.name[chosen]].all() or not len(many) or np.median(many) < 2:
+        return False
+    _, heads = np.unique(found.stretch[counted], return_index=True)
+    step = np.searchsorted(found.starts, case.begun(found.compute), side="right")
+    before = np.searchsorted(ops.start[chosen[heads]], ops.start[found.compute])
+    stretch_step = np.append(found.of_step[found.counts], -1)
+    of_part, kinds = factorise_rows((before, step))
+    inside = stretch_step[kinds[:, 0]] == kinds[:, 1]
+    work = sums(of_part, ops.durations(found.compute), len(kinds))[inside]
+    passes = len(work) > 0 and np.median(np.bincount(of_part)[inside]) >= _OF_A_PASS
+    return bool(passes) and are_alike(work)
 
 
 def _steps_of(case: Case, rows: Indices) -> Iterations:

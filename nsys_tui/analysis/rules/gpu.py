@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.rules.communication import late_gpu, pairwise, staying
+from nsys_tui.analysis.rules.communication import accumulates, late_gpu, pairwise, staying
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -169,6 +169,10 @@ def _exposed_findings(case: Case) -> list[Finding]:
             " save all of it"
         )
         subject = "send and receive not hidden"
+    elif accumulates(case, worst.index):
+        advice = (
+            "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
+        )
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"

@@ -61,6 +61,42 @@ def test_of_gradients_reduced_several_times_a_step_one_time_stays(
     assert one.saved_ns == 8 * goes * MS
 
 
+@pytest.mark.parametrize(
+    ("reduced", "kernels", "told"),
+    [
+        ((0, 1, 2, 3), 24, True),
+        ((0, 1, 2, 3), 8, False),  # layers that are split over GPUs have as few
+        ((0, 3), 24, False),  # after 4 ms of work, then after 12 ms
+        ((3,), 24, False),
+    ],
+)
+def test_who_reduces_after_every_micro_batch_is_told_of_no_sync(
+    tmp_path: Path, reduced: tuple[int, ...], kernels: int, told: bool
+) -> None:
+    def run(path: Path) -> Synth:
+        return ranks.accumulating(path, reduced, kernels)
+
+    _, findings = found(run, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert ("no_sync()" in one.advice) is told
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("buckets", "goes"), [(4, 0.75), (1, 1)])
+def test_of_the_buckets_after_each_step_the_last_stays(
+    tmp_path: Path, buckets: int, goes: float, named: bool
+) -> None:
+    def run(path: Path) -> Synth:
+        synth = ranks.accumulating(path, (3,), 8, buckets)
+        if not named:
+            del synth.rows["NVTX_EVENTS"]
+        return synth
+
+    _, findings = found(run, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.saved_ns == 8 * goes * MS
+
+
 def test_who_waits_for_a_late_rank_needs_no_compute_to_hide_it(tmp_path: Path) -> None:
     _, findings = found(ranks.late_behind_collectives, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
