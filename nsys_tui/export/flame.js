@@ -8,12 +8,15 @@ function flame(svg) {
   if (!frames.length) return;
   const [info] = all('.info'), [hits] = all('.hits');
   function fit(name, room) {
-    const count = Math.floor(room / 6.6);
+    const count = Math.floor(room / 6.6), chars = [...name];
+    let used = 0;
     if (count < 3) return '';
-    return name.length <= count ? name : name.slice(0, count - 1) + '\u2026';
+    const over = chars.findIndex(char => (used += char > '\u10ff' ? 2 : 1) > count);
+    return over < 0 ? name : chars.slice(0, over - 1).join('') + '\u2026';
   }
   const holds = (a, b) => b.x >= a.x - 1e-8 && b.x + b.w <= a.x + a.w + 1e-8;
   function zoom(to) {
+    if (svg.parentElement) svg.parentElement.scrollLeft = 0;
     for (const f of frames) {
       const above = f.depth < to.depth && holds(f, to);
       f.g.style.display = above || (f.depth >= to.depth && holds(to, f)) ? '' : 'none';
@@ -60,7 +63,7 @@ function flame(svg) {
     return e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); act(); } };
   }
   for (const f of frames) {
-    f.g.addEventListener('click', () => zoom(f));
+    f.g.addEventListener('click', () => { focus(f); zoom(f); });
     f.g.addEventListener('keydown', pressed(() => zoom(f)));
     f.g.addEventListener('keydown', e => {
       if (e.key === 'Escape') zoom(frames[0]);

@@ -19,7 +19,7 @@ from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
-from nsys_tui.names import visible
+from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.units import format_count, format_difference, format_duration, format_share, plural
 
 LESS: Final = 215
@@ -288,7 +288,7 @@ class _Layout:
         width = part * (WIDTH - 2 * _MARGIN)
         x, y = _MARGIN + offset * (WIDTH - 2 * _MARGIN), _TOP + depth * ROW
         room = int((width - 4) / _CHAR)
-        label = "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
+        label = "" if room < 3 else name if cell_len(name) <= room else cut(name, room - 1) + "…"
         amount = self._tree.amount(weight)
         count = format_count(int(self._tree.count[node]))
         colour, remark = self._paint(node) if self._paint else (_colour(name), "")

@@ -117,6 +117,30 @@ async def test_on_paper_no_text_is_a_column_of_syllables(page: Path) -> None:
         assert await seen.overflow() < 0.5 * paper[0]
 
 
+async def test_on_a_phone_a_frame_that_fills_the_flame_graph_shows_its_name(page: Path) -> None:
+    async with browser.opened(page, browser.PHONE) as seen:
+        frame = seen.page.locator("svg.flame .frame[data-depth='2']").first
+        await frame.click()
+        box = await frame.locator("text").bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < browser.PHONE[0] / 4
+
+
+async def test_wide_letters_stay_in_their_frame(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite")
+    for start in range(0, 6000, 1000):
+        synth.nvtx(f"{'😀' * 30} {start}", start, start + 900)
+        synth.launch("k()", (start, start + 10), (start + 20, start + 500))
+    async with browser.opened(made(tmp_path, synth.write())) as seen:
+        over = """all => all.map(f => f.querySelector('text').getBBox().width
+                                      - f.querySelector('rect').getBBox().width)"""
+        frames = seen.page.locator("svg.flame .frame")
+        assert max(await frames.evaluate_all(over)) <= 0
+        await frames.nth(1).click()
+        await seen.page.keyboard.press("Escape")
+        assert max(await frames.evaluate_all(over)) <= 0
+
+
 async def test_the_flame_graph_zooms_by_click_and_by_key(page: Path) -> None:
     async with browser.opened(page) as seen:
         frames = seen.page.locator("svg.flame .frame")
@@ -143,6 +167,12 @@ async def test_the_flame_graph_zooms_by_click_and_by_key(page: Path) -> None:
             "+document.activeElement.querySelector('rect').getAttribute('width')"
         )
         assert (depth, round(wide)) == ("1", 1180)
+        for key in ("Escape", "ArrowDown"):  # from the first of them to another
+            await seen.page.keyboard.press(key)
+        await seen.page.locator("svg.flame .frame[data-depth='2']").first.click()
+        reached = seen.page.locator("svg.flame .frame[tabindex='0']")
+        assert await reached.count() == 1
+        assert await reached.is_visible()
         assert seen.faults == []
 
 
