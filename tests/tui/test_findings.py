@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled
 
 from nsys_tui.analysis.rules.finding import Finding, Severity
@@ -137,3 +138,17 @@ def test_what_does_not_fit_is_marked_and_keeps_its_secrets(width: int) -> None:
     for line in below:
         assert line.endswith((")", "~"))
         assert token[:8] not in line or token in line
+
+
+@needs_reports
+async def test_where_there_is_room_the_chosen_finding_says_what_would_settle_it() -> None:
+    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
+    told = []
+    async with running(path, size=(240, 67)) as pilot:
+        for _ in range(2):
+            told.append([row[72:] for row in rows(pilot) if "settled by" in row])
+            await pilot.press("down")
+            await settled(pilot)
+    assert "inferred, but ranks may wait" in told[0][0]
+    assert [len(lines) for lines in told] == [1, 1]
+    assert told[0] != told[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.render.cells import BOLD, Line
@@ -41,15 +41,24 @@ class FindingsPane(LinePane):
         def gain(entry: Finding) -> str:
             return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
 
+        def told(
+            doubted: Sequence[object], full: Sequence[object], width: int
+        ) -> tuple[list[Line], list[Finding | None]]:
+            return panes.finding_lines(ranked, full, width, place, gain, doubted, name)
+
         def build(width: int) -> Built:
             chosen = self.choice or ranked[0]
             more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
-            lines, choices = panes.finding_lines(ranked, ranked, width, place, gain)
+            below = facts(width)
+            lines, choices = told([], ranked, width)
             self.whole = len(lines + more)
             if self.whole > self.size.height:
-                lines, choices = panes.finding_lines(ranked, [chosen], width, place, gain)
+                lines, choices = told([], [chosen], width)
+            for doubted in ([chosen], ranked) if not below else ():
+                wider = told(doubted, ranked, width)
+                if len(wider[0] + more) <= self.size.height:
+                    lines, choices = wider
             rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
-            below = facts(width)
             head: list[Line] = [[("Report", BOLD)]] if below else []
             rest += (panes.Chosen("fact", str(number)) for number in range(len(head + below)))
             return [*lines, *more, *head, *below], [*choices, *rest]

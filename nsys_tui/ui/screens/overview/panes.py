@@ -269,6 +269,8 @@ def finding_lines(
     width: int,
     place: Callable[[Finding], str],
     gain: Callable[[Finding], str],
+    doubted: Sequence[object] = (),
+    name: str = "",
 ) -> tuple[list[Line], list[Finding | None]]:
     """Two lines per finding: what is wrong; with room, where it shows and what to do about it.
 
@@ -278,6 +280,8 @@ def finding_lines(
         width: cells per line.
         place: says where a finding shows best.
         gain: says how much it could give back, empty where that is not known.
+        doubted: those of which it is told how firmly they are known, and what would settle it.
+        name: of the report, for commands.
     """
     lines: list[Line] = []
     choices: list[Finding | None] = []
@@ -301,9 +305,17 @@ def finding_lines(
         elif width >= ADVISED:
             advice = pad(visible(entry.advice) + part_of, width - len(INDENT) - cell_len(where))
             told.append([(INDENT + where, MUTED), (advice, 0)])
+        if entry in doubted:
+            known = _known(entry, name)
+            told += [[(INDENT + part, MUTED)] for part in wrapped(known, width - len(INDENT))]
         lines += told
         choices += [entry, *[None] * (len(told) - 1)]
     return lines, choices
+
+
+def _known(entry: Finding, name: str) -> str:
+    settle = f"; settled by {entry.settle.replace('REPORT', name)}" if entry.settle else ""
+    return visible(f"{entry.confidence}{f', but {entry.doubt}' if entry.doubt else ''}{settle}")
 
 
 def unseen_lines(unseen: Sequence[NotLookedAt], width: int, *, chosen: bool) -> list[Line]:

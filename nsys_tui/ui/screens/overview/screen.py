@@ -272,12 +272,12 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _place(self, entry: Finding) -> str:
         """The GPU and the moment that a finding is about."""
-        start, end = self.session.extent
         report, time = self.report, self.state.display.time
+        start, end = (report and report.span) or self.session.extent
         places = [device.label for device in report.devices] if report else []
         number = -1 if entry.device is None else entry.device
         gpu = places[number] if 0 <= number < len(places) else ""
-        step = max(1, (end - start) // 1000)
+        step = max(1, (end - start) // 300)
         moment = moment_text(entry.window[0], step, time, report) if entry.window else ""
         return f"{gpu} {moment}".strip() or "report"
 
