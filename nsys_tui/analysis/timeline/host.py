@@ -306,7 +306,7 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
             track,
             key=f"{track.key}:{domain}",
             label=label if tid == leader or domain else "nvtx",
-            words=label if domain or tid != leader else f"{report.thread_name(tid)} NVTX",
+            words=label if domain or tid != leader else f"{_thread_words(report, tid)} NVTX",
             title=f"{track.title}{f' domain {domain}' if domain else ''}",
             order=(*track.order, number),
         )
