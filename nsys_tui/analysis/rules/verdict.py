@@ -216,8 +216,11 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
 
 def _of_session(case: Case) -> str:
     """That GPU work covers little of what was recorded, where it does."""
-    session = case.report.metadata.session_duration_ns
-    if case.scope.window or not session or case.base_ns >= COVERED * session:
+    if case.scope.window:
+        return ""
+    start, end = case.report.extent
+    session = case.report.metadata.session_duration_ns or end - start
+    if case.base_ns >= COVERED * session:
         return ""
     return f" in the {format_duration(case.base_ns)} of {format_duration(session)} with GPU work"
 

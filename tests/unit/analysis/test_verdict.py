@@ -122,6 +122,13 @@ def test_that_gpu_work_covers_little_of_the_session_is_said(tmp_path: Path) -> N
     assert line.startswith("GPU 100.0% busy in the 100.0 ms of 1.000 s with GPU work. ")
 
 
+def test_a_session_of_unknown_length_is_as_long_as_its_events(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    synth.kernel("a", 0, 50 * MS).kernel("b", 50 * MS, 100 * MS)
+    synth.nvtx("whole", 0, 400 * MS)
+    assert told(synth).startswith("GPU 100.0% busy in the 100.0 ms of 400.0 ms with GPU work. ")
+
+
 def test_what_several_rules_see_counts_once(tmp_path: Path) -> None:
     """A hundred values are read back one by one: small copies, synchronous, and idle time."""
     synth = Synth(tmp_path / "r.sqlite").process(10)
