@@ -203,7 +203,7 @@ def api_name(name: str, nsys_compatible: bool = False) -> str:
 
 def char_cells(char: str) -> int:
     """Terminal cells of one character: 2 for East Asian wide, 0 for combining marks, else 1."""
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+    if unicodedata.category(char) in ("Mn", "Me", "Cf") or "\u1160" <= char <= "\u11ff":
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
@@ -326,6 +326,8 @@ _UNSAFE: Final = re.compile(
 )
 _OF_UNKNOWN_WIDTH: Final = re.compile("(?<=.)[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 """What makes the character before it a picture, or colours it: terminals differ in its cells."""
+_OF_INDIA: Final = re.compile("[\u0900-\u1cff\u302e\u302f\ua800-\uabff\U00011000-\U0001d1ff]")
+"""Where scripts have marks with a width: one cell for most terminals, none for Textual."""
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -333,6 +335,11 @@ def _shown(match: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else _escaped(match)
+
+
+def _without_width(match: re.Match[str]) -> str:
+    """A dot for a mark with a width, so that all agree on the cells of a row."""
+    return "·" if unicodedata.category(match[0]) == "Mc" else match[0]
 
 
 def _printable(char: str) -> str:
@@ -359,6 +366,7 @@ def visible(text: str, ascii_only: bool = False) -> str:
         return text
     if not ascii_only:
         shown = _OF_UNKNOWN_WIDTH.sub("", _UNSAFE.sub(_shown, text))
+        shown = _OF_INDIA.sub(_without_width, shown)
         return shown if shown.isprintable() else "".join(map(_printable, shown))
     plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text.replace("≈", "~")))
     kept = "".join(char for char in plain if not unicodedata.combining(char))

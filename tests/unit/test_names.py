@@ -159,6 +159,18 @@ def test_shown_text_can_be_encoded_and_holds_no_control(text: str, ascii_only: b
     assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in shown)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["हिन्दी_कर्नेल", "தமிழ்_கோா", "বাংলা", "ไทยำ", "日本語", "\u1112\u1161\u11ab", "e\u0301", "क्षि"],
+)
+def test_a_name_takes_as_many_cells_here_as_in_the_library_of_screens(name: str) -> None:
+    from rich.cells import cell_len as of_rich
+
+    shown = names.visible(name)
+    assert names.cell_len(shown) == of_rich(shown)
+    assert all(of_rich(names.pad(shown, cells)) == cells for cells in range(8))
+
+
 @pytest.mark.parametrize("cells", [12, 14, 20, 26])
 def test_names_cut_to_some_cells_stay_apart(cells: int) -> None:
     given = ["gemm bf16 96x64x64 TN bias", "gemm bf16 192x64x64 TN bias", "softmax", "softmax"]
