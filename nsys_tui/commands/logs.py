@@ -36,8 +36,9 @@ _ROWS_OF_TEXT = 20
 
 DESCRIPTION = (
     "Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers, MLPerf's, throughput "
-    "of vLLM and SGLang, tables of nccl-tests, MSCCL++, DeepSpeed's collectives, TransferBench, "
-    "OSU, IMB, perftest, UCC, nvbandwidth and HPL, mpiP and MPI logger files, NCCL's plugins, "
+    "of vLLM, SGLang, TensorRT-LLM, llama.cpp and Ollama, tables of nccl-tests, MSCCL++, "
+    "DeepSpeed's collectives, TransferBench, OSU, IMB, perftest, UCC, nvbandwidth and HPL, mpiP "
+    "and MPI logger files, NCCL's plugins, "
     "PyTorch's watchdog and flight recorder (JSON); plain or packed with gzip, xz or zstd."
 )
 

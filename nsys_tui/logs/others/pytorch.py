@@ -21,11 +21,11 @@ _GROUP: Final = r"(?:ID \d+ PG GUID )?(?P<group>[^\]]*?)"
 _TIMEOUT: Final = re.compile(
     rf"(?:\[PG {_GROUP} Rank \d+\] )?\[Rank (?P<rank>\d{{1,7}})\] Watchdog caught "
     r"collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d{1,18}), )?OpType=(?P<op>\w+),"
-    r"(?: NumelIn=(?P<sent>\d{1,18}), NumelOut=\d{1,18},)?.*?"
+    r"(?: NumelIn=(?P<sent>\d{1,18}), NumelOut=\d{1,18},)?(?:(?!Watchdog caught).)*?"
     r"Timeout\(ms\)=(?P<limit>\d{1,18})\)(?: ran for (?P<ran>\d{1,18}) milliseconds)?"
 )
 _PLACE: Final = re.compile(
-    rf"\[PG {_GROUP} Rank (?P<rank>\d{{1,7}})\].*?at (?:NCCL )?work(?: sequence id)?: "
+    rf"\[PG {_GROUP} Rank (?P<rank>\d{{1,7}})\](?:(?!\[PG ).)*?at (?:NCCL )?work(?: sequence id)?: "
     r"(?P<seq>\d{1,18}),?(?: PG status:)? last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,18}), "
     r"last completed (?:NCCL )?work: (?P<completed>-?\d{1,18})"
 )
@@ -67,28 +67,26 @@ class WatchdogLines:
         if not any(word in text for word in WATCHDOG_WORDS):
             return False
         decoded = text.decode("utf-8", "replace")
-        if match := _TIMEOUT.search(decoded):
+        for match in _TIMEOUT.finditer(decoded):
             told = {k: int(v) for k, v in match.groupdict("-1").items() if k not in ("op", "group")}
-            known = self._known(told["rank"], told["seq"], line)
-            self.found[known.rank, known.seq] = replace(
-                known,
+            one = self._known(told["rank"], told["seq"], line)
+            self.found[one.rank, one.seq] = replace(
+                one,
                 op=match["op"],
-                group=known.group or match["group"] or "",
+                group=one.group or match["group"] or "",
                 sent=told["sent"],
                 limit_ms=told["limit"],
                 ran_ms=told["ran"],
             )
-            return True
-        if match := _PLACE.search(decoded):
-            known = self._known(int(match["rank"]), int(match["seq"]), line)
-            self.found[known.rank, known.seq] = replace(
-                known,
+        for match in _PLACE.finditer(decoded):
+            one = self._known(int(match["rank"]), int(match["seq"]), line)
+            self.found[one.rank, one.seq] = replace(
+                one,
                 group=match["group"],
                 enqueued=int(match["enqueued"]),
                 completed=int(match["completed"]),
             )
-            return True
-        return False
+        return True
 
     def _known(self, rank: int, seq: int, line: int) -> Timeout:
         empty = Timeout(rank, "", seq, "", -1, -1, -1, -1, -1, self.file, line)
@@ -111,8 +109,10 @@ def _verdict(group: str, mine: Sequence[Timeout]) -> str:
     last = max(one.seq for one in mine)
     at_last = [one for one in mine if one.seq == last]
     told = f"{name}: {named_ranks([one.rank for one in mine])} ran out of time"
-    if len({(one.op, one.sent) for one in at_last if one.op}) > 1:
-        made = "; ".join(f"rank {one.rank} {one.op} of {one.sent}" for one in at_last if one.op)
+    named = [one for one in at_last if one.op]
+    if len({one.op for one in named}) > 1 or len({one.sent for one in named} - {-1}) > 1:
+        sizes = {-1: ""} | {one.sent: f" of {one.sent}" for one in named if one.sent >= 0}
+        made = "; ".join(f"rank {one.rank} {one.op}{sizes[one.sent]}" for one in named)
         return f"{told} in different collectives under one number, {last}: {made}"
     behind = [one for one in mine if -1 < one.enqueued < last or one.seq < last]
     if behind and not group:

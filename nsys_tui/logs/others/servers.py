@@ -1,4 +1,4 @@
-"""Throughput lines of inference servers: what vLLM and SGLang say of each of their intervals.
+"""Throughput lines of inference servers: of intervals, or of requests (llama.cpp, Ollama).
 
 A server's line is a mean over the seconds before it; lines far apart belong to two runs, and what
 lay between is in no figure.
@@ -42,6 +42,22 @@ _FORMATS: Final = (
         "sglang",
         b"input throughput (token/s)",
         re.compile(rf"Prefill batch.*?input throughput \(token/s\): (?P<prompt>{N})"),
+    ),
+    (
+        "llama.cpp",
+        b" tokens per second)",
+        re.compile(
+            rf"(?:prompt eval time = .*?, +(?P<prompt>{N})"
+            rf"|(?<!prompt )eval time = .*?, +(?P<generation>{N})) tokens per second\)"
+        ),
+    ),
+    (
+        "ollama",
+        b"eval rate: ",
+        re.compile(
+            rf"(?:prompt eval rate: +(?P<prompt>{N})|(?<!prompt )eval rate: +(?P<generation>{N}))"
+            " tokens/s"
+        ),
     ),
 )
 _RANKS: Final = re.compile(r"\[[^\]]*?((?: (?:DP|TP|PP|EP)\d+)+)\]")

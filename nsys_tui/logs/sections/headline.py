@@ -71,6 +71,7 @@ def headline(answer: LogAnswer) -> list[str]:
 
 _TOLD: Final = (
     *("Output token throughput (tok/s)", "Median TTFT (ms)", "Median TPOT (ms)"),
+    *("Total Output Throughput (tokens/sec)", "Request Throughput (req/sec)", "Total Latency (ms)"),
     *("N", "seconds", "Gflops", "check", "Gflops_per_GPU", "LU_Gflops", "LU_Gflops_per_GPU"),
 )
 """Of what benchmarks say at their end."""

@@ -204,7 +204,7 @@ _ALL: Final = (
             shown("Most waiting", lambda row, _: row.most_waiting),
         ),
         lambda answer: throughput(answer.result.servers),
-        none="no line of vLLM or SGLang",
+        none="no line of vLLM, SGLang, llama.cpp or Ollama",
         count=lambda answer: len(answer.result.servers),
     ),
     Section(

@@ -331,12 +331,20 @@ TRAINERS: Final = (
     ),
     Trainer(
         "vision",
-        (b"Epoch", b"Train: "),
+        (b"Epoch", b"Train: ", b"Iter(train)", b"Iter ["),
         re.compile(
-            rf"(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{{1,9}})\]? *\[ *{_STEP}/\d+"
+            r"(?:(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{1,9})\]?|Iter(?:\(train\))?)"
+            rf" *\[ *{_STEP}/\d+"
         ),
         {"s": ("time", "Time"), "samples": ("img/s",), "loss": ("loss", "Loss")},
         needed=("time", "Time"),
+    ),
+    Trainer(
+        "tensorrt-llm",
+        (b", global_rank = ",),
+        re.compile(rf"\biter = {_STEP}, global_rank = "),
+        {"s": ("host_step_time", "elapsed_time")},
+        needed=("host_step_time", "elapsed_time"),
     ),
     Trainer(
         "step",

@@ -411,6 +411,35 @@ def test_bars_that_are_no_trainers(tmp_path: Path, front: str) -> None:
             50,
             734 * MS,
         ),
+        (
+            "2025/03/04 10:00:25 - mmengine - INFO - Iter(train) [ 100/2000]  lr: 1.0e-03  "
+            "eta: 1:00:00  time: 0.4120  data_time: 0.0100  memory: 4000  loss: 2.4",
+            "vision",
+            100,
+            412 * MS,
+        ),
+        (
+            "2025-03-04 10:00:25,123 - mmseg - INFO - Iter [150/40000]\tlr: 1.0e-03, eta: 4:00:00, "
+            "time: 0.310, data_time: 0.010, memory: 4000, loss: 2.4",
+            "vision",
+            150,
+            310 * MS,
+        ),
+        (
+            "[03/04/2025-10:00:00] [TRT-LLM] [I] iter = 11, global_rank = 0, rank = 0, "
+            "currank_total_requests = 8/8, host_step_time = 13.5ms, prev_device_step_time = N/A, "
+            "timestamp = 2025-03-04 10:00:01, states = {'num_ctx_requests': 0}",
+            "tensorrt-llm",
+            11,
+            13_500_000,
+        ),
+        (
+            "[TRT-LLM] [I] iter = 7, global_rank = 1, rank = 1, currank_total_requests = 0/0, "
+            "elapsed_time = 0.0050625s, timestamp = 2025-03-04 10:00:01",
+            "tensorrt-llm",
+            7,
+            5_062_500,
+        ),
         ("1|57|Loss: 0.061: 100%|####| 57/57 [20:46<00:00, 21.88s/it]", "tqdm", 57, 21_859_649_123),
         ("steps:  5%|#   | 100/2000 [00:57<18:14,  1.74it/s, avr_loss=0.1]", "tqdm", 100, 570 * MS),
     ],
@@ -428,6 +457,7 @@ def test_older_and_newer_forms(tmp_path: Path, line: str, trainer: str, step: in
         "04/21 21:03:53 - mmengine - INFO - Epoch(val) [1][10/90]  time: 0.010  data_time: 0.000",
         "2025-03-04 07:12:55 | INFO | valid | epoch 001 | loss 9.1 | wps 3000 | num_updates 100",
         "max_step: 500 tokens_per_second: 3",
+        "03/04 21:03:53 - mmengine - INFO - Iter(val) [10/90]  time: 0.010  data_time: 0.000",
         "step:0 - val-core/acc/mean@1:0.508",
     ],
 )
@@ -848,3 +878,37 @@ def test_the_mean_rate_of_lightning_is_finer_than_its_seconds(
     bar = f"Epoch 0: 100%|█████| 311/311 [00:{seconds}<00:00, {rate}it/s, v_num=422]"
     (step,) = read(tmp_path, [bar]).step_lines
     assert step.step_ns == round(ns)
+
+
+def test_rates_of_single_requests(tmp_path: Path) -> None:
+    lines = [
+        "prompt eval time =     100.00 ms /    40 tokens (    2.50 ms per token,   400.00 tokens"
+        " per second)",
+        "       eval time =    2000.00 ms /   100 tokens (   20.00 ms per token,    50.00 tokens"
+        " per second)",
+        "llama_print_timings:        eval time =  1000.00 ms /   60 runs   (   16.67 ms per token,"
+        "    60.00 tokens per second)",
+        "prompt eval rate:     260.00 tokens/s",
+        "eval rate:            74.50 tokens/s",
+    ]
+    llama, ollama = throughput(read(tmp_path, lines).servers)
+    rates = [
+        (one.format, *(spread and spread.mean for spread in (one.prompt, one.generation)))
+        for one in (llama, ollama)
+    ]
+    assert rates == [("llama.cpp", 400, 55), ("ollama", 260, 74.5)]
+
+
+def test_what_a_benchmark_of_tensorrt_llm_tells_is_said(tmp_path: Path) -> None:
+    lines = [
+        "= PERFORMANCE OVERVIEW",
+        "=" * 40,
+        "Request Throughput (req/sec):                     43.2089",
+        "Total Output Throughput (tokens/sec):             5530.7382",
+        "",
+    ]
+    (said,) = logs_json(read(tmp_path, lines))["in_short"]
+    assert said == (
+        "serving benchmark: Total Output Throughput (tokens/sec) 5530.7382, "
+        "Request Throughput (req/sec) 43.2089"
+    )

@@ -315,6 +315,27 @@ def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
     assert one.group == "0(default_pg)"
 
 
+def test_time_outs_that_ranks_wrote_into_one_another(tmp_path: Path) -> None:
+    """Half a line before a whole one is none; two whole ones in a line are two."""
+    (first, end), (second, other_end) = timeout(0, 9), timeout(1, 7, enqueued=7)
+    half = first[: first.index("OpType=") + 20]
+    found = read(tmp_path, [half + second, end, other_end]).timeouts
+    assert {(one.rank, one.seq, one.op) for one in found} == {(0, 9, ""), (1, 7, "ALLREDUCE")}
+    (said,) = timeout_verdicts(found)
+    assert "rank 1 is behind: it enqueued 7, others wait in 9" in said
+    glued = read(tmp_path, [first + second, end + other_end]).timeouts
+    assert {(one.rank, one.seq, one.enqueued) for one in glued} == {(0, 9, 9), (1, 7, 7)}
+
+
+def test_a_size_that_is_not_printed_is_no_other_size(tmp_path: Path) -> None:
+    old = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, "
+    old += "OpType=ALLREDUCE, Timeout(ms)=1000) ran for 1001 milliseconds before timing out."
+    (said,) = timeout_verdicts(read(tmp_path, [*timeout(0, 9), old]).timeouts)
+    assert "different" not in said
+    (said,) = timeout_verdicts(read(tmp_path, [*timeout(0, 9, "BROADCAST"), old]).timeouts)
+    assert said.endswith("under one number, 9: rank 0 BROADCAST of 8; rank 3 ALLREDUCE")
+
+
 def test_time_outs_of_groups_that_no_line_names(tmp_path: Path) -> None:
     old = "[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, "
     old += "OpType=ALLREDUCE, Timeout(ms)=1000) ran for 1001 milliseconds before timing out."
