@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.names import cell_len, visible
@@ -57,15 +58,20 @@ def tab_at(sessions: Sequence[Session], front: Session, title: str, cell: int) -
 def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:
     """Writes down how reports are looked at, for ``--resume``.
 
+    One that stood in a report's timeline and is not open now still belongs there.
+
     Args:
         sessions: the reports.
         front: the one in front.
         screen: where the user is.
     """
+    opened = {str(session.path.absolute()) for session in sessions}
     for session in sessions:
         if session.report_id:
             left = "" if session is front else session.screen
-            beside = [guest.path for guest in session.beside]
+            last = resume.seen(session.report_id)
+            missing = [Path(file) for file in last.beside if file not in opened] if last else []
+            beside = [*(guest.path for guest in session.beside), *missing]
             resume.keep(session.report_id, left or screen, session.state, beside)
 
 

@@ -135,6 +135,16 @@ async def test_resume_lays_reports_side_by_side_again(small: Path, tmp_path: Pat
         await settled(pilot)
         assert "[2 Time" in rows(pilot)[1]
         assert "other.sqlite" not in text(pilot), "it is not open"
+        await pressed(pilot, "q")
+    async with resumed(small, other) as pilot:
+        app = pilot.app
+        await settled(pilot)
+        assert app.session.beside == [app.sessions[1]], "and not forgotten meanwhile"
+        app.session.beside = []
+        await pressed(pilot, "q")
+    async with resumed(small, other) as pilot:
+        await settled(pilot)
+        assert "other.sqlite" not in "".join(rows(pilot)[2:]), "it was taken away"
 
 
 async def test_the_reports_of_the_last_session_are_kept_from_the_one_in_front(
