@@ -73,6 +73,8 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
          "no GPU metrics: nsys supports no GPU there", "leave GPU metrics out"),
         (r"^Connection to (?:the )?Agent lost", "error", "nsys broke off: it lost its own agent",
          "capture again; where it happens each time, another release of nsys may not"),
+        (r"Throw in function QuadDCommon::ProcessWaiter", "error",
+         "nsys broke off: it could not watch its own processes", "capture again"),
         (r"^Substitution error in .*variable [`']?(\w+)", "warning",
          r"the report's name holds %q{\1}, and \1 is not set there", "set it with --env"),
         (r"No reports were generated", "error", "no report: the capture range never opened",

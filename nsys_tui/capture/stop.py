@@ -21,10 +21,9 @@ from nsys_tui.capture.supervisor import Answer, last
 DISCARD_GRACE_S = 10.0
 _LOOK_S = 0.5
 _LAST_S = 1.0
-"""What nsys's own processes need at most to end by themselves."""
+"""What nsys's own processes need at most to end by themselves, and what is killed to be gone."""
 PROGRAM_S = 30.0
 """What a program may take to end after a stop, as with Slurm; nsys sent it TERM at its start."""
-_LOOKS = 3
 _IMPORTER = "Qdstrm"
 _OF_NSYS = ("nsys", _IMPORTER)
 
@@ -52,7 +51,8 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
         ended: set by whoever follows the job, at its end.
         keep: INT first and patience while it makes its report, or TERM and KILL at once.
     """
-    job.update(stop="keep" if keep else "discard")
+    if job.record.stop != "kill":
+        job.update(stop="keep" if keep else "discard")
     job.emit(StateChanged(job.record.state, "stopping" if keep else "stopping, to be discarded"))
     began = time.monotonic()
     scheduled = bool(job.plan.target.launcher.scheduler)
@@ -173,12 +173,14 @@ async def end_importer(job: Job) -> bool:
 async def end_all(job: Job, name: str = "") -> list[str]:
     """Kills all that carries the job's mark; returns what it was, as number and name.
 
-    Looks again: a program that starts others may have started one between the look and the signal.
+    Looks until nothing is left: what was killed takes a moment to go, and a program that starts
+    others may have started one between the look and the signal.
     """
     killed: dict[str, None] = {}
-    for _ in range(_LOOKS):
-        killed |= dict.fromkeys(left := await _left(job, name, "KILL"))
-        if not left:
+    end = time.monotonic() + _LAST_S
+    while left := await _left(job, name, "KILL"):
+        killed |= dict.fromkeys(left)
+        if time.monotonic() > end:
             break
     return [*killed]
 

@@ -91,7 +91,8 @@ def traces(draft: Draft) -> Iterator[Check]:
     if "none" in words and len(words) > 1:
         yield Check(ERROR, "trace", "none cannot stand beside other traces")
     implied = ("cuda", "cuda-sw", "cublas", "cudnn", "cusolver", "cusparse", "cudla")
-    if "none" not in words and not any(word.startswith(implied) for word in words):
+    turned_on = draft.value("capture-range") == "cudaProfilerApi"
+    if not (turned_on or "none" in words or any(word.startswith(implied) for word in words)):
         yield Check(WARNING, "trace", "without cuda there are no kernels in the report", "add cuda")
     if draft.given("nvtx-domain-include") and draft.given("nvtx-domain-exclude"):
         yield Check(ERROR, "nvtx-domain-include", "include and exclude cannot stand together")

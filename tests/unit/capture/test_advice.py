@@ -24,6 +24,8 @@ OWN = {
     "cpuctxsw": OwnOption("none"),
 }
 
+OF_2022 = Facts((2022, 4, 2))
+
 CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     # options, rest of the draft, severity, option, part of the text or remedy
     ({"capture-range": "nvtx"}, {}, "error", "nvtx-capture", "needs the name of the range"),
@@ -114,6 +116,8 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     ({"stats": "true"}, {}, "note", "stats", "end of the run"),
     ({"stats": "yes"}, {}, "error", "stats", "true or false"),
     ({"delay": "5s"}, {}, "error", "delay", "takes a number"),
+    ({"delay": "0.5"}, {"facts": OF_2022}, "error", "delay", "nsys 2022.4.2 takes whole seconds"),
+    ({"osrt-threshold": "1.5"}, {}, "error", "osrt-threshold", "takes a whole number"),
     ({"trace": ""}, {}, "error", "trace", "has no value"),
     ({"tarce": "cuda"}, {}, "warning", "tarce", "did you mean --trace?"),
     ({"backtrace": "dwarf"}, {}, "warning", "backtrace", "large"),
@@ -195,6 +199,9 @@ def test_each_clash_is_explained(
             "nvtx-capture",
         ),
         ({"duration": "10", "kill": "none"}, {}, "duration"),
+        ({"duration": "10", "kill": "none"}, {"facts": OF_2022}, "duration"),
+        ({"delay": "0.5"}, {"facts": Facts((2023, 4, 4))}, "delay"),
+        ({"trace": "nvtx", "capture-range": "cudaProfilerApi"}, {}, "trace"),
         ({}, {"facts": Facts(paranoid=4, root=True)}, "sample"),
         ({"sample": "none", "cpuctxsw": "none"}, {"facts": Facts(paranoid=4)}, "sample"),
         ({"nccl-trace": "all"}, {"facts": Facts(nsys_version=(2025, 6, 0))}, "nccl-trace"),

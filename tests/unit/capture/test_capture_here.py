@@ -451,6 +451,18 @@ async def test_stop_that_is_not_heard_goes_on_to_term_and_asks_before_kill(
     assert record.failure is None
 
 
+async def test_a_kill_before_the_job_has_begun_is_one(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.stop.DISCARD_GRACE_S", 0.5)
+    capture = place.capture("sleep", "600", recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: capture.record.state is State.SUBMITTING)
+    await capture.kill()
+    record = await asyncio.wait_for(running, 30)
+    assert (record.state, record.stop, record.kept) == (State.CANCELLED, "kill", "killed")
+
+
 async def test_a_program_that_outlives_nsys_is_killed_after_a_stop(
     place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

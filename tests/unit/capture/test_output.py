@@ -161,6 +161,10 @@ def test_a_line_without_end_stays_bounded() -> None:
         ("Connection to Agent lost. This is most likely", "nsys broke off: it lost its own agent"),
         ("Connection to the Agent lost.", "nsys broke off: it lost its own agent"),
         (
+            "/build/ProcessWaiterImpl.cpp(166): Throw in function QuadDCommon::ProcessWaiter::Pro",
+            "nsys broke off: it could not watch its own processes",
+        ),
+        (
             "None of the installed GPUs are supported. See the guide",
             "no GPU metrics: nsys supports no GPU there",
         ),
