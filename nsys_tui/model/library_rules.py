@@ -22,6 +22,7 @@ from nsys_tui.model.kernel_rules import (
 )
 
 _FLOATS: Final = frozenset(word for word in TYPES.values() if word[:1] in "bfet" and word != "bool")
+_WHOLE: Final = re.compile(r"-?\d+")
 _KERNEL: Final = re.compile(r"_?(?:kernel|Kernel)(?=_|\Z)")
 
 
@@ -50,13 +51,20 @@ def _attention(parts: Parts, _: re.Match[str]) -> Named | None:
     return Named(" ".join((_spoken(parts.base), *_types(parts)[:1], *heads)))
 
 
-def _called(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
-    """``cat bf16``: words in which groups of the pattern stand; ``how`` only tells two apart."""
+def _called(label: str, counted: str = "") -> Callable[[Parts, re.Match[str]], Named | None]:
+    """``cat bf16``: words in which groups of the pattern stand; ``how`` only tells two apart.
+
+    Args:
+        label: the words.
+        counted: what the first number is of, ``d`` of dimensions: it tells two apart, too.
+    """
 
     def named(parts: Parts, match: re.Match[str]) -> Named | None:
         told = {key: _spoken(text or "") for key, text in match.groupdict().items()}
         words = (*label.format_map(told).split(), *_types(parts)[:1])
-        return Named(" ".join(words), (told.get("how", "").lower(),))
+        numbers = filter(_WHOLE.fullmatch, map(argument, parts.arguments))
+        count = [f"{number}{counted}" for number in [*numbers][:1] if counted and number > "0"]
+        return Named(" ".join(words), (told.get("how", "").lower(), *count))
 
     return named
 
@@ -212,11 +220,11 @@ LIBRARY_RULES: Final[tuple[Rule, ...]] = rules(
         (r"\bsoftmax_warp_(?P<way>forward|backward)\Z", _softmax),
         (r"\bvectorized_gather_kernel\Z", _called("gather")),
         (r"\b_scatter_gather_elementwise_kernel\Z", _scatter),
-        (r"\bindexSelect(?P<how>Large|Small)Index\Z", _called("index select")),
-        (r"\bindexFunc(?P<how>Large|Small)Index\Z", _called("index reduce")),
-        (r"\bCatArrayBatchedCopy_?(?P<how>\w*)\Z", _called("cat")),
-        (r"\b(?P<how>radix|bitonic|warpMerge)SortKVInPlace\Z", _called("sort {how}")),
-        (r"\bsbtopk::gatherTopK\Z", _called("topk")),
+        (r"\bindexSelect(?P<how>Large|Small)Index\Z", _called("index select", "d")),
+        (r"\bindexFunc(?P<how>Large|Small)Index\Z", _called("index reduce", "d")),
+        (r"\bCatArrayBatchedCopy_?(?P<how>\w*)\Z", _called("cat", "d")),
+        (r"\b(?P<how>radix|bitonic|warpMerge)SortKVInPlace\Z", _called("sort {how}", "d")),
+        (r"\bsbtopk::gatherTopK\Z", _called("topk", "d")),
         (r"\bmbtopk::(?P<what>\w+)\Z", _called("topk {what}")),
         (r"\bdistribution_elementwise_grid_stride_kernel\Z", _random),
         (r"\bat::native::(?!(?:\w+::)*\w*(?:elementwise|reduce|tensor_apply)_kernel\w*\Z)", _torch),
