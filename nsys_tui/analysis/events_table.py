@@ -140,9 +140,11 @@ class EventsTable:
             if isinstance(events, Operations):
                 return events.stream, streams
             if isinstance(events, ThreadEvents):
-                return events.thread, [_thread(report, int(t), several) for t in events.threads]
+                return events.thread, [
+                    thread_label(report, int(t), several) for t in events.threads
+                ]
             codes, threads = factorise(sync_threads(report))
-            return codes, [_thread(report, int(tid), several) for tid in threads]
+            return codes, [thread_label(report, int(tid), several) for tid in threads]
 
         return Dictionary(self, placed)
 
@@ -222,7 +224,8 @@ def host_kind(kind: str) -> str:
     )
 
 
-def _thread(report: Report, tid: int, with_process: bool) -> str:
+def thread_label(report: Report, tid: int, with_process: bool) -> str:
+    """Name of a thread; where several processes are listed with the number of its own."""
     if tid == -1:
         return "-"
     name = report.thread_name(tid)

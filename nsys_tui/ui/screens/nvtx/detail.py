@@ -9,12 +9,14 @@ from typing import Final
 import numpy as np
 from textual.getters import query_one
 
+from nsys_tui.analysis.events_table import thread_label
 from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.events import EventSet
+from nsys_tui.model.target import pid_of
 from nsys_tui.names import NameStyle, both_ends, cell_len, visible
 from nsys_tui.render.cells import MUTED, STALL, Line
 from nsys_tui.render.glyphs import Glyphs
@@ -181,7 +183,8 @@ class RangeDetail(DetailScreen[NvtxTable]):
         self.under.empty = "no GPU work was launched in it"
         self.under.show_rows(columns.kernel_columns(detail.kernels), len(detail.kernels))
         tids = report.ranges.threads.tolist()
-        threads = [report.thread_name(tid) if tid != -1 else "-" for tid in tids]
+        several = len({pid_of(tid) for tid in tids}) > 1
+        threads = [thread_label(report, tid, several) for tid in tids]
         cells = columns.range_columns(report, detail.instances, self.state.display, threads)
         self.instances.empty = "no range of its own"
         self.instances.show_rows(cells, len(detail.instances))

@@ -19,6 +19,7 @@ from nsys_tui.model.arrays import Int64
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Table
+from nsys_tui.model.target import pid_of
 from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import MARGIN, bar_at, draw_bars
@@ -239,7 +240,9 @@ class StepsScreen(TableScreen[Steps]):
         iterations = result.answer.table.iterations
         outliers = len(iterations.outliers)
         odd = f"{plural(outliers, 'outlier')}, " if outliers else ""
-        self.table.note = f"{odd}{iterations.name} ({iterations.rule})"
+        gpus, of = result.answer.table.gpus, len(report.devices)
+        whose = f", {gpus} of {of} GPUs: pid {pid_of(iterations.process)}" if 0 < gpus < of else ""
+        self.table.note = f"{odd}{iterations.name} ({iterations.rule}){whose}"
         columns = self._columns(report, result.table, int(iterations.start[0]))
         self.table.show_rows(columns, len(iterations), row=self.table.row)
 
