@@ -49,8 +49,11 @@ def two_parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
 
 def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
     """What the arguments choose of a report that stands on side ``letter``."""
+    from nsys_tui import __version__
     from nsys_tui.analysis.compare.plan import identity_of, plan
     from nsys_tui.analysis.compare.stats import SEED
+    from nsys_tui.config import load_config
+    from nsys_tui.export.measured_sides import side_cache
     from nsys_tui.reader.filecheck import report_id
 
     window = getattr(arguments, f"window_{letter}") or arguments.window
@@ -70,19 +73,8 @@ def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
     )
     known = report_id(report.path)
     identity = identity_of(known, scope, arguments.iteration, arguments.names)
-    return Part(made, label, identity, side_cache(use_cache=not arguments.no_cache))
-
-
-def side_cache(*, use_cache: bool) -> SideCache:
-    """Where measured sides are kept, as the user's settings say."""
-    from nsys_tui import __version__
-    from nsys_tui.config import load_config
-    from nsys_tui.export.measured_sides import SideCache
-    from nsys_tui.reader.cache import cache_at
-
-    config = load_config()
-    cache = cache_at(config.cache.dir, config.cache.limit) if use_cache else None
-    return SideCache(cache, f"{__version__} {config.analysis!r}")
+    cache = side_cache(load_config(), __version__, use_cache=not arguments.no_cache)
+    return Part(made, label, identity, cache)
 
 
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:

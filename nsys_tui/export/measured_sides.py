@@ -19,8 +19,9 @@ from nsys_tui.analysis.compare.measure import first_look, measure
 from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import VERSION, from_data, to_data
+from nsys_tui.config import Config
 from nsys_tui.plain_data import plain, restored
-from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar
+from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar, cache_at
 from nsys_tui.reader.recovery import has_log
 
 _NAMED: Final = 5
@@ -54,8 +55,8 @@ class SideCache:
         """What the expert rules find in the part, unless it is kept."""
         from nsys_tui.analysis.rules.ranking import find
 
-        part = f"findings-{_rules()}-{self._part(plan, identity)}"
         with self._sidecar(plan, identity) as sidecar:
+            part = f"findings-{_rules()}-{self._part(plan, identity)}" if sidecar else ""
             stored = sidecar.load(part) if sidecar is not None else None
             with contextlib.suppress(KeyError, TypeError, ValueError):
                 if stored is not None:
@@ -75,7 +76,8 @@ class SideCache:
 
     @contextlib.contextmanager
     def _sidecar(self, plan: Plan, identity: str) -> Iterator[Sidecar | None]:
-        if self.cache is None or has_log(plan.report.path):
+        path = plan.report.path
+        if self.cache is None or has_log(path) or not path.exists():
             yield None
             return
         root, limit = self.cache
@@ -93,6 +95,12 @@ class SideCache:
         digest = hashlib.blake2b(repr((told, file, plan.steps_found)).encode(), digest_size=8)
         digest.update(plan.steps.start.tobytes() + plan.steps.end.tobytes())
         return f"side-{digest.hexdigest()}"
+
+
+def side_cache(config: Config, version: str, *, use_cache: bool) -> SideCache:
+    """Where measured sides are kept, as the user's settings say."""
+    cache = cache_at(config.cache.dir, config.cache.limit) if use_cache else None
+    return SideCache(cache, f"{version} {config.analysis!r}")
 
 
 @functools.cache

@@ -170,6 +170,8 @@ def _connected(address: str, security: Any) -> Iterator[Any]:
     client = distributed.Client(address, security=security, set_as_default=False)
     try:
         try:
+            if not client.scheduler_info()["workers"]:
+                _log.warning("waiting for a worker of %s", address)
             client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
             _check_versions(client)
         except (OSError, TimeoutError) as error:

@@ -16,7 +16,9 @@ from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.window import Scope
 from nsys_tui.capture.record import Record, ReportFile, State, Store, new_id
+from nsys_tui.config import Config
 from nsys_tui.errors import UsageError
+from nsys_tui.export import measured_sides
 from nsys_tui.reader import open_report
 from nsys_tui.state import Filter, Mark, Selection, Window
 from nsys_tui.ui.evidence import selection_of
@@ -318,6 +320,24 @@ async def test_different_work_takes_less_and_more_and_is_not_judged(tmp_path: Pa
         assert line_of(pilot, "wall (11 steps)").rstrip(" |#").endswith("less")
         assert " less " in line_of(pilot, "gemm_kernel")
         assert "few" not in line_of(pilot, "gemm_kernel")
+
+
+async def test_what_was_compared_before_is_not_measured_again(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("measured again")
+
+    config = Config(cache=replace(Config().cache, dir=str(tmp_path)))
+    frames = []
+    for _ in range(2):
+        async with running(runs["before"], runs["after"], config=config) as pilot:
+            await press(pilot, "7")
+            frames.append(text(pilot))
+        for name in ("measure", "first_look"):
+            monkeypatch.setattr(measured_sides, name, broken)
+    assert "| better: mean wall per step -" in frames[0]
+    assert frames[0] == frames[1]
 
 
 async def test_export_writes_markdown_and_never_over_a_file(

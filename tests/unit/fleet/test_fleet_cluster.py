@@ -201,13 +201,14 @@ def test_a_scheduler_that_is_gone_fails_what_was_not_read(
 
 
 def test_a_scheduler_without_workers_is_not_waited_for_forever(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE_FOR_WORKERS", "0.3s")
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as made:
         run = cluster.dask_cluster(made.scheduler_address)
         with pytest.raises(UsageError, match="has no workers"):
             list(run([Task("x", Options())], Opening()))
+    assert f"waiting for a worker of {made.scheduler_address}" in caplog.text
 
 
 def test_workers_of_another_version_are_named(

@@ -17,7 +17,6 @@ import numpy as np
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, is_settled
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
-from nsys_tui.analysis.compare.measure import first_look, measure
 from nsys_tui.analysis.compare.plan import Plan, identity_of, plan
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import Found, Side, pooled_side
@@ -26,6 +25,7 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
+from nsys_tui.export.measured_sides import SideCache
 from nsys_tui.model.report import Report
 from nsys_tui.timeline.painter import Picked
 from nsys_tui.ui.scoping import report_scope, scope_text
@@ -191,13 +191,14 @@ class Result:
         return spans, (picked[0], picked[1])
 
 
-def gather(pair: Pair, names: str, rules: Rules) -> Result:
+def gather(pair: Pair, names: str, rules: Rules, cache: SideCache) -> Result:
     """Measures both ends and compares them; what was measured before is kept with the report.
 
     Args:
         pair: both ends, loaded, with further runs of theirs.
         names: how kernels are named, and so which are one; a baseline has its own way.
         rules: what is no change, and how far runs differ where they do not show it.
+        cache: of sides that were measured at another time.
     """
     baseline = next((end for end in (pair.a, pair.b) if isinstance(end, Baseline)), None)
     names = baseline.side.style if baseline is not None else names
@@ -208,14 +209,14 @@ def gather(pair: Pair, names: str, rules: Rules) -> Result:
         alike = iter(aligned(*measured))
         plans = [None if made is None else next(alike) for made in plans]
     with ThreadPoolExecutor(2) as pool:
-        sides = list(pool.map(partial(_side, names), ends, plans))
+        sides = list(pool.map(partial(_side, cache, names), ends, plans))
     second = 1 + len(pair.more[0])
     a, b = pooled_side(sides[:second]), pooled_side(sides[second:])
     comparison = compare(a, b, threshold=rules.threshold, noise=rules.noise)
     return Result(pair, comparison, (plans[0], plans[second]))
 
 
-def glance(pair: Pair, names: str, rules: Rules) -> Comparison | None:
+def glance(pair: Pair, names: str, rules: Rules, cache: SideCache) -> Comparison | None:
     """The verdict over two reports after a first look; None where it is not sure by then.
 
     The arguments are those of ``gather``.
@@ -227,7 +228,7 @@ def glance(pair: Pair, names: str, rules: Rules) -> Comparison | None:
     if not all(made.by_step for made in plans):
         return None
     with ThreadPoolExecutor(2) as pool:
-        looks = pool.map(partial(_measured, first_look), ends, plans)
+        looks = pool.map(partial(_measured, cache.look), ends, plans)
         found = compare(*looks, threshold=rules.threshold, noise=rules.noise, keys=())
     return found if is_settled(found, *plans) else None
 
@@ -240,17 +241,19 @@ def _plan(part: Part, names: str) -> Plan:
     return _kept(part.session, ("plan", part.scope, part.single, names), make)
 
 
-def _side(names: str, end: End, made: Plan | None) -> Side:
+def _side(cache: SideCache, names: str, end: End, made: Plan | None) -> Side:
     if isinstance(end, Baseline):
         return end.as_side
     made = made or _plan(end, names)
     key = ("side", end.scope, end.single, made.by_step, made.style)
-    return replace(_kept(end.session, key, lambda: _measured(measure, end, made)), label=end.name)
+    return replace(
+        _kept(end.session, key, lambda: _measured(cache.measured, end, made)), label=end.name
+    )
 
 
 def _measured(measuring: Callable[[Plan, str, str], Side], part: Part, made: Plan) -> Side:
-    known = part.session.report_id or str(part.session.path.absolute())
-    return measuring(made, part.name, identity_of(known, made.scope, None, made.style))
+    identity = identity_of(part.session.report_id, made.scope, None, made.style)
+    return measuring(made, part.name, identity)
 
 
 def with_findings(result: Result) -> Result:

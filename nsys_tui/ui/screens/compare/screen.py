@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 from textual import events
 from textual.containers import Vertical
 
+from nsys_tui import __version__
 from nsys_tui.analysis.compare.comparison import Comparison
 from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
+from nsys_tui.export.measured_sides import side_cache
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
 from nsys_tui.state import Selection, ViewState
@@ -173,11 +175,12 @@ class CompareScreen(ResultScreen[Result]):
         asked = self._asked
         if asked is None:
             raise UsageError("nothing to compare", hint=CHOOSE)
+        cache = side_cache(self.app.config, __version__, use_cache=self.app.use_cache)
 
         def compared(_: Progress) -> Result:
-            if self.result is None and (look := glance(*asked)) is not None:
+            if self.result is None and (look := glance(*asked, cache)) is not None:
                 self.call_later(self._show_verdict, asked[0], look)
-            return gather(*asked)
+            return gather(*asked, cache)
 
         return compared
 
