@@ -17,6 +17,7 @@ set -euo pipefail
 out=${PERF_OUT:-perf-results}
 baseline=${PERF_BASELINE:-perf/base.json}
 mkdir -p "$out"
+rm -f "$out/compare.json" "$out/summary.md" "$out/junit.xml"  # of the job before
 if [[ -n ${GITHUB_OUTPUT:-} ]]; then
   echo "results=$out" >>"$GITHUB_OUTPUT"  # also where runs are only added: the folder is uploaded
 fi

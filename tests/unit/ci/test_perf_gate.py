@@ -149,9 +149,13 @@ def test_the_jobs_that_are_shown_run(runner: Runner, runs: Path) -> None:
 def test_a_program_that_fails_fails_the_job(runner: Runner) -> None:
     """Also where the workspace still holds the runs of the job before."""
     assert runner.run(PERF_COMMAND="true", PERF_RUNS="1", PERF_UPDATE="true").returncode == 0
+    results = [runner.folder / "perf-results" / f"{n}" for n in ("summary.md", "junit.xml")]
+    for file in results:
+        file.write_text("of the job before")
     done = runner.run(PERF_COMMAND="exit 7", PERF_RUNS="1")
     assert done.returncode == 7, done.stderr
     assert not (runner.folder / "perf-results/compare.json").exists()
+    assert not any(file.exists() for file in results)
 
 
 def test_nothing_to_compare_is_said(runner: Runner) -> None:
