@@ -24,11 +24,19 @@ def _where(gpu: int, stream: int = 7) -> dict[str, Any]:
     return {"device": gpu, "context": gpu + 1, "stream": stream}
 
 
-def forward_and_backward(path: Path, batches: int = 4, stages: int = 4) -> Synth:
+def forward_and_backward(
+    path: Path, batches: int = 4, stages: int = 4, *, ahead: bool = True
+) -> Synth:
     """A pipeline: 8 ms of each step forward, 16 back, in so many parts; receives wait in kernels.
 
     While a part is computed the kernel that receives the next one waits already, so that compute
     hides most of what is received, and little compute is left to hide the rest.
+
+    Args:
+        path: of the report.
+        batches: parts.
+        stages: GPUs.
+        ahead: else each part is asked for when the one before is computed.
     """
     synth, begin = _ranks(path, stages), 0
     for _ in range(8):
@@ -41,6 +49,7 @@ def forward_and_backward(path: Path, batches: int = 4, stages: int = 4) -> Synth
                 asked = free[gpu]
                 for batch in range(batches):
                     if gpu != range(stages)[::order][0]:
+                        asked = asked if ahead else max(asked, free[gpu])
                         until = max(asked, came[batch]) + MESSAGE
                         synth.kernel("ncclDevKernel_SendRecv", asked, until, **_where(gpu, 20))
                         asked = came[batch] = until

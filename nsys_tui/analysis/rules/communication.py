@@ -25,6 +25,10 @@ _FEWEST: Final = 3
 _REDUCTIONS: Final = ("AllReduce", "ReduceScatter")
 _OF_A_PASS: Final = 20
 """Kernels of a forward and backward pass at least, more than a layer has."""
+_FINER: Final = (8, 4, 2)
+"""Times as many micro-batches that a pipeline is imagined with."""
+_QUICK: Final = 0.25
+"""Part of a pipeline's messages that wait for no other stage."""
 _SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
 
@@ -149,3 +153,19 @@ def pairwise(case: Case, device: int) -> Indices:
     each_other = len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
     most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
     return chosen if most and each_other else chosen[:0]
+
+
+def finer_batches(case: Case, device: int) -> tuple[int, int]:
+    """What more micro-batches of a pipeline could save, and how many times as many, 1 for none.
+
+    Stages wait the less for each other, at fill and drain, the more there are; each brings messages
+    of its own, and those that nothing hides delay the stage with most of them. Where that costs
+    more than it saves, what is left is to hide them.
+    """
+    rows = {one: pairwise(case, one) for one in case.by_device}
+    alone = {one: bare(case, one, some, (Category.COMPUTE,)) for one, some in rows.items()}
+    message = int(np.quantile(alone[device], _QUICK))
+    waited = int((alone[device] - message).clip(0).sum())
+    sent = max(int(np.minimum(some, message).sum()) for some in alone.values())
+    more = [(waited - waited // times - (times - 1) * sent, times) for times in _FINER]
+    return max((sent, 1), *more)

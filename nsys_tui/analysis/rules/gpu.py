@@ -9,7 +9,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.rules.communication import accumulates, late_gpu, pairwise, staying
+from nsys_tui.analysis.rules.communication import (
+    accumulates,
+    finer_batches,
+    late_gpu,
+    pairwise,
+    staying,
+)
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -129,7 +135,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     """The GPU with most of it, priced at most as what its own compute could hide.
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
-    others come in time, and of a message what it takes beyond the shortest. The run is never
+    others come in time, and of a pipeline what more micro-batches would save. The run is never
     shorter than the other work of any GPU, so the busiest one bounds it too.
     """
     worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
@@ -160,14 +166,13 @@ def _exposed_findings(case: Case) -> list[Finding]:
             rest = f"{rest}, mostly for {whom}"
             advice = f"see what {whom} does before its collectives: it comes late to them"
             subject = f"waiting for {whom} in collectives"
-    elif len(rows := pairwise(case, worst.index)):
-        message = case.report.operations.durations(rows).min()
-        each = bare(case, worst.index, rows, (Category.COMPUTE,)) - message
-        saved = min(least, int(each.clip(0).sum()))
-        advice = (
-            "stages wait for each other: even them out; only ever more, smaller micro-batches"
-            " save all of it"
-        )
+    elif len(pairwise(case, worst.index)):
+        gain, times = finer_batches(case, worst.index)
+        saved = min(least, gain)
+        other = f"use {times} times the micro-batches"
+        if times == 1:
+            other = "receive ahead; more micro-batches would not help"
+        advice = f"stages wait for each other: even them out, or {other}"
         subject = "send and receive not hidden"
     elif accumulates(case, worst.index):
         advice = (
