@@ -263,7 +263,8 @@ async def run_own(job: Job, name: str, script: str, output: str) -> tuple[Remote
         output: the file that it makes.
 
     Returns:
-        The file, if the script ended well and made it, and what was said last.
+        The file, if the script ended well and it holds anything (of a full disk nsys's export
+        makes an empty one, and ends with 0), and what was said last, without nsys's tags.
     """
     start = {"RUN": script, "WRAP": keeper(), "OWNER": name, "ANYWAY": "yes"}
     for _ in range(2):
@@ -272,5 +273,5 @@ async def run_own(job: Job, name: str, script: str, output: str) -> tuple[Remote
         if not follower.gave_up:
             break
         await stop.clear(job, name)
-    made = next(iter(follower.files), None) if outcome.status == 0 else None
-    return made, follower.last_words
+    made = next((file for file in follower.files if file.size), None)
+    return made if outcome.status == 0 else None, follower.last_words.rpartition("*] = ")[2]

@@ -8,6 +8,7 @@ itself reuses any file of the right name, and shows old figures after a second c
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import queue
 import re
@@ -243,6 +244,8 @@ def export(nsys: Path, report: Path, target: Path, progress: Progress) -> None:
         status, output = _run(_command(nsys, report, made, _PAYLOADS), report.name, progress)
         if status != 0 and "include-" in output:
             status, output = _run(_command(nsys, report, made), report.name, progress)
+        if "disk is full" in output:  # of which nsys exports nothing, and ends with 0
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if status != 0 or not made.is_file():
             raise _export_failed(report, f"{nsys} export ended with status {status}", output)
         if not _opens(made):

@@ -324,12 +324,18 @@ async def test_each_range_comes_home_as_a_report_with_its_export(
     assert [*place.jobs.iterdir()] == []
 
 
-async def test_export_failure_is_a_remark(place: Place, heard: Recorder) -> None:
-    place = place.setting(export="auto").fake(FAULTS="export")
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("export", "Exporting failed."), ("fullexport", "database or disk is full")],
+)
+async def test_export_failure_is_a_remark(
+    place: Place, heard: Recorder, fault: str, said: str
+) -> None:
+    place = place.setting(export="auto").fake(FAULTS=fault)
     record = await place.capture("true", recorder=heard).run()
     assert record.state is State.DONE
     assert record.reports[0].sqlite == ""
-    assert "could not export the report there: Exporting failed." in heard.remarks
+    assert f"could not export the report there: {said}" in heard.remarks
     assert "Exporting failed." not in heard.log
     assert [path.name for path in place.jobs.iterdir()] == [record.id]
 

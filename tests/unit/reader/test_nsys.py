@@ -349,6 +349,10 @@ class TestExporting:
             ("print('all is well')", "status 0"),
             ("open(output, 'w').write('junk')", "no usable database"),
             (WORKS + "sys.exit(3)", "status 3"),
+            (
+                "open(output, 'w'); print('[tag_message*] = database or disk is full')",
+                "No space left on device",
+            ),
         ],
     )
     def test_a_failure_tells_the_last_words_and_leaves_nothing(
