@@ -228,11 +228,16 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
 
 
 def _unconnected(members: Sequence[Member]) -> list[str]:
-    """That ranks which all make collectives make none with the others: two runs look so."""
+    """Ranks that make no collective, or none with the others: two runs look so, too."""
+    if any(member.process.collectives.point_to_point for member in members):
+        return []
+    silent = [m.rank for m in members if m.gpus and not m.process.collectives.keys]
+    if silent and len(silent) < len(members) - 1:
+        return [f"{named_ranks(silent)} took part in no collective"]
     sets: list[tuple[set[int], set[tuple[str, str]]]] = []
     for member in members:
         own = {member.rank}, set(member.process.collectives.keys)
-        if not own[1] or member.process.collectives.point_to_point:
+        if not own[1]:
             return []
         for one in [one for one in sets if not own[1].isdisjoint(one[1])]:
             own = own[0] | one[0], own[1] | one[1]

@@ -191,6 +191,23 @@ def test_ranks_without_a_common_collective_may_be_of_several_runs(
     assert (said + "several runs" in run_fleet(paths).notes) is not link
 
 
+@pytest.mark.parametrize("silent", [(3,), (), (1, 2, 3)])
+def test_ranks_without_any_collective_are_told_where_others_have_some(
+    tmp_path: Path, silent: tuple[int, ...]
+) -> None:
+    paths = []
+    for number in range(4):
+        synth = Synth(tmp_path / f"r_{number}.sqlite").gpu(0, "Test GPU")
+        synth.session(5 * STEP, utc=UTC).process(100 + number, "python3")
+        for call in range(4):
+            at = (call + 1) * 100 * US
+            name = "gemm" if number in silent else ALL_REDUCE
+            synth.launch(name, (at + 2, at + 5), (at + US, at + 20 * US), stream=13)
+        paths.append(synth.write())
+    said = "rank 3 took part in no collective" in run_fleet(paths).notes
+    assert said is (silent == (3,))
+
+
 @pytest.mark.parametrize(("world", "source"), [(2, "NCCL"), (4, "file name")])
 def test_nccl_numbers_the_ranks_of_a_communicator_of_all(
     tmp_path: Path, world: int, source: str
