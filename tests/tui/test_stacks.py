@@ -86,6 +86,16 @@ async def test_keys_walk_zoom_and_come_back(report: Path) -> None:
         assert rows(pilot)[5].index("fwd 70.0%") < rows(pilot)[5].index("bwd 30.0%")
 
 
+async def test_0_leaves_all_zooms_at_once(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "j", "enter", "j", "enter", "j", "enter")
+        assert "zoomed" in rows(pilot)[2]
+        await press(pilot, "0")
+        assert "zoomed" not in rows(pilot)[2]
+        assert path(pilot) == ("step", "fwd", "gemm"), "the selection stays"
+        assert rows(pilot)[5].index("fwd 70.0%") < rows(pilot)[5].index("bwd 30.0%")
+
+
 async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "j", "j", "j", "#")

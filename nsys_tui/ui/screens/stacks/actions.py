@@ -22,6 +22,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("stacks.source", ("s",), "source", "GPU time, on or off the CPU, API, OS calls", 13),
     Action("stacks.thread", ("t",), "thread", "next thread, on or off the CPU, or all"),
     Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
+    Action("stacks.whole", ("0",), "all", "out of the zoom, to all frames"),
     Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
     Action(
         "stacks.similar",

@@ -262,11 +262,10 @@ class StacksScreen(Finding):
     def on_icicle_pane_moved(self, message: IciclePane.Moved) -> None:
         """Facts of the selected frame."""
         message.stop()
-        if (shown := self.shown) is None:
-            return
-        facts = partial(frame_facts, shown, self.icicle.selected, self.found_text())
-        self.query_one("#frame", LinePane).show_built(facts)
-        self._heading()
+        if (shown := self.shown) is not None:
+            facts = partial(frame_facts, shown, self.icicle.selected, self.found_text())
+            self.query_one("#frame", LinePane).show_built(facts)
+            self._heading()
 
     def _show_functions(self, stacks: Viewed) -> None:
         """The functions of these stacks; the cursor goes to the one in the middle."""
@@ -346,6 +345,11 @@ class StacksScreen(Finding):
     action_stacks_across = toggles("across")
     action_stacks_recursion = toggles("recursion")
     action_stacks_hide_small = toggles("small")
+
+    def action_stacks_whole(self) -> None:
+        """Out of the zoom in one go."""
+        while self.icicle.zoom_out():
+            self._heading()
 
     def action_nav_escape(self) -> None:
         """Out of the search, then out of the zoom, then back."""
