@@ -221,8 +221,7 @@ class CompareScreen(ResultScreen[Result]):
             self._show_summary(pair, comparison)
 
     def _show_summary(self, pair: Pair, comparison: Comparison) -> None:
-        basis = {"steps": "step", "identity": "step" if comparison.by_step else "name"}
-        aligned = basis.get(comparison.judgement.basis, "name")
+        aligned = "step" if comparison.by_step else "name"
         names = "A: {}   B: {}".format(*pair.names)
         whole = "0: whole  " if pair.titles else ""
         self.summary.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
