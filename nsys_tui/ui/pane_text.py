@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from nsys_tui.names import cell_len, visible
+from nsys_tui.redaction import redacted
 from nsys_tui.render.cells import MUTED, Line
 
 LABEL: Final = 9
@@ -16,7 +17,7 @@ LABEL: Final = 9
 def labelled(label: str, text: str, width: int) -> Iterable[Line]:
     """A text behind its label, wrapped."""
     room = max(8, width - LABEL - 1)
-    lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    lines = _lines(text, room) or [""]
     heads = [label, *[""] * (len(lines) - 1)]
     return [
         [(f"{head:<{LABEL}} ", MUTED), (line, 0)] for head, line in zip(heads, lines, strict=True)
@@ -37,5 +38,10 @@ def side_by_side(items: Iterable[Line], width: int, gap: str = "  ") -> list[Lin
 
 def wrapped(text: str, width: int) -> list[str]:
     """An untrusted text as lines of at most ``width`` cells; its own line breaks are blanks."""
-    shown = visible(" ".join(text.split()))
-    return textwrap.wrap(shown, max(width, 10), break_on_hyphens=False)
+    return _lines(visible(" ".join(text.split())), max(width, 10))
+
+
+def _lines(text: str, room: int) -> list[str]:
+    """What is broken loses its secrets first: a piece of one is not known as such any more."""
+    whole = text if cell_len(text) <= room else redacted(text)
+    return textwrap.wrap(whole, room, break_on_hyphens=False)

@@ -10,6 +10,7 @@ from nsys_tui.state import TimeFormat, Window
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry, matching
+from nsys_tui.ui.pane_text import labelled, wrapped
 from nsys_tui.ui.recent import nearby, recent, remember
 from nsys_tui.ui.runtime.ascii_filter import asciify
 from nsys_tui.ui.widgets.chrome import fit_keys
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 )
 def test_windows(window: Window, style: TimeFormat, expected: str) -> None:
     assert window_text(window, style) == expected
+
+
+def test_lines_of_a_text_that_is_broken_hold_no_piece_of_a_secret() -> None:
+    token = "hf_QxZvKjWqYpGhTbNmRdLfScUo"
+    text = f"void load<{token}>(int) and words around it"
+    pieces = {token[at : at + 4] for at in range(3, len(token) - 3)}
+    for width in range(10, len(text)):
+        in_label = [part for line in labelled("name", text, width) for part, _ in line]
+        for line in (*wrapped(text, width), *in_label):
+            assert not any(piece in line for piece in pieces)
+    assert wrapped(text, len(text)) == [text]
 
 
 def test_relative_moments_are_distances_with_a_sign() -> None:
