@@ -43,6 +43,7 @@ from nsys_tui.logs.sections.size_tables import (
     BUCKETS,
     CALLS,
     DISTINCT,
+    EXCHANGES,
     SIZES,
     TRAFFIC,
     owned,
@@ -340,6 +341,7 @@ DOCUMENT: Final = Document(
             owned("communicator"),
             lambda a, _: per_owner(a.calls, a.calls.communicator),
         ),
+        records("exchanges", EXCHANGES, lambda a, _: a.exchanges),
         records("traffic", TRAFFIC, lambda a, _: traffic(a.calls)),
         record(
             "rate",

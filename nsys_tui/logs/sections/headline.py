@@ -58,6 +58,13 @@ def headline(answer: LogAnswer) -> list[str]:
             f"{answer.calls.total():,} collective call{'s' * (answer.calls.total() > 1)} logged;"
             f" most bytes in {most.op}: {most.calls:,} calls, {most.total_bytes:,} bytes"
         )
+    said += [
+        f"group {result.group_label(one.group)}: {one.number:,} all-to-all"
+        f"{'s' * (one.number > 1)} of {one.nranks} ranks by sends and receives,"
+        f" {one.least_bytes:,} to {one.most_bytes:,} bytes to a rank"
+        + (f"; imbalance {decimals(one.imbalance, 2)}" if one.imbalance else "")
+        for one in answer.exchanges[:_MOST]
+    ]
     said += [_mpi(report) for report in result.mpip if report.tasks]
     rows = [row for row in measured_rows(result.measured) if row.busbw]
     said += [

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, TypeAlias
 
 from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.nccl.calls import Calls
+from nsys_tui.logs.nccl.exchanges import Exchange, exchanges
 from nsys_tui.logs.nccl.hang_report import HangReport
 from nsys_tui.logs.nccl.statistics import DEFAULT_BOUNDS
 from nsys_tui.logs.result import LogResult
@@ -30,6 +32,11 @@ class LogAnswer:
     """Rows of the long lists in text; all without it."""
     lists: frozenset[str] = frozenset()
     """Call lists that JSON is to hold: ``calls``, ``api_calls``."""
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """The all-to-alls that are made of sends and receives."""
+        return exchanges(self.result.calls, self.result.communicators, self.result.groups)
 
     @property
     def calls(self) -> Calls:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from nsys_tui.logs.figures import decimals
 from nsys_tui.logs.nccl.grammar import opcount_text
 from nsys_tui.logs.nccl.participants import Communicator
 from nsys_tui.logs.nccl.statistics import (
@@ -65,6 +66,19 @@ TRAFFIC: Final = (
     count("buffer_bytes", "Buffer bytes"),
     shown("Wire bytes", lambda row, _: _rounded(row.wire_bytes), Unit.COUNT),
     column("wire_bytes", unit=Unit.NONE),
+)
+
+EXCHANGES: Final = (
+    column("group", "Group", lambda row, result: result.group_label(row.group)),
+    count("nranks", "Ranks"),
+    count("number", "All-to-alls"),
+    count("least_bytes", "Min bytes to a rank"),
+    shown("Avg bytes to a rank", lambda row, _: _rounded(row.mean_bytes), Unit.COUNT),
+    count("most_bytes", "Max bytes to a rank"),
+    shown("Imbalance", lambda row, _: decimals(row.imbalance, 2)),
+    count("busiest", "Busiest rank"),
+    data("avg_bytes", lambda row, _: row.mean_bytes),
+    data("imbalance", lambda row, _: row.imbalance),
 )
 
 
@@ -206,6 +220,13 @@ SECTIONS: Final = (
         lambda answer: traffic(answer.calls),
         _without_size,
         count=_calls,
+    ),
+    Section(
+        "exchanges",
+        "All-to-alls of grouped sends and receives",
+        EXCHANGES,
+        lambda answer: answer.exchanges,
+        none="none: no launch sends to all other ranks and receives from them",
     ),
     Section(
         "ranks",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from loglines import body, info, init, logs_json, read
+from peer_runs import REDUCE, Call, Run, log_of, pipeline, recv, ring, send, told
 
 from nsys_tui.logs.nccl import peer_findings, peer_pass
 from nsys_tui.logs.nccl.hangs import find_hangs
@@ -18,81 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
-    from nsys_tui.logs.nccl.hang_report import HangReport
-
-
-class Call(NamedTuple):
-    """One call; calls with one ``group`` start together."""
-
-    op: str
-    peer: int = 0
-    elements: int = 1024
-    datatype: int = 7
-    group: int = -1
-
-
-def send(peer: int, count: int = 1024, datatype: int = 7, group: int = -1) -> Call:
-    return Call("Send", peer, count, datatype, group)
-
-
-def recv(peer: int, count: int = 1024, datatype: int = 7, group: int = -1) -> Call:
-    return Call("Recv", peer, count, datatype, group)
-
-
-REDUCE = Call("AllReduce")
-Run = dict[int, list[Call]]
-"""Calls by rank."""
-
-
-def log_of(rank: int, calls: list[Call], nranks: int, *, ended: bool = False) -> list[str]:
-    lines = [info(init(f"0x{rank + 1}0", rank, nranks), pid=rank + 1)]
-    op_count, last = -1, -1
-    for call in calls:
-        op_count += call.group < 0 or call.group != last
-        last = call.group
-        text = body(
-            call.op,
-            op_count,
-            count=call.elements,
-            datatype=call.datatype,
-            root=call.peer,
-            comm=f"0x{rank + 1}0",
-            nranks=nranks,
-        )
-        lines.append(info(text, pid=rank + 1))
-    if ended:
-        ids = f"comm 0x{rank + 1}0 rank {rank} nranks {nranks} cudaDev 0 busId 1000"
-        lines.append(info(f"{ids} - Destroy COMPLETE", pid=rank + 1))
-    return lines
 
 
 def run_of(folder: Path, run: Run, *, ended: bool = False) -> LogResult:
     nranks = max(run) + 1
     return read(folder, *[log_of(rank, run[rank], nranks, ended=ended) for rank in sorted(run)])
-
-
-def pipeline(steps: int = 4, ranks: int = 4) -> Run:
-    """Activations go up, gradients come down, then all reduce."""
-    run: Run = {rank: [] for rank in range(ranks)}
-    for _ in range(steps):
-        for rank in range(ranks):
-            run[rank] += [recv(rank - 1)] * (rank > 0) + [send(rank + 1)] * (rank < ranks - 1)
-        for rank in range(ranks):
-            run[rank] += [recv(rank + 1)] * (rank < ranks - 1) + [send(rank - 1)] * (rank > 0)
-        for calls in run.values():
-            calls.append(REDUCE)
-    return run
-
-
-def ring(steps: int = 4, ranks: int = 4) -> Run:
-    """Each rank sends to the next and receives from the one before, as one group."""
-    run: Run = {}
-    for rank in range(ranks):
-        run[rank] = []
-        for step in range(steps):
-            both = send((rank + 1) % ranks, group=step), recv((rank - 1) % ranks, group=step)
-            run[rank] += [*both, REDUCE]
-    return run
 
 
 def pair(steps: int = 4) -> Run:
@@ -174,11 +105,6 @@ FAULTS = {
     "died": (died_before_receive, {"behind"}),
     "order": (swapped, {"order"}),
 }
-
-
-def told(found: HangReport) -> set[str]:
-    kinds = {one.what for one in found.mismatches if one.point_to_point}
-    return kinds | ({"behind"} if found.drifts else set())
 
 
 @pytest.mark.parametrize("shape", SHAPES)
