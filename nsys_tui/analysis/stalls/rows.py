@@ -205,12 +205,10 @@ def group_codes(
         names = [*ops.texts(style), "-"]
         texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
         codes = codes_of.astype(np.int64)
-    if by != "device":
-        apart = _EDGES | ({Edge.RUN: LAUNCH_BOUND} if by in ("cause", "pair") else {})
-        for number, edge in enumerate(apart, len(texts)):
-            codes = np.where(gaps.edge == edge, number, codes)
-        texts = [*texts, *apart.values()]
-    merged, distinct = regroup(codes, texts)
+    apart = _EDGES | ({Edge.RUN: LAUNCH_BOUND} if by in ("cause", "pair") else {})
+    for number, edge in enumerate(apart, len(texts)):
+        codes = np.where(gaps.edge == edge, number, codes)
+    merged, distinct = regroup(codes, [*texts, *apart.values()])
     return distinct, merged.astype(np.int64)
 
 

@@ -297,6 +297,8 @@ def test_groups_add_up_to_all_idle_time(demo: tuple[Path, dict[str, Any]]) -> No
         groups = stall_groups(report, result, by)
         assert sum(group.idle_ns for group in groups) == result.whole.idle_ns, by
         assert sum(group.count for group in groups) == sum(t.gap_count for t in result.totals)
+        shares = StallAnswer(report, result).groups(by)["Share"]
+        assert sum(share or 0 for share in shares) == pytest.approx(100), by
 
 
 def test_threads_that_are_not_kept_are_looked_at_again(
