@@ -56,10 +56,11 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     count = np.bincount(codes, minlength=len(names))
     time = sums(codes, ops.durations(rows), len(names))
     many = np.flatnonzero(count >= arguments.count("count"))
-    order, hidden = cut(many[np.argsort(-count[many], kind="stable")], arguments)
+    many = many[np.lexsort((-time[many], -count[many]))]
+    order, hidden = cut(many, arguments)
     findings: list[Finding] = []
     if len(many):
-        top = int(many[np.argmax(count[many])])
+        top = int(many[0])
         chosen = (count >= arguments.count("count"))[codes]
         most = rows[codes == top]
         findings = _tiny(case, rows[chosen], calls[chosen], names[top], most)
@@ -137,7 +138,7 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
     rows = rows[blocked & many]
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
-    order, hidden = cut(np.argsort(-count, kind="stable"), arguments)
+    order, hidden = cut(np.argsort(-count, kind="stable")[: np.count_nonzero(count)], arguments)
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("Kernel"), [names[code] for code in order.tolist()]),

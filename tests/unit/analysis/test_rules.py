@@ -62,6 +62,23 @@ def test_the_seven_rules_have_the_columns_of_nsys(synth: Synth) -> None:
         assert RULES[name].of_nsys
 
 
+def test_launches_that_wait_are_told_only_where_there_are_some(synth: Synth) -> None:
+    synth.kernel("k", 0, 900 * US)
+    assert rows(run(synth, "blocking_launches"), "Kernel") == []
+
+
+def test_of_tiny_kernels_launched_as_often_the_longer_is_named(synth: Synth) -> None:
+    for number in range(2000):
+        call = number * 20 * US
+        took = (2 + number % 2) * US
+        synth.launch(
+            "ab"[number % 2], (call, call + 9 * US), (call + 10 * US, call + 10 * US + took)
+        )
+    outcome = run(synth, "tiny_kernels")
+    assert rows(outcome, "Launches", "Kernel") == [(1000, "b"), (1000, "a")]
+    assert "most b (1,000)" in outcome.findings[0].title
+
+
 def copy(synth: Synth, api: str, **options: Any) -> Synth:
     corr = len(synth.rows.get("CUPTI_ACTIVITY_KIND_MEMCPY", [])) + 1
     start = corr * MS
