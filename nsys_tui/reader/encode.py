@@ -14,7 +14,7 @@ import numpy as np
 
 from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers, UInt8
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise, factorise_rows
+from nsys_tui.model.groups import factorise, factorise_rows, regroup
 from nsys_tui.model.progress import Progress
 from nsys_tui.reader import columns as stored
 from nsys_tui.reader.columns import read_text
@@ -190,9 +190,14 @@ class Strings:
         return self._load().get(string_id, f"[string {string_id}]")
 
     def encode(self, ids: Int64) -> tuple[tuple[str, ...], Int32]:
-        """Dictionary-encodes a column of ids: the names that occur and the code of each row."""
+        """Dictionary-encodes a column of ids: the names that occur, each once, and rows' codes."""
         distinct, code = codes(ids)
-        return tuple(self.get(int(i)) for i in distinct), code
+        return self.named(distinct.tolist(), code)
+
+    def named(self, ids: Sequence[int], code: Int32) -> tuple[tuple[str, ...], Int32]:
+        """The names of some ids, each once though two ids may have it, and codes to match."""
+        merged, names = regroup(code, [self.get(number) for number in ids])
+        return tuple(names), merged.astype(np.int32, copy=False)
 
     def merge(
         self, ids: Int64, texts: list[str], text_codes: Int32
@@ -205,4 +210,5 @@ class Strings:
         merged = (*map(self.get, distinct.tolist()), *texts)
         code = np.where(inline, text_codes + len(distinct), code)
         used, final = codes(code.astype(np.int64))
-        return tuple(merged[i] for i in used), final
+        one_each, names = regroup(final, [merged[i] for i in used])
+        return tuple(names), one_each.astype(np.int32, copy=False)

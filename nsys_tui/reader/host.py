@@ -110,12 +110,8 @@ def _dictionaries(
     """Threads and names in ascending order of their ids, with codes to match."""
     thread_ids, thread = threads.ascending(arrays["thread"])
     name_ids, name = names.ascending(arrays["name"])
-    return {
-        "thread": thread,
-        "threads": thread_ids,
-        "name": name,
-        "names": tuple(strings.get(int(i)) for i in name_ids),
-    }
+    texts, name = strings.named(name_ids.tolist(), name)
+    return {"thread": thread, "threads": thread_ids, "name": name, "names": texts}
 
 
 def build_host_events(db: Database, strings: Strings, progress: Progress | None) -> HostEvents:

@@ -12,6 +12,7 @@ import numpy as np
 from nsys_tui.model.arrays import Array, Int16, Int32, Int64, UInt8
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
 from nsys_tui.reader.encode import (
@@ -91,7 +92,7 @@ def kernel_names(db: Database, strings: Strings) -> KernelNames:
     """The names of all kernels, in the order in which ``build_operations`` has them."""
     namer = _KernelNames()
     gather(db, TABLES[OpKind.KERNEL], lambda raw: {"name": namer.encode(raw)}, None)
-    return KernelNames(tuple(namer.names(strings)))
+    return KernelNames(tuple(dict.fromkeys(namer.names(strings))))
 
 
 def sample_operations(
@@ -121,11 +122,11 @@ def _build(
         namer = _NAMERS[kind]()
         part = read(table, _converter(kind, places, namer))
         part["kind"] = np.full(len(part["start"]), kind, np.uint8)
+        part["name"][:], distinct = regroup(part["name"], namer.names(strings))
         part["name"] += np.int32(len(names))
         parts.append(part)
-        code = namer.names(strings)
-        names += code
-        categories.append(_category(kind, code, patterns))
+        names += distinct
+        categories.append(_category(kind, distinct, patterns))
     arrays = merge(parts or [_converter(OpKind.MEMCPY, places, _copy_names())(NOTHING)])
     arrays.setdefault("kind", np.empty(0, np.uint8))
     _fill_missing(arrays)
