@@ -22,6 +22,7 @@ from nsys_tui.model.arrays import Array, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.model.target import pid_of, tid_of
@@ -68,6 +69,9 @@ _NEEDS: Final = {
     "memory_usage": Capability.GPU_MEMORY,
     "gpu_metrics": Capability.GPU_METRICS,
 }
+_KINDS: Final = {"api": Kind.API, "osrt": Kind.OSRT}
+_FACTS: Final = ("return_value", "event_class")
+"""Fields of calls that would hold 0 where the report does not tell them."""
 _UNITS: Final = {"start": Unit.NS, "end": Unit.NS, "bytes": Unit.BYTES}
 
 
@@ -94,6 +98,8 @@ def event_table(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Table
         chosen = "" if lacking else " in what was chosen"
         raise NoDataError(f"{report.name} has no {TABLES[name]}{chosen}", hint=lacking)
     columns: list[tuple[Column, Values]] = []
+    if name in _KINDS:
+        left_out = tuple(fact for fact in _FACTS if not report.has(_KINDS[name], fact))
     for field in fields(events):
         if field.name not in (*DICTIONARIES, *left_out, "rowid"):
             columns += _columns(report, events, field.name, rows)

@@ -180,3 +180,17 @@ def test_a_gpu_whose_work_was_not_recorded_is_not_called_idle(tmp_path: Path) ->
     made.gpu_metric(50, "SM Active [%]", 3)
     heading, _ = metric_tracks(open_report(made.write(), use_cache=False))
     assert heading.title == "no work of GPU 0 is known"
+
+
+def test_what_a_report_does_not_tell_of_calls_is_no_column(tmp_path: Path, capsys: Out) -> None:
+    calls = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    hidden = {calls: ["returnValue", "eventClass"], "OSRT_API": ["returnValue"]}
+    made = Synth(tmp_path / "r.sqlite", omit_columns=hidden).launch("k", (10, 20), (30, 60))
+    path = str(made.osrt("read", 5, 9).write())
+    for table, known in (("api", set()), ("osrt", {"event_class"})):
+        status, out, err = run(capsys, path, "--table", table, "--format", "json")
+        (row,) = json.loads(out)
+        assert row.keys() & {"return_value", "event_class"} == known
+        assert status == 0
+        assert "`" not in err
+        assert f"{calls} has no column returnValue" in err
