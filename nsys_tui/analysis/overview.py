@@ -20,10 +20,10 @@ from nsys_tui.analysis.thread_states import (
     python_samples,
 )
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, row_numbers
-from nsys_tui.model.arrays import Bool, Int32
+from nsys_tui.model.arrays import Int32
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import FARTHEST, EventSet
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Metadata
@@ -318,12 +318,6 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
             f"{hidden} CUDA graph launches were traced as a whole: what ran inside them is not"
             " among the kernels, and exposed times are upper bounds"
         )
-    cut = sum(int(_is_cut(events).sum()) for events in (ops, report.ranges))
-    if cut:
-        notes.append(
-            f"{cut} operations and ranges have times more than 36 years from the start of the"
-            " session: they are cut there"
-        )
     if python := len(python_samples(report)):
         notes.append(
             f"{python:,} Python samples: nsys exports their moments and threads, not their frames"
@@ -331,7 +325,3 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
     if not splits and not report.gpu_doubt:
         notes.append(f"{NO_WORK}{why_no_work(report)}")
     return notes
-
-
-def _is_cut(events: EventSet) -> Bool:
-    return (events.start <= -FARTHEST) | (events.end >= FARTHEST)

@@ -7,8 +7,10 @@ out, and what reads a column here knows that it is not there.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -28,8 +30,9 @@ def read_columns(
 ) -> RawColumns:
     """Whole columns of numbers; arguments and errors are those of ``columns.read_columns``."""
     names, actual, needed = _asked(db, table, columns)
-    raw = stored.read_columns(db, table, actual, progress, needed)
-    return _renamed(raw, names)
+    raw = _renamed(stored.read_columns(db, table, actual, progress, needed), names)
+    _note_times(db, table, _strange_times(raw))
+    return raw
 
 
 def iter_columns(
@@ -37,8 +40,12 @@ def iter_columns(
 ) -> Iterator[RawColumns]:
     """The same piece by piece, as ``columns.iter_columns``."""
     names, actual, needed = _asked(db, table, columns)
+    strange: Counter[tuple[str, str]] = Counter()
     for piece in stored.iter_columns(db, table, actual, progress, needed):
-        yield _renamed(piece, names)
+        raw = _renamed(piece, names)
+        strange += _strange_times(raw)
+        yield raw
+    _note_times(db, table, strange)
 
 
 def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
@@ -77,6 +84,30 @@ def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:
         nulls={name: raw.nulls[a] for name, a in names.items() if a in raw.nulls},
         bad={name: raw.bad[a] for name, a in names.items() if a in raw.bad},
     )
+
+
+_BEFORE: Final = "a time before its start"
+_FAR: Final = "a time more than 36 years from the session's start"
+
+
+def _strange_times(raw: RawColumns) -> Counter[tuple[str, str]]:
+    """By column and what is strange, how many times ``instants`` and ``ends`` change."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name in raw.values.keys() & {"start", "end", "timestamp"}:
+        values = raw.values[name]
+        if len(values) and (values.min() < -FARTHEST or values.max() > FARTHEST):
+            found[name, _FAR] = int(((values < -FARTHEST) | (values > FARTHEST)).sum())
+    if {"start", "end"} <= raw.values.keys():
+        early = raw.values["end"] < raw.values["start"]
+        if early.any():
+            found["end", _BEFORE] = int((early & ~is_null(raw, "end")).sum())
+    return +found
+
+
+def _note_times(db: Database, table: str, strange: Counter[tuple[str, str]]) -> None:
+    for (name, kind), count in sorted(strange.items()):
+        then = ": taken for moments" if kind == _BEFORE else ": cut there"
+        note_strange(db.notes, table, name, {kind: count}, then)
 
 
 NO_ID = -1

@@ -68,6 +68,28 @@ def test_the_same_where_the_file_is_not_in_order_of_start(path: Path) -> None:
     assert report.launch_attributes.of(slice(None), REGISTERS).tolist() == [10 + i for i in kept]
 
 
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_times_that_cannot_be_are_told_by_table_and_column(tmp_path: Path, use_cache: bool) -> None:
+    made = Synth(tmp_path / "r.sqlite").kernel("k", 0, 2**60).kernel("k", 7, 7)
+    made.kernel("k", 20, 10).kernel("k", 5, 2**60 + 1).nvtx("r", 9, 8).api("cudaFree", 9, -1)
+    path = made.write()
+    early = "1 row with a time before its start in `end` of"
+    for _ in range(1 + use_cache):
+        with closing(open_report(path, use_cache=use_cache)) as report:
+            ops = report.operations
+            assert list(zip(ops.start, ops.end, strict=True)) == [
+                (0, 2**60), (5, 2**60), (7, 7), (20, 20)
+            ]  # fmt: skip
+            assert (report.ranges.end, report.api.end) == ([9], [9])
+            assert set(report.notes.texts) == {
+                f"{early} {KERNELS}: taken for moments",
+                f"{early} NVTX_EVENTS: taken for moments",
+                f"{early} CUPTI_ACTIVITY_KIND_RUNTIME: taken for moments",
+                "1 row with a time more than 36 years from the session's start in `end` of"
+                f" {KERNELS}: cut there",
+            }
+
+
 def test_an_event_without_a_gpu_a_process_or_a_time_is_none(tmp_path: Path) -> None:
     made = Synth(tmp_path / "r.sqlite")
     for i in range(5):

@@ -254,12 +254,22 @@ def test_values_of_other_kinds_behind_the_answer_are_told(
         db.execute(
             "UPDATE StringIds SET value = x'00ff' WHERE id = (SELECT max(id) FROM StringIds)"
         )
+        db.execute("CREATE TABLE loose AS SELECT * FROM CUPTI_ACTIVITY_KIND_MEMSET")
+        db.execute("DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET")
+        db.execute("ALTER TABLE loose RENAME TO CUPTI_ACTIVITY_KIND_MEMSET")
+        db.execute("UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET start = NULL, graphNodeId = NULL")
+        (sets,) = db.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMSET").fetchone()
+    none = (
+        f"note: {sets} rows with NULL in `start` of CUPTI_ACTIVITY_KIND_MEMSET: taken as they are"
+    )
     told = "note: 2 rows with text in `globalTid` of CUPTI_ACTIVITY_KIND_RUNTIME: taken as they are"
     name = "note: 1 row with a blob in `value` of StringIds: taken as they are"
     for query, notes in (
         ("select count(*) from api where pid = 1", [told, name]),
         ("select start from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", []),
         ("select globalTid from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", [told]),
+        ("select start_ns from memsets limit 1", [none]),
+        ("select graphNodeId from CUPTI_ACTIVITY_KIND_MEMSET", []),
     ):
         assert cli.main(["sql", str(path), query]) == 0
         assert set(capsys.readouterr().err.splitlines()) == set(notes)
