@@ -50,7 +50,7 @@ TABLES: Final = EVENT_SETS | {
 _WORK: Final = {
     "kernels": (
         (OpKind.KERNEL,),
-        ("kind", "bytes", "copy_kind", "src_kind", "dst_kind", "counted"),
+        ("kind", "bytes", "copy_kind", "migration", "src_kind", "dst_kind", "counted"),
     ),
     "copies": ((OpKind.MEMCPY, OpKind.MEMSET), ("counted",)),
 }

@@ -16,6 +16,7 @@ from nsys_tui.export.events import EVENT_SETS, event_table
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 Out = pytest.CaptureFixture[str]
@@ -184,7 +185,9 @@ def test_a_gpu_whose_work_was_not_recorded_is_not_called_idle(tmp_path: Path) ->
 
 def test_what_a_report_does_not_tell_of_calls_is_no_column(tmp_path: Path, capsys: Out) -> None:
     calls = "CUPTI_ACTIVITY_KIND_RUNTIME"
-    hidden = {calls: ["returnValue", "eventClass"], "OSRT_API": ["returnValue"]}
+    hidden: dict[str, Iterable[str]] = {
+        calls: ["returnValue", "eventClass"], "OSRT_API": ["returnValue"],
+    }  # fmt: skip
     made = Synth(tmp_path / "r.sqlite", omit_columns=hidden).launch("k", (10, 20), (30, 60))
     path = str(made.osrt("read", 5, 9).write())
     for table, known in (("api", set()), ("osrt", {"event_class"})):
