@@ -97,7 +97,9 @@ def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[s
     idle = max(problem["idle_ns"] for problem in planted["launch_bound"])
     assert by_rule["launch_bound"].saved_ns == idle
     exposed = max(device["exposed_comm_ns"] for device in demo[1]["devices"])
-    assert by_rule["exposed_communication"].saved_ns == exposed
+    assert by_rule["exposed_communication"].stake_ns == exposed
+    # The last bucket of each step stays.
+    assert 0.8 * exposed < by_rule["exposed_communication"].saved_ns < exposed
     straggler = planted["straggler"][0]
     extra = straggler["compute_ns"] - straggler["other_compute_ns"]
     assert by_rule["gpu_imbalance"].saved_ns == pytest.approx(extra, rel=0.01)
