@@ -9,6 +9,8 @@ from typing import Final
 _WORD: Final = re.compile(r"[\w.]*\Z")
 _AFTER_TABLE: Final = re.compile(r"\b(from|join)\s+([\w.]*\s*,\s*)*[\w.]*\Z", re.IGNORECASE)
 _NAMED: Final = re.compile(r"\b(?:from|join|,)\s*(\w+)(?:\s+(?:as\s+)?(\w+))?", re.IGNORECASE)
+_MADE: Final = re.compile(r"(?:\bwith|\brecursive|,)\s+(\w+)\s*(?:\([^()]*\))?\s+as\s*\(", re.I)
+"""Tables that the query makes itself."""
 _WORDS: Final = """
 SELECT FROM WHERE GROUP BY ORDER LIMIT HAVING JOIN LEFT ON AS AND OR NOT IN LIKE GLOB BETWEEN IS
 NULL CASE WHEN THEN ELSE END DISTINCT WITH UNION ALL DESC ASC OVER PARTITION count sum avg min
@@ -31,16 +33,17 @@ def completions(
     match = _WORD.search(before)
     word = match[0] if match else ""
     if _AFTER_TABLE.search(before):
-        return word, _starting(word, tables)
+        return word, _starting(word, [*_MADE.findall(whole), *tables])
+    known = {table.lower(): table for table in tables}
     named = {
-        alias.lower(): table
+        alias.lower(): known[table.lower()]
         for table, alias in _NAMED.findall(whole)
         for alias in (alias, table)
-        if alias and table in tables and alias.lower() not in _KNOWN
+        if alias and table.lower() in known and alias.lower() not in _KNOWN
     }
     owner, dot, rest = word.rpartition(".")
     if dot:
-        table = named.get(owner.lower(), owner)
+        table = named.get(owner.lower()) or known.get(owner.lower(), "")
         return rest, _starting(rest, tables.get(table, ()))
     asked = dict.fromkeys(named.values()) or tables  # without FROM so far: columns of any
     columns = [column for table in asked for column in tables[table]]

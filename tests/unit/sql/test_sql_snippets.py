@@ -81,6 +81,20 @@ def test_the_kernels_of_a_range_are_those_launched_inside_it(console: Console) -
         ("select * from kernels k join ap", "", "ap", "api"),
         ("sel", "", "sel", "SELECT"),
         ("select start_ns, dur", "", "dur", "duration_ns"),
+        ("select K.dev", " from Kernels K", "dev", "device"),
+        ("select KERNELS.dev", "", "dev", "device"),
+        (
+            "with busiest as (select 1), last (a, b) as (select 2) select * from bu",
+            "",
+            "bu",
+            "busiest",
+        ),
+        (
+            "with busiest as (select 1), last (a, b) as (select 2) select * from las",
+            "",
+            "las",
+            "last",
+        ),
     ],
 )
 def test_completion_knows_tables_and_their_columns(
@@ -92,3 +106,4 @@ def test_completion_knows_tables_and_their_columns(
 
 def test_completion_of_nothing_known_is_nothing(console: Console) -> None:
     assert completions("select zzz", "select zzz", console.tables) == ("zzz", [])
+    assert completions("select count(*) as zab from za", "", console.tables) == ("za", [])
