@@ -49,7 +49,7 @@ class PluginLines:
         """Takes a line in if it is an event of a plugin; returns whether it is."""
         if not any(word in text for word in WORDS):
             return False
-        begin = text.find(b"{")
+        begin = max(text.find(b"{"), text.rfind(b'{"header"'))  # behind what was torn
         try:
             record = json.loads(text[begin:].decode("utf-8", "replace").strip().rstrip(","))
             return self._inspected(record) or self._traced(record)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -294,22 +295,39 @@ def dump_verdicts(dumps: Sequence[Dump]) -> list[str]:
         waiting = [one for one in statuses if one.completed < one.enqueued]
         if waiting and not behind:
             first = min(one.completed for one in waiting) + 1
+            members = {int(rank) for rank in re.findall(r"\d+", statuses[0].members)}
+            whole = members and members <= {one.rank for one in statuses}
             verdicts.append(
                 f"group {group}: {len(waiting)} of the ranks dumped did not complete {first};"
-                " all of them enqueued it: a rank without a dump may be behind"
+                " all of them enqueued it: "
+                + ("none is behind" if whole else "a rank without a dump may be behind")
             )
     return verdicts + _unlike(dumps)
 
 
 def _unlike(dumps: Sequence[Dump]) -> list[str]:
-    calls: dict[tuple[str, int], dict[int, str]] = {}
+    calls: dict[tuple[str, int], dict[int, tuple[str, str]]] = {}
     for dump in dumps:
         for one in dump.entries:
             if not one.point_to_point and one.seq >= 0:
-                calls.setdefault((one.group, one.seq), {})[one.rank] = one.op
+                calls.setdefault((one.group, one.seq), {})[one.rank] = one.op, _elements(one)
     return [
         f"group {group}: ranks called different collectives under number {seq}: "
-        + "; ".join(f"rank {rank} {op}" for rank, op in sorted(by_rank.items())[:8])
+        + "; ".join(f"rank {rank} {op}{size}" for rank, (op, size) in sorted(by_rank.items())[:8])
         for (group, seq), by_rank in sorted(calls.items())
-        if len(set(by_rank.values())) > 1
+        if any(len({*said} - {""}) > 1 for said in zip(*by_rank.values(), strict=True))
     ][:20]
+
+
+_EVEN: Final = ("nccl:all_reduce", "nccl:_all_gather_base", "nccl:_reduce_scatter_base")
+"""Collectives to which every rank brings as many elements."""
+_SHAPE: Final = re.compile(r"(\w+) \[([\d, ]*)\]")
+
+
+def _elements(one: Entry) -> str:
+    """Types and numbers of elements, where all ranks must agree in them."""
+    if one.op not in _EVEN:
+        return ""
+    shapes = ((kind, re.findall(r"\d+", shape)) for kind, shape in _SHAPE.findall(one.sizes))
+    told = ", ".join(f"{kind} × {prod(map(int, shape))}" for kind, shape in shapes)
+    return f" of {told}" if told else ""

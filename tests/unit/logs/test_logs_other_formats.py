@@ -553,8 +553,17 @@ def test_a_timeout_fails_where_asked(tmp_path: Path) -> None:
     assert main(["logs", str(log), "--fail-on", "timeout"]) == 1
 
 
-def dump(folder: Path, rank: int, enqueued: int, op: str = "nccl:all_reduce") -> Path:
+def dump(
+    folder: Path,
+    rank: int,
+    enqueued: int,
+    op: str = "nccl:all_reduce",
+    shape: tuple[int, ...] = (),
+    ranks: str = "[0, 1]",
+) -> Path:
     entry = {
+        "input_sizes": [shape] if shape else [],
+        "input_dtypes": ["Float"],
         "collective_seq_id": 5,
         "process_group": ["0", "default_pg"],
         "profiling_name": op,
@@ -563,7 +572,7 @@ def dump(folder: Path, rank: int, enqueued: int, op: str = "nccl:all_reduce") ->
     }
     found: dict[str, Any] = {
         "version": "2.5",
-        "pg_config": {"0": {"desc": "default_pg", "ranks": "[0, 1]"}},
+        "pg_config": {"0": {"desc": "default_pg", "ranks": ranks}},
         "pg_status": {"0": {"last_enqueued_collective": enqueued, "last_completed_collective": 4}},
         "entries": [entry],
     }
@@ -580,6 +589,33 @@ def test_who_is_behind_by_the_flight_recorder(tmp_path: Path) -> None:
         "group 0: ranks called different collectives under number 5: "
         "rank 0 nccl:all_reduce; rank 1 nccl:broadcast"
     )
+
+
+def test_sizes_that_must_agree_and_do_not_are_told(tmp_path: Path) -> None:
+    def said(*shapes: tuple[int, ...], op: str = "nccl:all_reduce") -> list[str]:
+        paths = [dump(tmp_path, rank, 5, op, shape) for rank, shape in enumerate(shapes)]
+        return dump_verdicts(read_logs(paths).dumps)
+
+    waiting = "group 0: 2 of the ranks dumped did not complete 5; all of them enqueued it: "
+    assert said((4, 2), (8,)) == [waiting + "none is behind"]
+    assert said((8,), ()) == [waiting + "none is behind"]
+    assert said((8,), (9,), op="nccl:all_to_all") == [waiting + "none is behind"]
+    assert said((4, 2), (9,))[1:] == [
+        "group 0: ranks called different collectives under number 5: "
+        "rank 0 nccl:all_reduce of Float × 8; rank 1 nccl:all_reduce of Float × 9"
+    ]
+    paths = [dump(tmp_path, rank, 5, ranks="[0, 1, 2]") for rank in (0, 1)]
+    said_of_two = dump_verdicts(read_logs(paths).dumps)
+    assert said_of_two == [waiting + "a rank without a dump may be behind"]
+
+
+def test_an_event_behind_half_of_another_one_is_read(tmp_path: Path) -> None:
+    event = (
+        '{"header":{"id":"0x9e","rank":1,"n_ranks":2},"coll_perf":{"coll":"AllReduce",'
+        '"coll_sn":10,"coll_msg_size_bytes":1048576,"coll_exec_time_us":100}}'
+    )
+    (one,) = read(tmp_path, [f"[rank3]: {event[:90]}{event}"]).measured
+    assert (one.op, one.nranks, one.bytes) == ("AllReduce", 2, 1 << 20)
 
 
 def test_recorders_whose_lines_a_launcher_labelled(tmp_path: Path) -> None:
