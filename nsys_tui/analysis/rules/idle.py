@@ -244,8 +244,11 @@ def _told(
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
     if cause is Cause.API and what.startswith(words.LAUNCHES):
+        off = case.stalls.work.scheduling.thread(_thread(case, gaps)).off
+        away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
-        name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
+        why = "off the CPU" if away else "why is not recorded"
+        name = f": {fit(what, _NAME_CELLS)} itself took it, {why}"
         return name, Confidence.INFERRED, advice
     if cause is Cause.WAIT and what.startswith("wait"):
         advice = words.CHILD

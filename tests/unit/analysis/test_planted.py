@@ -633,7 +633,8 @@ def test_unrecorded_time_after_a_wait_names_the_wait(tmp_path: Path, waits: bool
 
 
 @pytest.mark.parametrize(
-    ("all_taken", "told"), [(True, "waits for a CPU"), (False, "cudaLaunchKernel itself took it")]
+    ("all_taken", "told"),
+    [(True, "waits for a CPU"), (False, "cudaLaunchKernel itself took it, off the CPU")],
 )
 def test_a_launch_without_a_cpu_does_not_take_its_time_itself(
     tmp_path: Path, all_taken: bool, told: str
