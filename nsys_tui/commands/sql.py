@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Asks, and prints the answer."""
     from nsys_tui.config import load_config
     from nsys_tui.sql.console import Answer, Console
-    from nsys_tui.text.formats import Format
+    from nsys_tui.text.formats import whole
     from nsys_tui.text.tables import chunks
     from nsys_tui.units import format_count, parse_duration
 
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == options.SCHEMA:
         options.print_rows_schema(answer.table)
         return OK
-    chosen = Format(arguments.format, room=room(sys.stdout), limit=None)
+    chosen = whole(arguments.format, room(sys.stdout))
     write(sys.stdout, chunks(answer.table, chosen, ascii_only=not speaks_unicode(sys.stdout)))
     for note in answer.notes:
         say(f"note: {note}")

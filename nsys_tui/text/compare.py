@@ -13,7 +13,7 @@ from nsys_tui.model.table import Column, Table, table_of
 from nsys_tui.names import visible
 from nsys_tui.redaction import redacted
 from nsys_tui.text.folding import indented
-from nsys_tui.text.formats import Format
+from nsys_tui.text.formats import whole
 from nsys_tui.text.tables import render
 from nsys_tui.units import (
     format_bytes,
@@ -66,7 +66,7 @@ def findings_as_text(comparison: Comparison, room: int | None = None) -> str:
 
 
 def _lines(table: Table, room: int | None) -> list[str]:
-    body = [render(table, Format("column", limit=None, room=room)).rstrip("\n")]
+    body = [render(table, whole("column", room)).rstrip("\n")]
     notes = [indented(visible(note), room) for note in table.notes]
     return [visible(table.title), *(body if len(table) else []), *notes]
 

@@ -152,6 +152,7 @@ class Kind(NamedTuple):
 
 
 _UNITS: Final = ("<kind>=<unit>", "noconv", "nohdrunit")
+_PADDED: Final = 500
 _HUMAN: Final = ("nohdr", "nolimit", "nofmt", "autolines=<lines>", "colmax=<cells>", "<width>...")
 KINDS: Final = {
     "column": Kind("aligned columns under a ruled header", "txt", _HUMAN),
@@ -175,6 +176,8 @@ class Format:
     show_header: bool = True
     limit: int | None = 100
     """Cells after which text of human formats is cut; None for never."""
+    padded: int | None = None
+    """Cells after which text is not padded, where lines may be of any length; None for all."""
     measured: int | None = None
     """Rows whose text decides how wide a column is; None for as many as are measured quickly."""
     units: Units = field(default_factory=Units)
@@ -198,6 +201,11 @@ class Format:
     def is_human(self) -> bool:
         """Whether the format is for reading rather than for another program."""
         return self.kind in ("column", "table")
+
+
+def whole(kind: str, room: int | None) -> Format:
+    """A format of our own verbs: a line of any length holds the whole of a long name, once."""
+    return Format(kind, limit=None, padded=_PADDED, room=room)
 
 
 def parse_format(text: str) -> Format:

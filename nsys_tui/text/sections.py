@@ -13,7 +13,7 @@ from nsys_tui import units
 from nsys_tui.model.table import FACTS, Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.folding import indented, pad, wrapped
-from nsys_tui.text.formats import Format
+from nsys_tui.text.formats import Format, whole
 from nsys_tui.text.tables import chunks, html_page
 from nsys_tui.text.values import printed_columns, text_rows
 
@@ -111,7 +111,7 @@ def sections(
 
 def _section(table: Table, fmt: str, room: int | None, *, bars: bool) -> Iterator[str]:
     markdown = fmt == "markdown"
-    chosen = Format("markdown") if markdown else Format("column", limit=None, room=room)
+    chosen = Format("markdown") if markdown else whole("column", room)
     title = visible(table.title)
     yield f"## {title}\n\n" if markdown else indented(title, room, "") + "\n"
     if table.columns == FACTS and not markdown:

@@ -46,7 +46,8 @@ def aligned(
     heads = zip(columns, widths, strict=True)
     header = [_shortened(pad(c.header, w, "^"), w, ascii_only) for c, w in heads]
     shown = header if chosen.show_header else None
-    lines = (_cells(columns, row, widths, ascii_only) for row in rows)
+    whole = chosen.room is None and chosen.padded is not None
+    lines = (_cells(columns, row, widths, ascii_only, whole=whole) for row in rows)
     if chosen.kind == "column":
         yield from _ruled(lines, widths, shown)
     else:
@@ -82,18 +83,28 @@ def _width(column: PrintedColumn, count: int, chosen: Format, ascii_only: bool) 
     else:
         texts = column.extremes(separators=chosen.separators)
     widest = max(map(cell_len, texts), default=0)
-    if column.is_text and chosen.limit is not None:
-        widest = min(widest, chosen.limit)
+    most = chosen.limit if chosen.room is not None else chosen.limit or chosen.padded
+    if column.is_text and most is not None:
+        widest = min(widest, most)
     return max(widest, cell_len(column.header))
 
 
 def _cells(
-    columns: Sequence[PrintedColumn], row: Sequence[str], widths: Sequence[int], ascii_only: bool
+    columns: Sequence[PrintedColumn],
+    row: Sequence[str],
+    widths: Sequence[int],
+    ascii_only: bool,
+    *,
+    whole: bool = False,
 ) -> list[str]:
+    """Fields of a row; text that is longer than its column is cut, unless ``whole`` is wanted."""
+
+    def shown(text: str, cells: int) -> str:
+        text = visible(text, ascii_only)
+        return pad(text if whole else _shortened(text, cells, ascii_only), cells)
+
     return [
-        pad(_shortened(visible(text, ascii_only), cells, ascii_only), cells)
-        if column.is_text
-        else pad(text, cells, ">")
+        shown(text, cells) if column.is_text else pad(text, cells, ">")
         for column, text, cells in zip(columns, row, widths, strict=True)
     ]
 

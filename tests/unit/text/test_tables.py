@@ -12,6 +12,7 @@ import pytest
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import escaped
+from nsys_tui.text.formats import whole
 from nsys_tui.text.sections import filled, sections
 from nsys_tui.text.tables import render
 
@@ -54,6 +55,20 @@ def test_column_format_follows_nsys_to_the_cell() -> None:
 def test_column_options_hide_header_separators_and_columns() -> None:
     text = render(table("kernel"), "column:nohdr:nofmt:0:.:.:0:0:4")
     assert text == "         1234567  25606585.1  ker…\n"
+
+
+@pytest.mark.parametrize("kind", ["column", "table"])
+def test_a_long_name_is_whole_and_widens_no_other_row(kind: str) -> None:
+    name = "k" * 100_000
+    names = ["short", name, *["other"] * 20]
+    lines = render(table(*names), whole(kind, None)).splitlines()
+    assert sum(name in line for line in lines) == 1
+    assert sum(map(len, lines)) < 120_000
+    nsys = render(table(*names), f"{kind}:nolimit").splitlines()
+    assert min(map(len, nsys)) > 100_000
+    narrow = render(table("k" * 499, "short"), whole(kind, None))
+    assert narrow == render(table("k" * 499, "short"), f"{kind}:nolimit")
+    assert max(map(len, render(table(name), whole(kind, 600)).splitlines())) <= 600
 
 
 def test_text_is_cut_at_one_hundred_cells_unless_nolimit() -> None:
