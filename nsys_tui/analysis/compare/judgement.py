@@ -43,7 +43,7 @@ _BEHIND: Final = {
     "kernel_time": "time of compute kernels per step",
 }
 """What decides where the mean of steps tells neither better nor worse, in order."""
-FORCE: Final = "--force compares all the same"
+FORCE: Final = "--force compares them anyway"
 
 
 @dataclass(frozen=True)
