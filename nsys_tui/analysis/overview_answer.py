@@ -196,18 +196,19 @@ def _waiting_note(split: DeviceSplit) -> str:
 
 
 def _breakdown_table(result: Overview) -> Table:
+    of = "window" if result.scope.window else "session"
     rows = [
-        (name.removesuffix("_ns"), value)
+        (of if name == "session_ns" else name.removesuffix("_ns"), value)
         for name, value in result.breakdown.items()
         if name.endswith("_ns")
     ]
     percent = result.breakdown["utilisation_percent"]
     note = "not known: the session's length was not recorded"
     if percent is not None:
-        note = f"{units.format_percent(percent)} of the session"
+        note = f"{units.format_percent(percent)} of the {of}"
     if not result.gpu_known:
         note = "and GPU time are not known"
-    title = "The whole session, all GPUs in one union, by kernel name"
+    title = f"The whole {of}, all GPUs in one union, by kernel name"
     return table_of("breakdown", title, FIGURE, rows, None, [f"utilisation {note}"])
 
 

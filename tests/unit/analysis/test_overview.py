@@ -362,3 +362,8 @@ def test_the_utilisation_has_the_form_of_all_shares_and_says_of_what(
     path = synth.session(10_000).write()
     assert main(["overview", str(path), "--section", "breakdown"]) == 0
     assert "utilisation 61.4% of the session" in capsys.readouterr().out
+    part = ["--window", "5000ns/10000ns"]
+    assert main(["overview", str(path), "--section", "breakdown", *part]) == 0
+    said = capsys.readouterr().out
+    assert "utilisation 22.8% of the window" in said
+    assert "session" not in said
