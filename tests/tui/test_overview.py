@@ -60,11 +60,12 @@ async def test_names_from_a_report_are_text_and_never_control_sequences(small: P
 async def test_resizing_live_changes_the_layout_and_keeps_the_cursor(small: Path) -> None:
     async with running(small, size=(160, 45)) as pilot:
         await pilot.press("down")
-        before = pilot.app.focused.cursor  # type: ignore[union-attr]
+        before = pilot.app.focused.choice  # type: ignore[union-attr]
+        assert before is not None
         await pilot.resize_terminal(80, 24)
         await settled(pilot)
         assert "Top kernels and NVTX ranges" in text(pilot)
-        assert pilot.app.focused.cursor == before  # type: ignore[union-attr]
+        assert pilot.app.focused.choice == before  # type: ignore[union-attr]
         await pilot.resize_terminal(160, 45)
         await settled(pilot)
         assert "+- Top NVTX ranges" in text(pilot)
