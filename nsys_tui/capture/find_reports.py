@@ -229,9 +229,11 @@ def _nothing(
     status = outcome.status if outcome.status is not None else 0
     meaning = _ENDED.get(status) or (f"killed by signal {status - 128}" if status > 128 else "")
     what = f"nsys ended with status {status}" + (f": {meaning}" if meaning else "")
+    unsaid = parser.last and not (meaning or why or hung or kept)
+    said = f"the log ends: {printable(parser.last, 200)}" if unsaid else ""
     return NoReportError(
         f"{where}: no report",
-        "\n".join(filter(None, [what, why, hung, kept])),
+        "\n".join(filter(None, [what, why, hung, kept, said])),
         remedy or ("capture again" if hung or kept or status > 128 else "the log says more"),
     )
 

@@ -125,6 +125,7 @@ class OutputParser:
             counts from the job's working directory.
         raw: paths of ``.qdstrm`` files that nsys named, likewise.
         notes: remarks, without repeats.
+        last: the last line that is not blank.
     """
 
     def __init__(self) -> None:
@@ -134,6 +135,7 @@ class OutputParser:
         self.generated: list[str] = []
         self.raw: list[str] = []
         self.notes: list[Remark] = []
+        self.last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
         self._frame_shown = False
@@ -189,6 +191,7 @@ class OutputParser:
             self.step = (int(match[1]), int(match[2]), min(100, int(match[3])))
 
     def _read(self, line: str) -> None:
+        self.last = line.strip() or self.last
         if match := _GENERATED.search(line):
             self._block = _BLOCK_LINES
             self._result(match[1])

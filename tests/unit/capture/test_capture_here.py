@@ -486,6 +486,13 @@ async def test_a_program_that_outlives_nsys_is_killed_after_a_stop(
     assert await place.attach(record.id).kill_left() == []
 
 
+async def test_words_of_nsys_that_nobody_knows_are_told(place: Place) -> None:
+    with pytest.raises(
+        NoReportError, match="ended with status 1\nthe log ends: Connection refused"
+    ):
+        await place.fake(FAULTS="refused").capture("echo", "out").run()
+
+
 async def test_a_program_whose_nsys_died_is_told_and_can_be_killed(
     place: Place, heard: Recorder
 ) -> None:
