@@ -74,7 +74,9 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
             "name": names.encode(column(raw, "nameId")),
             "correlation": column(raw, "correlationId"),
             "event_class": small(column(raw, "eventClass", 0), _NO_CLASS),
-            "return_value": column(raw, "returnValue", 0).astype(np.int32),
+            "return_value": column(raw, "returnValue", 0)
+            .clip(-(2**31), 2**31 - 1)
+            .astype(np.int32),
             "callchain": column(raw, "callchainId"),
         }
 

@@ -155,3 +155,9 @@ def test_values_of_enums_that_nobody_knows_are_said(tmp_path: Path) -> None:
             " no launch",
             "1 row with unknown values in `eventType` of NVTX_EVENTS left out",
         )
+
+
+def test_a_result_beyond_belief_is_no_success(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").api("cudaFree", 1, 2, returned=2**32)
+    with closing(open_report(made.write(), use_cache=False)) as report:
+        assert report.api.return_value == [2**31 - 1]
