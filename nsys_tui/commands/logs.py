@@ -245,7 +245,7 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
         for one in advise(result)
         if with_notes or one.severity == "warning"
     ]
-    said += [f"warning: skipped {why}" for _, why in result.skipped]
+    said += [f"warning: skipped: {why}" for _, why in result.skipped]
     if "NCCL_DEBUG_TIME" in os.environ and not result.mentions_debug_time:
         said.insert(0, f"warning: {DEBUG_TIME}")
     for text in said:

@@ -84,7 +84,11 @@ class OtherLines:
         self._added = 0
 
     def begin(self, block: bytes) -> None:
-        """Begins a block of lines."""
+        """Begins a block of lines.
+
+        Raises:
+            UnreadableReportError: the file is one dump, too large to be read.
+        """
         self.benchmarks.settle()
         self._words, self._block, self._added = self._known, block, 0
         self._tables = self.benchmarks.inside or any(
@@ -96,6 +100,7 @@ class OtherLines:
         if self._dumped is not None:
             self._dumped.append(block)
             if sum(map(len, self._dumped)) > pytorch.LARGEST:
+                pytorch.refuse_whole(self._path, self._dumped[0])
                 self._dumped = None
 
     def add(self, text: bytes, line: int, *, glued: bool = False) -> bool:
@@ -122,7 +127,11 @@ class OtherLines:
         return known | self.servers.add(text, line) | self.servers.add_result(_bare(text), line)
 
     def end(self) -> None:
-        """Puts together what only the whole file tells."""
+        """Puts together what only the whole file tells.
+
+        Raises:
+            UnreadableReportError: the file is one dump, and no whole one.
+        """
         self.servers.end()
         self.benchmarks.end()
         if self._dumped is not None:

@@ -83,7 +83,7 @@ def read_logs(
             failed.append((str(path), error))
     if not scans:
         raise failed[0][1] if failed else UsageError("no log named", hint="name one or more files")
-    skipped = tuple((path, error.title) for path, error in failed)
+    skipped = tuple((path, error.one_line) for path, error in failed)
     wanted = (steps or LEGACY_STEPS) if legacy_window else steps
     options = _Options(wanted, legacy_window, trainer, epoch, warmup, ranks)
     return _assemble(scans, processes, texts, options, skipped)

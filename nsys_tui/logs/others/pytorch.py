@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs.nccl.grammar import FRONT, RANK_LABELS
 from nsys_tui.units import named_ranks
 
@@ -187,22 +188,46 @@ def looks_like_dump(block: bytes) -> bool:
     return b"{" in block[:_FRONT] and sum(mark in block for mark in _MARKS) >= 2
 
 
+def refuse_whole(path: str, block: bytes, why: str = "larger than 256 MiB") -> None:
+    """Refuses a file that is nothing but a dump, as its first block tells.
+
+    Raises:
+        UnreadableReportError: it is.
+    """
+    if block.lstrip().startswith(b"{"):
+        raise UnreadableReportError(
+            f"cannot read the dump of PyTorch's flight recorder in {path!r}",
+            why,
+            "copy it again, or have that rank dump again, with fewer entries",
+        )
+
+
 def read_dumps(path: str, data: bytes) -> list[Dump]:
-    """The dumps of a file: one, or one of each rank where a launcher labelled the lines."""
+    """The dumps of a file: one, or one of each rank where a launcher labelled the lines.
+
+    Raises:
+        UnreadableReportError: the file is one dump, and no whole one.
+    """
     first = data[: data.index(b"{")]
-    if not first.strip():
-        lines = {-1: [data]}
-    else:
-        lines = {}
-        rest = first[_front(first) :]  # such as a container runtime's "stdout F "
-        for line in data.splitlines():
-            front = _front(line)
-            labels = (label.search(line[:front]) for label in RANK_LABELS)
-            rank = next((int(label[1]) for label in labels if label), -1)
-            lines.setdefault(rank, []).append(line[front:].removeprefix(rest))
-    texts = {rank: b"\n".join(mine).decode("utf-8", "replace") for rank, mine in lines.items()}
-    dumps = (_dump(path, rank, text) for rank, text in texts.items())
-    return [one for one in dumps if one is not None]
+    lines = _by_rank(data, first[_front(first) :]) if first.strip() else {-1: [data]}
+    dumps = []
+    for rank, mine in lines.items():
+        try:
+            dumps.append(_dump(path, rank, b"\n".join(mine).decode("utf-8", "replace")))
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
+            refuse_whole(path, data[:_FRONT], f"cut or damaged: {error}")
+    return dumps
+
+
+def _by_rank(data: bytes, rest: bytes) -> dict[int, list[bytes]]:
+    """Lines of each rank without their labels and what else, such as ``stdout F``, is in front."""
+    lines: dict[int, list[bytes]] = {}
+    for line in data.splitlines():
+        front = _front(line)
+        labels = (label.search(line[:front]) for label in RANK_LABELS)
+        rank = next((int(label[1]) for label in labels if label), -1)
+        lines.setdefault(rank, []).append(line[front:].removeprefix(rest))
+    return lines
 
 
 def _front(line: bytes) -> int:
@@ -211,34 +236,30 @@ def _front(line: bytes) -> int:
     return match.end() if match else 0
 
 
-def _dump(path: str, label: int, text: str) -> Dump | None:
-    """The dump that a text is; None if it is none. Samples that were cut short are read too."""
+def _dump(path: str, label: int, text: str) -> Dump:
+    """The dump that a text is. Samples that were cut short are read too.
+
+    Raises:
+        ValueError: it is none; likewise the other errors of values that are not what they should.
+    """
     document = _json(text)
-    if document is None or not isinstance(document.get("entries"), list):
-        return None
     told = document.get("rank")
     named = _RANK.search(Path(path).name)
     rank = told if isinstance(told, int) else int(named[1]) if named and label < 0 else label
+    return Dump(
+        path,
+        str(document.get("version", "")),
+        _statuses(rank, document),
+        _entries(rank, document),
+    )
+
+
+def _json(text: str) -> dict[str, Any]:
     try:
-        return Dump(
-            path,
-            str(document.get("version", "")),
-            _statuses(rank, document),
-            _entries(rank, document),
-        )
-    except (TypeError, ValueError, AttributeError):
-        return None
-
-
-def _json(text: str) -> dict[str, Any] | None:
-    mended = _TRAILING.sub(r"\1", _ELLIPSIS.sub("", _TUPLE.sub(r"[\1]", text)))
-    for one in (text, mended):
-        try:
-            document = json.loads(one)
-        except (ValueError, RecursionError):
-            continue
-        return document if isinstance(document, dict) else None
-    return None
+        return cast("dict[str, Any]", json.loads(text))
+    except ValueError:
+        mended = _TRAILING.sub(r"\1", _ELLIPSIS.sub("", _TUPLE.sub(r"[\1]", text)))
+        return cast("dict[str, Any]", json.loads(mended))
 
 
 def _statuses(rank: int, document: dict[str, Any]) -> tuple[Status, ...]:
@@ -258,7 +279,9 @@ def _statuses(rank: int, document: dict[str, Any]) -> tuple[Status, ...]:
 
 
 def _entries(rank: int, document: dict[str, Any]) -> tuple[Entry, ...]:
-    return tuple(_entry(rank, one) for one in document["entries"] if isinstance(one, dict))
+    return tuple(
+        _entry(rank, one) for one in document.get("entries") or () if isinstance(one, dict)
+    )
 
 
 def _entry(rank: int, one: dict[str, Any]) -> Entry:

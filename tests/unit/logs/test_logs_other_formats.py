@@ -20,6 +20,7 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.nccl.hangs import find_hangs
 from nsys_tui.logs.nccl.plugins import measured_rows
+from nsys_tui.logs.others import pytorch
 from nsys_tui.logs.others.pytorch import dump_verdicts, timeout_verdicts
 from nsys_tui.logs.sections.section import LogAnswer
 from nsys_tui.logs.sections.tables import SECTIONS
@@ -631,6 +632,39 @@ def test_recorders_whose_lines_a_launcher_labelled(tmp_path: Path) -> None:
     assert dump_verdicts(read_logs([log]).dumps) == said
     log.write_text("\n".join(f"2025-05-20T10:00:00.125Z stdout F {line}" for line in texts[0]))
     assert [one.enqueued for one in read_logs([log]).dumps[0].statuses] == [5]
+
+
+def test_a_recorder_that_is_no_whole_one_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, cut = dump(tmp_path, 0, 5), dump(tmp_path, 1, 4)
+    cut.write_text(cut.read_text()[:-40])
+    with pytest.raises(
+        UnreadableReportError, match=r"trace_1\.json.*\n.*cut or damaged.*\ncopy it"
+    ):
+        read_logs([cut])
+    result = read_logs([whole, cut])
+    assert [one.enqueued for one in result.dumps[0].statuses] == [5]
+    ((path, why),) = result.skipped
+    assert path == str(cut)
+    assert "cut or damaged" in why
+    assert "copy it again" in why
+    labelled = tmp_path / "train.log"
+    labelled.write_text("".join(f"[rank1]: {line}\n" for line in [*cut.open(), info(body())]))
+    assert len(read_logs([labelled]).calls) == 1
+    monkeypatch.setattr(pytorch, "LARGEST", 100)
+    with pytest.raises(UnreadableReportError, match="larger than"):
+        read_logs([whole])
+    assert len(read_logs([labelled]).calls) == 1
+
+
+def test_a_recorder_without_entries_tells_who_is_behind(tmp_path: Path) -> None:
+    paths = [dump(tmp_path, rank, 5 - rank) for rank in (0, 1)]
+    for path in paths:
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps({key: told[key] for key in told if key != "entries"}))
+    dumps = read_logs(paths).dumps
+    assert dump_verdicts(dumps) == ["group 0: rank 1 is behind: it enqueued 4, others 5"]
 
 
 def test_a_pickle_is_never_opened(tmp_path: Path) -> None:
