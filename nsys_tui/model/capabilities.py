@@ -61,6 +61,11 @@ CUDA: Final = frozenset(
     kind for kind, option in OPTIONS.items() if option.startswith("--trace=cuda")
 ) - {Capability.GPU_PROPERTIES}
 """What calls of CUDA bring into a report."""
+_GPU_WORK: Final = {
+    Capability.KERNELS, Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS
+}  # fmt: skip
+_OF_GPU_WORK: Final = (Capability.API, Capability.LAUNCH_CALLS, Capability.GPU_PROPERTIES)
+"""What there was wherever a GPU worked, whether or not it is in the report."""
 
 _ASKED: Final[dict[Capability, tuple[tuple[str, str], str]]] = {
     **dict.fromkeys(
@@ -106,10 +111,13 @@ def unmet(
     """
     wanted, why = _ASKED.get(capability, (("", ""), ""))
     asked = {(name.rpartition(":")[2], value) for name, value in settings}
-    of_calls = Capability.API in held and OPTIONS[capability] == OPTIONS[Capability.API]
-    if capability in {*CUDA, Capability.GPU_PROPERTIES} and not CUDA.isdisjoint(held):
+    traced = capability in {*CUDA, Capability.GPU_PROPERTIES} and not CUDA.isdisjoint(held)
+    if traced:
         why = "CUDA was traced, and there was none"
-    if not of_calls and asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
+    if capability in _OF_GPU_WORK and not _GPU_WORK.isdisjoint(held):
+        why = "GPU work is there, so nsys lost or left them out"
+    traced &= OPTIONS[capability] == OPTIONS[Capability.API]
+    if not traced and asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
         return ""
     return f"no {capability} in this report: {why}"
 

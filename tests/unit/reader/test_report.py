@@ -142,6 +142,14 @@ def test_kernels_are_not_asked_for_again_where_cuda_was_traced(synth: Synth) -> 
         assert opened(synth).lacks(kind).endswith("CUDA was traced, and there was none")
 
 
+def test_what_gpu_work_must_have_had_is_not_said_to_be_none(synth: Synth) -> None:
+    synth.kernel("k", 0, 10)
+    report = opened(synth)
+    for kind in (Capability.API, Capability.GPU_PROPERTIES):
+        assert report.lacks(kind).endswith("nsys lost or left them out")
+    assert report.lacks(Capability.MEMSETS).endswith("CUDA was traced, and there was none")
+
+
 def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
     for number in range(33_000):
         synth.kernel("k", number, number + 1, device=number)
