@@ -109,14 +109,14 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         "--scheduler",
         metavar="ADDRESS",
         help="Dask scheduler whose workers read the reports; what none of them finds under the "
-        "same name is read here (needs nsys-terminal[cluster])",
+        "same name is read here (needs the extra cluster)",
     )
     engine.add_argument(
         "--slurm",
         action="store_const",
         const=True,
         help="jobs of Slurm read the reports, which the nodes must see under the same name "
-        "(needs nsys-terminal[slurm])",
+        "(needs the extra slurm)",
     )
     parser.add_argument(
         "--sbatch",

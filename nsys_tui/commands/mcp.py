@@ -7,10 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from nsys_tui.errors import OK, UsageError
+from nsys_tui.extras import adding
 
 DESCRIPTION = (
     "Answers the questions of an agent (Model Context Protocol over stdio) by read-only tools."
-    " Needs the extra nsys-terminal[mcp]."
+    " Needs the extra mcp."
 )
 EPILOG = """\
 Only the reports and folders named here are read, and without any the present folder.
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the extra is not installed, or a path is not there.
     """
     if find_spec("mcp") is None:
-        raise UsageError("nsys-tui mcp needs its extra: pip install 'nsys-terminal[mcp]'")
+        raise UsageError("nsys-tui mcp needs its extra mcp", hint=adding("mcp"))
     from nsys_tui.agents.roots import Roots
     from nsys_tui.agents.server import server
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from nsys_tui.errors import OK, UsageError
+from nsys_tui.extras import adding
 
 DESCRIPTION = (
     "Serves the app to a browser on this machine (127.0.0.1 alone) and prints the address, which"
-    " holds a random token. Needs the extra nsys-terminal[web]."
+    " holds a random token. Needs the extra web."
 )
 EPILOG = """\
 It ends a few seconds after its last tab is closed, when it was not used for the time of
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         UnreadableReportError: a report cannot be read; better said here than in a tab.
     """
     if find_spec("textual_serve") is None:
-        raise UsageError("nsys-tui serve needs its extra: pip install 'nsys-terminal[web]'")
+        raise UsageError("nsys-tui serve needs its extra web", hint=adding("web"))
     import asyncio
 
     from nsys_tui.analysis.links import Place, link, split_link

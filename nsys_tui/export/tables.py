@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
+from nsys_tui.extras import adding
 from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Table, Unit, Values, plain
 from nsys_tui.writing import whole_file
 
@@ -48,7 +49,7 @@ def _stored(table: Table) -> Any:
     except ImportError as error:
         raise UsageError(
             "writing Parquet needs pyarrow, which is not installed",
-            hint="pip install 'nsys-terminal[parquet]', or choose --format csv",
+            hint=f"{adding('parquet')}; or choose --format csv",
         ) from error
     pairs = [(c, v) for c, v in table.keyed() if not c.inner and c.form is Form.ONE]
     arrays = [_array(pyarrow, column, values) for column, values in pairs]

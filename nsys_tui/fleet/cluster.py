@@ -19,6 +19,7 @@ from pydoc import locate
 from typing import Any, Final, NamedTuple
 
 from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.extras import adding
 from nsys_tui.fleet.engine import PULSE, Done, Engine, Result, default_workers, here, local_pool
 from nsys_tui.fleet.files import find_reports
 from nsys_tui.fleet.fleet import listed
@@ -143,7 +144,7 @@ def dask_cluster(address: str) -> Cluster:
     except ImportError as error:
         raise UsageError(
             "--scheduler needs dask[distributed], which is not installed",
-            hint="pip install 'nsys-terminal[cluster]', here and on the workers; or --workers N",
+            hint=f"{adding('cluster')}; or --workers N",
         ) from error
     return Cluster(address)
 
@@ -219,7 +220,7 @@ def _check_versions(client: Any) -> None:
         texts = [f"{text} on {listed(workers, _NAMED)}" for text, workers in others.items()]
         raise UsageError(
             f"workers have another version than nsys-tui {VERSION} here: {'; '.join(texts)}",
-            hint=f"pip install 'nsys-terminal[cluster]=={VERSION}' there",
+            hint=f"install nsys-tui {VERSION} there as it was installed here",
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from nsys_tui.errors import UsageError
+from nsys_tui.extras import adding
 from nsys_tui.fleet.cluster import Cluster
 
 JOBS: Final = 4
@@ -19,7 +20,6 @@ MEMORY: Final = "4GiB"
 """Of a worker; ``--mem`` of sbatch asks for another."""
 ANSWERS: Final = 60
 """Seconds that Slurm has for an answer; a busy controller takes tens of them."""
-_EXTRA: Final = "pip install 'nsys-terminal[slurm]'"
 _log = logging.getLogger(__name__)
 
 
@@ -57,7 +57,8 @@ def _cluster(options: Sequence[str]) -> Any:
         security = distributed.Security.temporary()
     except ImportError as error:
         raise UsageError(
-            "--slurm needs dask-jobqueue and cryptography, which are not installed", hint=_EXTRA
+            "--slurm needs dask-jobqueue and cryptography, which are not installed",
+            hint=adding("slurm"),
         ) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     of_site = dask.config.get("jobqueue.slurm.job-extra-directives", None) or ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from nsys_tui.errors import UsageError
+from nsys_tui.extras import adding
 from nsys_tui.model.progress import Progress
 from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.scoping import report_scope
@@ -54,7 +55,7 @@ class Saving:
         if suffix not in self.writers:
             raise UsageError(f"{suffix or 'no suffix'}: one of {' '.join(self.writers)}")
         if suffix == ".parquet" and find_spec("pyarrow") is None:
-            raise UsageError(".parquet needs pyarrow: pip install 'nsys-terminal[parquet]'")
+            raise UsageError(".parquet needs pyarrow", hint=adding("parquet"))
         return path
 
 

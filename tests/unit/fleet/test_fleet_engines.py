@@ -71,7 +71,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError) as caught:
         cluster.dask_cluster("tcp://nowhere:8786")
-    assert "nsys-terminal[cluster]" in caught.value.hint
+    assert "'dask[distributed]>=" in caught.value.hint
 
 
 def test_a_summary_survives_the_cache_bit_by_bit(paths: list[Path]) -> None:

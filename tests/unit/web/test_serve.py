@@ -205,4 +205,4 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("nsys_tui.commands.serve.find_spec", lambda name: None)
     assert cli.main(["serve", "x.sqlite"]) == USAGE
-    assert "pip install 'nsys-terminal[web]'" in capsys.readouterr().err
+    assert "needs its extra web" in capsys.readouterr().err
