@@ -114,14 +114,15 @@ class GpuEvents(Base):
         gpu: int | None = 0,
         call: str = "",
         marker: str = "",
+        context: int | None = 9,
     ) -> Self:
         """GPU work of ``OPENGL``, ``VULKAN`` or ``DX12``; with a marker, the range of its text."""
-        context = "shortContextId" if library == "DX12" else "contextId"
+        where = "shortContextId" if library == "DX12" else "contextId"
         text = {"textId": self.string(marker)} if marker else {}
         return self.add(
             f"{library}_WORKLOAD", start=start, end=end, gpu=gpu, globalTid=self.gtid(None),
             nameId=self.string(call), eventClass=54, correlationId=1, endCorrelationId=2,
-            **{context: 9}, **text,
+            **{where: context}, **text,
         )  # fmt: skip
 
     def gpu_fault(self, start: int, end: int, address: int = 1, device: int = 0) -> Self:

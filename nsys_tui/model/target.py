@@ -87,6 +87,7 @@ class Stream:
     device: int
     """Index into the devices."""
     context: int
+    """contextId; -1 where the file tells none."""
     id: int
     """streamId; that of unified-memory migrations, which belong to no stream, is 0 or -1, that of
     graphics, which has contexts but no streams, the ``OpKind`` negated."""

@@ -195,7 +195,7 @@ def _rendering(kind: OpKind, places: Tuples, namer: _Namer, raw: RawColumns) -> 
         "rowid": raw.rowid,
         "correlation": np.full(len(raw.rowid), NO_ID, np.int64),
         "name": namer.encode(raw),
-        "place": places.encode([process, column(raw, "gpu"), column(raw, context, 0), stream]),
+        "place": places.encode([process, column(raw, "gpu"), column(raw, context), stream]),
         "marker": ~is_null(raw, "textId"),
     }
 

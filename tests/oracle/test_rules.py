@@ -101,7 +101,7 @@ def test_graphics_on_the_gpu_has_nsys_s_gaps(tmp_path: Path) -> None:
     for place, library in enumerate(("OPENGL", "VULKAN", "DX12"), start=1):
         base = place * 1_000 * MS
         synth.render(library, base, base + 5 * MS, call="draw")
-        synth.render(library, base + (10 + place) * MS, base + 30 * MS, call="draw")
+        synth.render(library, base + (10 + place) * MS, base + 30 * MS, call="draw", context=None)
         synth.render(library, base, base + 2 * MS, gpu=1, call="draw")
         synth.render(library, base + 40 * MS, base + (50 + place) * MS, gpu=1, call="draw")
     synth.kernel("k", 500 * MS, 510 * MS).kernel("k", 540 * MS, 550 * MS)

@@ -40,12 +40,12 @@ class _Part:
     starts: Int64
     ends: Int64
 
-    def contexts_before(self, times: Int64) -> list[int]:
-        """The contexts of the operations that ended last, at some times."""
+    def contexts_before(self, times: Int64) -> list[int | None]:
+        """The contexts of the operations that ended last, at some times; None where unknown."""
         by_end = np.argsort(self.ends, kind="stable")
         last = np.searchsorted(self.ends[by_end], times, side="right") - 1
-        contexts: list[int] = self.contexts[by_end[last]].tolist()
-        return contexts
+        contexts = self.contexts[by_end[last]].tolist()
+        return [None if context < 0 else context for context in contexts]
 
 
 def _parts(case: Case, compat: bool) -> Iterator[_Part]:
@@ -100,7 +100,7 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     limit = int(arguments.number("gap") * _MS)
-    long_gaps: list[tuple[int, int, _Part, int]] = []
+    long_gaps: list[tuple[int, int, _Part, int | None]] = []
     for part in _parts(case, compat):
         begin, finish = _idle(case, part, compat)
         long = finish - begin > limit
@@ -164,7 +164,7 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     """
     compat = arguments.flag("compat")
     chunks = min(max(arguments.count("chunks"), 1), 1000)
-    low: list[tuple[float, int, int, _Part, int]] = []
+    low: list[tuple[float, int, int, _Part, int | None]] = []
     for part in _parts(case, compat):
         (context,) = part.contexts_before(part.ends.max(keepdims=True))
         stretches = _low(part, chunks, arguments.number("threshold"), compat)

@@ -211,6 +211,14 @@ def test_a_gap_has_the_context_that_worked_before_it(synth: Synth) -> None:
     assert rows(run(synth, "gpu_time_util:chunks=1"), "Context ID") == [(2,)]
 
 
+@pytest.mark.parametrize("library", ["OPENGL", "VULKAN", "DX12"])
+def test_work_without_a_context_is_not_said_to_be_of_context_0(synth: Synth, library: str) -> None:
+    for second, context in enumerate((None, 0, None)):
+        synth.render(library, second * 1_000 * MS + 1, second * 1_000 * MS + 2, context=context)
+    assert rows(run(synth, "gpu_gaps"), "Context ID") == [(None,), (0,)]
+    assert rows(run(synth, "gpu_time_util:chunks=1"), "Context ID") == [(None,)]
+
+
 def test_stretches_of_the_same_printed_use_stand_the_shorter_first(synth: Synth) -> None:
     for start, end in ((0, 100_000), (299_880, 400_000), (499_911, 600_000)):
         synth.kernel("k", start + 1, end + 1)
