@@ -1,4 +1,4 @@
-"""Tables of benchmarks: nccl-tests (out of place and in place), and kinds that are data here.
+"""Tables of benchmarks: nccl-tests (out of place and in place), and kinds that are data.
 
 What a table prints is kept as printed. Of nccl-tests the bandwidths are worked out again from size
 and time, so that a figure which was computed otherwise shows.
@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from itertools import chain, compress, groupby, zip_longest
+from typing import Final
 
 from nsys_tui.logs.others import bandwidth_tables
 from nsys_tui.logs.others.bandwidth_tables import Header, Row
+from nsys_tui.logs.others.table_kinds import KINDS
 from nsys_tui.logs.trainers.step_lines import number
-from nsys_tui.logs.trainers.trainer_table import N
 from nsys_tui.model.collective_sizes import wire_factor
 
 _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
@@ -24,9 +25,9 @@ _NCCL_HEADER: Final = re.compile(r"\b(out-of-place)\s+(in-place)\b|\b(in-place)\
 _NCCL_COLUMNS: Final = re.compile(
     r"\bsize\s+count(\s+type(?:\s+redop)?(\s+root)?)?\s+time\s+algbw\b"
 )
-_NCCL_SIZE: Final = r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*)?"
+_NCCL_SIZE: Final = r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+([a-z]\w*)(?:\s+([a-z]\w*))?"
 _WITHOUT_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?=\s|$)")
-_WITH_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?:\s+-?\d{{1,9}}|\s*$)(?=\s|$)")
+_WITH_ROOT: Final = re.compile(rf"{_NCCL_SIZE}(?:\s+(-?\d{{1,9}})|\s*$)(?=\s|$)")
 _WITHOUT_TYPE: Final = re.compile(r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}(?=\s|$)")
 """Start of a row, in tables without a column root and with one: a time may be a whole number too,
 so that a row alone does not tell. A root may be glued to NCCL's host."""
@@ -40,76 +41,14 @@ _NCCL_RANK: Final = re.compile(r"\bRank\s+(\d+)\s.*\bPid\s+\d+ on ")
 _NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
 _NCCL_AVERAGE: Final = re.compile(rf"\bAvg bus bandwidth\s*: {_NUMBER}")
 _NCCL_BOUNDS: Final = re.compile(r"\bOut of bounds values\s*: (\d+)")
-_OPERATIONS: Final = {
-    "all_reduce": "AllReduce",
-    "all_gather": "AllGather",
-    "reduce_scatter": "ReduceScatter",
-    "alltoall": "AlltoAll",
-    "broadcast": "Broadcast",
-    "reduce": "Reduce",
-    "sendrecv": "Send",
-    "gather": "Gather",
-    "scatter": "Scatter",
-}
 _LONGEST: Final = 400
 
 
-class _Kind(NamedTuple):
-    """A kind of table, as lines of it look."""
-
-    words: tuple[bytes, ...]
-    """One stands in each title."""
-    title: re.Pattern[str]
-    """Begins a table and names the test."""
-    columns: re.Pattern[str]
-    """Names the columns, two spaces apart."""
-    row: re.Pattern[str]
-    """A row's ``values``, and its ``size`` where the columns are of different things."""
-    of: str = ""
-    """What the columns' names leave out."""
-
-
-_SIZED: Final = re.compile(
-    rf"^\s*(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+(?:\s+[A-Za-z]\w*)?)\s*$"
-)
-_KINDS: Final = {
-    "osu": _Kind(
-        (b"# OSU ",),
-        re.compile(r"^#\s*OSU (.+?)\s*$"),
-        re.compile(r"^#\s*Size\s+(.+?)\s*$"),
-        _SIZED,
-    ),
-    "imb": _Kind(
-        (b"# Benchmarking ",),
-        re.compile(r"^#\s*Benchmarking (\w+)\s*$"),
-        re.compile(r"^\s*#bytes\s+(#repetitions\b.*?)\s*$"),
-        _SIZED,
-    ),
-    "perftest": _Kind(
-        (b" BW Test", b" Latency Test"),
-        re.compile(r"^\s*((?:RDMA_|Send|Atomic)[\w ]* (?:BW|Latency) Test)\s*$"),
-        re.compile(r"^\s*#bytes\s+(#iterations\b.*?)\s*$"),
-        _SIZED,
-    ),
-    "ucc": _Kind(
-        (b"Collective:",),
-        re.compile(r"^Collective:\s+(\w+)\s*$"),
-        re.compile(r"^\s+(avg\s+min\s+max)\b"),
-        re.compile(rf"^\s*\d+\s+(?P<size>\d{{1,18}})(?P<values>(?:\s+{N})+)\s*$"),
-        "Time (us), ",
-    ),
-    "nvbandwidth": _Kind(
-        (b"_ce.", b"_sm.", b"_copy."),
-        re.compile(r"^Running (\w+_(?:ce|sm|copy))\.\s*$"),
-        re.compile(r"^[a-zA-Z].*\b(\w+ \([\w/]+\))\s*$"),
-        re.compile(r"^\s*\d+(?P<values>(?:\s+(?:\d+\.\d+|N/A))+)\s*$"),
-    ),
-}
 _WRONG: Final = re.compile(r"FAIL|0*[1-9]\d*")
 _OF_PLACES: Final = ("nccl-tests", "mscclpp-test")
 _COUNTS: Final = ("iterations", "repetitions")
 """Columns that say how often a row was measured, and not what."""
-_TITLES: Final = tuple(word for kind in _KINDS.values() for word in kind.words)
+_TITLES: Final = tuple(word for kind in KINDS.values() for word in kind.words)
 WORDS: Final = (b"out-of-place", b"_perf", b" Pid ", *_TITLES, *bandwidth_tables.WORDS)
 """One of these stands in the first lines of a table."""
 
@@ -138,7 +77,7 @@ class Series:
     """One column of one table."""
 
     kind: str
-    """One of ``_OF_PLACES``, of ``_KINDS``, ``bandwidth-table`` or ``transferbench``."""
+    """One of ``_OF_PLACES``, of ``KINDS``, ``bandwidth-table`` or ``transferbench``."""
     test: str
     """Name as printed; empty where the file names none."""
     column: str
@@ -150,8 +89,10 @@ class Series:
     """Runs that print into one another: each lists the same ranks."""
     points: list[Point] = field(default_factory=list)
     printed_mean_busbw: Fraction | None = None
-    """nccl-tests' average over both series."""
+    """nccl-tests' average over all series of a table."""
     out_of_bounds: int | None = None
+    of: tuple[str | None, ...] = ()
+    """Type, reduction and root of nccl-tests' rows, as far as printed."""
 
     @property
     def of_bandwidth(self) -> bool:
@@ -200,6 +141,8 @@ class BenchmarkTables:
     _ranks: list[str] = field(default_factory=list)
     """Ranks listed since the last table."""
     _row_start: re.Pattern[str] = _WITH_ROOT
+    _kinds: dict[tuple[str | None, ...], list[Series]] = field(default_factory=dict)
+    """Series of nccl-tests' table by what their rows are of."""
     _size: int | None = None
     """Size of a row whose times are still to come."""
     _place: int = 0
@@ -236,12 +179,12 @@ class BenchmarkTables:
             self._ranks.append(match[1])
         elif (title := _title(text)) is not None:
             self._current, (self._kind, self._title), self._header = [], title, None
-        elif self._title and (match := _KINDS[self._kind].columns.match(text)):
+        elif self._title and (match := KINDS[self._kind].columns.match(text)):
             self._begin_columns(match[1], line)
         elif self._add_bandwidths(text, line):
             return
         elif self._current:
-            row = self._kind_row if self._current[0].kind in _KINDS else self._nccl_row
+            row = self._kind_row if self._current[0].kind in KINDS else self._nccl_row
             row(text)
         elif match := _NCCL_TEST.search(text):
             self._test = match[1]
@@ -252,6 +195,8 @@ class BenchmarkTables:
         self.series = [
             one for one in self.series if one.points and (one.of_bandwidth or one.numbers())
         ]
+        for _, table in groupby(self.series, lambda one: one.line):
+            _name_rows([*table])
         for series in self.series:
             if series.of_bandwidth and (factor := _printed_factor(series)):
                 series.points = [
@@ -272,6 +217,7 @@ class BenchmarkTables:
                 Series(kind, self._test, place, self.file, line, ranks or -1, runs)
                 for place in places
             )
+            self._kinds = {}
         self._title, self._ranks, self._size, self._header = "", [], None, None
 
     def _begin_columns(self, header: str, line: int) -> None:
@@ -279,7 +225,7 @@ class BenchmarkTables:
         told = {i: name for i, name in enumerate(names) if not name.lower().endswith(_COUNTS)}
         self._columns = tuple(told)
         self._begin(
-            Series(self._kind, self._title, _KINDS[self._kind].of + name, self.file, line)
+            Series(self._kind, self._title, KINDS[self._kind].of + name, self.file, line)
             for name in told.values()
         )
         self._title, self._header = "", None
@@ -334,17 +280,18 @@ class BenchmarkTables:
             typed = _WITH_ROOT if match[2] else _WITHOUT_ROOT
             self._row_start = typed if match[1] else _WITHOUT_TYPE
         elif match := _NCCL_AVERAGE.search(text):
-            for series in self._current:
+            for series in chain(*self._kinds.values()):
                 series.printed_mean_busbw = number(match[1])
             self._current, self._test = [], ""
         elif match := _NCCL_BOUNDS.search(text):
-            for series in self._current:
+            for series in chain(*self._kinds.values()):
                 series.out_of_bounds = int(match[1])
 
     def _pieces(self, text: str) -> bool:
         """Takes in a row, or a piece of one; returns whether it is that."""
         if match := self._row_start.search(text):
             self._size, self._place = int(match[1]), 0
+            self._turn_to(match.groups()[1:])
             text = text[match.end() :]
         size, any_piece = self._size, match is not None
         while size is not None and self._place < 2 and (times := _NCCL_TIMES.match(text)):
@@ -354,8 +301,16 @@ class BenchmarkTables:
             text, any_piece = text[times.end() :], True
         return any_piece
 
+    def _turn_to(self, told: Sequence[str | None]) -> None:
+        """The next times are of a row that tells these; a root that is glued is the last one."""
+        of = tuple(new or old for new, old in zip_longest(told, self._current[0].of))
+        if of not in self._kinds:
+            self._begin(replace(one, of=of, points=[]) for one in self._current)
+            self._kinds[of] = self._current
+        self._current = self._kinds[of]
+
     def _kind_row(self, text: str) -> None:
-        match, points = _KINDS[self._kind].row.match(text), self._current[0].points
+        match, points = KINDS[self._kind].row.match(text), self._current[0].points
         if match is None:
             return
         values = match["values"].split()
@@ -373,17 +328,26 @@ class BenchmarkTables:
 
 def _title(text: str) -> tuple[str, str] | None:
     """Kind and test of a table that a line begins."""
-    for name, kind in _KINDS.items():
+    for name, kind in KINDS.items():
         if match := kind.title.match(text):
             return name, match[1]
     return None
 
 
+def _name_rows(table: Sequence[Series]) -> None:
+    """Says in the columns of a table what their rows are of, as far as that differs."""
+    differ = [len({*told}) > 1 for told in zip(*(one.of for one in table), strict=False)]
+    for one in table:
+        told = [word for word in compress(one.of, differ) if word]
+        words = (f"root {word}" if word.lstrip("-").isdigit() else word for word in told)
+        one.column += ", " * bool(told) + " ".join(words)
+
+
 def _nccl_point(series: Series, size: int, values: Sequence[str]) -> Point:
     time, algbw, busbw = map(number, values[:3])
     ours = Fraction(size) / time / 1000 if time else None
-    operation = _OPERATIONS.get(series.test)
-    factor = wire_factor(operation, series.nranks) if operation and series.nranks > 1 else None
+    operation = "send" if series.test == "sendrecv" else series.test.replace("_", "")
+    factor = wire_factor(operation, series.nranks) if series.nranks > 1 else None
     bus = ours * factor if ours is not None and factor is not None else None
     return Point(size, time, algbw, busbw, ours, bus, values[3])
 

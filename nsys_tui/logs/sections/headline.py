@@ -41,7 +41,9 @@ def headline(answer: LogAnswer) -> list[str]:
         said.append(f"NCCL warns: {text} ({lines} line{'s' * (lines != 1)}){more}")
     said += _steps(result)
     said += [one for total in result.run_totals for one in _total(total, result)][:_MOST]
-    said += [one for series in result.benchmarks for one in _benchmark(series)][: 2 * _MOST]
+    for told in (_wrong, _alone, _benchmark):
+        every = dict.fromkeys(one for series in result.benchmarks for one in told(series))
+        said += [*every][: 2 * _MOST]
     for row in throughput(result.servers):
         if row.run == 0 and row.generation:
             mean, median = (
@@ -152,10 +154,19 @@ def _time(step: StepLine) -> Fraction:
     return Fraction(step.step_ns or 0)
 
 
-def _benchmark(series: Series) -> Iterator[str]:
+def _wrong(series: Series) -> Iterator[str]:
     if series.wrong_rows:
         name = f"{series.test or series.kind} {series.column}"
         yield f"{name}: rows with wrong results: {series.wrong_rows} of {len(series.points)}"
+
+
+def _alone(series: Series) -> Iterator[str]:
+    if series.runs > 1:
+        name = series.test or series.kind
+        yield f"{name}: {series.runs} runs, each alone, print into one another (MPI=1 missing?)"
+
+
+def _benchmark(series: Series) -> Iterator[str]:
     if series.of_bandwidth:
         yield from _bandwidth(series)
     elif most := max(series.points, key=lambda point: point.value or 0).value:
@@ -178,8 +189,6 @@ def _benchmark(series: Series) -> Iterator[str]:
 def _bandwidth(series: Series) -> Iterator[str]:
     best = series.best
     name = f"{series.test or series.kind} {series.column}"
-    if series.runs > 1 and series.column == "out-of-place":
-        yield f"{name}: {series.runs} runs, each alone, print into one another (MPI=1 missing?)"
     if best is None or not best.busbw:
         return
     size = best.size or 0

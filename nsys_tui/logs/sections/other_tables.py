@@ -69,8 +69,7 @@ def _remarks(answer: LogAnswer, rows: Sequence[Series]) -> Iterator[str]:
     for series in tests:
         if wrong := series.wrong_rows:
             yield f"line {series.line}, {series.column}: rows with wrong results: {wrong}"
-        if series.column != "in-place":
-            continue
+    for series in {(one.file, one.line): one for one in tests}.values():
         if series.runs > 1:
             yield (
                 f"line {series.line}: {series.runs} runs list the same ranks and print into one"

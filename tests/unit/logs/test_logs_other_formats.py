@@ -26,6 +26,7 @@ from nsys_tui.logs.sections.section import LogAnswer
 from nsys_tui.logs.sections.tables import SECTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nsys_tui.logs import LogResult
@@ -632,6 +633,46 @@ def test_recorders_whose_lines_a_launcher_labelled(tmp_path: Path) -> None:
     assert dump_verdicts(read_logs([log]).dumps) == said
     log.write_text("\n".join(f"2025-05-20T10:00:00.125Z stdout F {line}" for line in texts[0]))
     assert [one.enqueued for one in read_logs([log]).dumps[0].statuses] == [5]
+
+
+def nccl_test(kinds: Sequence[str], lists: int = 1) -> list[str]:
+    """What nccl-tests prints of sizes 1,024 and 2,048 for each of some kinds of rows."""
+    times = "{0:6.2f}  {1:6.2f}  {1:6.2f}  {2:4d}"
+    rows = [
+        f"{size:12d} {size:12d} {kind:>22} "
+        + " ".join([times.format(size / n, n / 1000, wrong)] * 2)
+        for n, kind in enumerate(kinds, 1)
+        for size in (1024, 2048)
+        for wrong in [int("prod" in kind)]
+    ]
+    listed = [f"#  Rank  {rank} Group  0 Pid {rank} on host device {rank}" for rank in range(2)]
+    names = "time  algbw  busbw  #wrong"
+    head = [f"{'#':60}out-of-place  in-place", f"#  size  count  type redop root {names} {names}"]
+    return [*listed * lists, *head, *rows, "# Avg bus bandwidth    : 1.5"]
+
+
+def test_rows_of_each_type_reduction_and_root_are_a_series(tmp_path: Path) -> None:
+    def columns(*kinds: str) -> list[str]:
+        return [one.column for one in read(tmp_path, nccl_test(kinds)).benchmarks]
+
+    assert columns("float sum -1") == ["out-of-place", "in-place"]
+    assert columns("int8 sum -1", "half sum -1") == [
+        *("out-of-place, int8", "in-place, int8", "out-of-place, half", "in-place, half")
+    ]
+    assert columns("int8 none 0", "int8 none 1")[1::2] == ["in-place, root 0", "in-place, root 1"]
+    result = read(tmp_path, nccl_test(["int8 sum -1", "int8 prod -1", "half sum -1"], lists=2))
+    assert [one.column for one in result.benchmarks][::2] == [
+        *("out-of-place, int8 sum", "out-of-place, int8 prod", "out-of-place, half sum")
+    ]
+    assert [[point.size for point in one.points] for one in result.benchmarks] == [[1024, 2048]] * 6
+    assert {one.printed_mean_busbw for one in result.benchmarks} == {Fraction(3, 2)}
+    assert logs_json(result)["in_short"][:3] == [
+        "nccl-tests out-of-place, int8 prod: rows with wrong results: 2 of 2",
+        "nccl-tests in-place, int8 prod: rows with wrong results: 2 of 2",
+        "nccl-tests: 2 runs, each alone, print into one another (MPI=1 missing?)",
+    ]
+    notes = SECTIONS["benchmarks"].table(LogAnswer(result, find_hangs(result))).notes
+    assert sum("average bus bandwidth 1.5" in note for note in notes) == 1
 
 
 def test_a_recorder_that_is_no_whole_one_is_refused_by_name(
