@@ -70,8 +70,8 @@ class OtherLines:
         """PyTorch's flight recorder, if the file is a dump of it."""
         self._dumped: list[bytes] | None = None
         self._begun = False
-        self._tables = False
-        """Whether lines of the block may be of a benchmark's table."""
+        self._tables: bool | None = False
+        """Whether lines of the block may be of a benchmark's table; None until its first line."""
         self.steps: list[StepLine] = []
         """By line, once the file has ended."""
         self.totals: list[RunTotal] = []
@@ -91,9 +91,7 @@ class OtherLines:
         """
         self.benchmarks.settle()
         self._words, self._block, self._added = self._known, block, 0
-        self._tables = self.benchmarks.inside or any(
-            word in block for word in benchmark_tables.WORDS
-        )
+        self._tables = self.benchmarks.inside or None
         if not self._begun and pytorch.looks_like_dump(block):
             self._dumped = []
         self._begun = True
@@ -111,6 +109,8 @@ class OtherLines:
             line: its number.
             glued: whether a COLL line follows in it.
         """
+        if self._tables is None:
+            self._tables = any(word in self._block for word in benchmark_tables.WORDS)
         if self._tables and self.benchmarks.add(_bare(text), line):
             return True
         self._added += 1

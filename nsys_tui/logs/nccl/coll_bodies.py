@@ -14,6 +14,7 @@ from nsys_tui.logs.nccl.calls import KindBook
 from nsys_tui.logs.nccl.grammar import (
     ANCHOR,
     HEADER,
+    LONGEST_COUNT,
     OP_WORD,
     OPERATIONS,
     RCCL_SUFFIX,
@@ -22,7 +23,8 @@ from nsys_tui.logs.nccl.grammar import (
 from nsys_tui.model.arrays import Array, Bool, Indices, Int64
 
 UNKNOWN: Final = -1
-_NO_TAIL: Final = (b"0", b"0", b"0", b"0", b"(nil)", None, b"(nil)")
+_WORDS: Final = [b"sendbuff", b"recvbuff", b"count"]
+_NO_TAIL: Final = (b"0", b"0", b"0", b"(nil)", None, b"(nil)")
 
 
 T = TypeVar("T")
@@ -66,8 +68,8 @@ class Bodies:
 def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts) -> Bodies:
     """Decodes every whole COLL body of a block.
 
-    What stands before a message and the end of a body repeat, so each is decoded once; only the
-    counter and the two buffers are looked at for each call.
+    What stands before a message, the number of elements and the end of a body repeat, so each is
+    decoded once; only the counter and the two buffers are looked at for each call.
 
     Args:
         data: whole lines.
@@ -86,8 +88,9 @@ def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts)
     global_rank[list(bodies.ranks)] = list(bodies.ranks.values())
     fits = np.array([one.match is not None for one in tails] + [False], dtype=np.bool_)
     at = np.array(bodies.tail, dtype=np.intp)
+    count = np.array([_count(text) for text in bodies.count_texts], np.int64)[bodies.counts]
     op_count, whole = _hex(bodies.op_counts)
-    whole &= fits[at]
+    whole &= fits[at] & (count >= 0)
     at = at[whole]
     used, head = np.unique(np.array(bodies.head, dtype=np.intp)[whole], return_inverse=True)
     known = list(bodies.head_texts)
@@ -99,6 +102,7 @@ def find_bodies(data: bytes, line_starts: Int64, heads: Heads, texts: CallTexts)
     columns = {
         "line": line[whole],
         "op_count": op_count[whole],
+        "count": count[whole],
         "in_place": np.array(bodies.in_place, dtype=np.bool_)[whole],
         **_take(_head_table(parsed, texts), head),
         **_take(_tail_table(tails, texts), at),
@@ -121,12 +125,15 @@ class _Split(NamedTuple):
     """Place in ``head_texts``."""
     tail: list[int]
     """Place in ``tail_texts``, -1 for what is no whole body."""
+    counts: list[int]
+    """Place in ``count_texts``."""
     op_counts: list[bytes]
     in_place: list[bool]
     ranks: dict[int, int]
     """Global rank that RCCL told, by the body's place."""
     head_texts: Codes[bytes]
     tail_texts: Codes[bytes]
+    count_texts: Codes[bytes]
 
 
 def _split(first: bytes, parts: list[bytes]) -> _Split:
@@ -138,32 +145,39 @@ def _split(first: bytes, parts: list[bytes]) -> _Split:
     """
     tail_texts: Codes[bytes] = Codes()
     head_texts: Codes[bytes] = Codes()
+    count_texts: Codes[bytes] = Codes({b"0": 0})
     tail: list[int] = []
+    counts: list[int] = []
     op_counts: list[bytes] = []
     in_place: list[bool] = []
     ranks: dict[int, int] = {}
     head = [head_texts[first[first.rfind(b"\n") + 1 :]]]
     for part in parts:
         body, ended, after = part.partition(b"\n")
-        fields = body.split(b" ", 5)
-        if len(fields) == 6 and fields[1] == b"sendbuff" and fields[3] == b"recvbuff":
-            text = fields[5]
+        fields = body.split(b" ", 7)
+        if len(fields) == 8 and fields[5] == b"acc":
+            fields[5:] = fields[7].split(b" ", 2)
+        if len(fields) == 8 and fields[1:7:2] == _WORDS:
+            text = fields[7]
             if b" task " in text and (rccl := RCCL_SUFFIX.search(text)):
                 ranks[len(tail)] = int(rccl[1])
                 text = text[: rccl.start()]
             tail.append(tail_texts[text])
+            counts.append(count_texts[fields[6]])
             op_counts.append(fields[0])
             in_place.append(fields[2] == fields[4])
         else:
             tail.append(UNKNOWN)
+            counts.append(0)
             op_counts.append(b"0")
             in_place.append(False)
         head.append(head_texts[after[after.rfind(b"\n") + 1 :] if ended else body])
-    return _Split(head[:-1], tail, op_counts, in_place, ranks, head_texts, tail_texts)
+    texts = head_texts, tail_texts, count_texts
+    return _Split(head[:-1], tail, counts, op_counts, in_place, ranks, *texts)
 
 
 class _Tail(NamedTuple):
-    """End of a COLL line, from ``count`` on."""
+    """End of a COLL line, behind its count."""
 
     match: re.Match[bytes] | None
     suffix: bytes
@@ -206,15 +220,14 @@ def _operation(text: bytes, headers: int) -> tuple[str, bool]:
 def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, Array]:
     groups = [one.match.groups() if one.match else _NO_TAIL for one in tails]
     return {
-        "count": np.array([int(group[0]) for group in groups], dtype=np.int64),
-        "datatype": np.array([int(group[1]) for group in groups], dtype=np.int32),
-        "reduction": np.array([int(group[2]) for group in groups], dtype=np.int32),
-        "root": np.array([int(group[3]) for group in groups], dtype=np.int32),
+        "datatype": np.array([int(group[0]) for group in groups], dtype=np.int32),
+        "reduction": np.array([int(group[1]) for group in groups], dtype=np.int32),
+        "root": np.array([int(group[2]) for group in groups], dtype=np.int32),
         "pointer": np.array(
-            [texts.pointers[group[4].decode()] for group in groups], dtype=np.int32
+            [texts.pointers[group[3].decode()] for group in groups], dtype=np.int32
         ),
-        "nranks": np.array([int(group[5] or UNKNOWN) for group in groups], dtype=np.int32),
-        "stream": np.array([texts.streams[group[6].decode()] for group in groups], dtype=np.int32),
+        "nranks": np.array([int(group[4] or UNKNOWN) for group in groups], dtype=np.int32),
+        "stream": np.array([texts.streams[group[5].decode()] for group in groups], dtype=np.int32),
     }
 
 
@@ -226,6 +239,10 @@ def _before(heads: list[Head], head: Indices, line: Int64) -> list[tuple[int, by
         for row, text in zip(first.tolist(), texts, strict=True)
         if len(text) > 8
     ]
+
+
+def _count(text: bytes) -> int:
+    return int(text) if text.isdigit() and len(text) <= LONGEST_COUNT else UNKNOWN
 
 
 def _hex(words: list[bytes]) -> tuple[Int64, Bool]:

@@ -65,13 +65,15 @@ starts where its word starts, which keeps the search linear in a line of junk.""
 
 ANCHOR: Final = b": opCount "
 """What every COLL line has and nothing else. The counter, ``sendbuff``, a pointer, ``recvbuff``,
-a pointer and ``TAIL`` follow."""
+a pointer, ``count``, a number and ``TAIL`` follow; RCCL has ``acc`` and a pointer before count."""
 
 TAIL: Final = re.compile(
-    rb"(?:acc \S+ )?count (\d{1,18}) datatype (\d{1,9}) op (\d{1,9}) root (-?\d{1,9}) "
+    rb"datatype (\d{1,9}) op (\d{1,9}) root (-?\d{1,9}) "
     rb"comm (0x[0-9a-f]+|\(nil\)) (?:\[nranks=(\d{1,9})\] )?stream (0x[0-9a-f]+|\(nil\))"
 )
-"""Rest of a whole COLL body. 18 digits of count times 8 bytes stay below 2**63."""
+"""Rest of a whole COLL body."""
+LONGEST_COUNT: Final = 18
+"""Digits of a count: times 8 bytes it stays below 2**63."""
 RCCL_SUFFIX: Final = re.compile(rb" task \d+ globalrank (\d{1,9})\s*$")
 OP_WORD: Final = re.compile(rb"([A-Za-z]\w*)$")
 ANSI: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
