@@ -21,7 +21,14 @@ from nsys_tui.model.progress import Progress, silent
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.btree import Piece, TablePages
 from nsys_tui.reader.cells import PagesDamagedError, PagesRefusedError
-from nsys_tui.reader.raw_columns import KINDS, Collector, RawColumns, note_strange, whole_rows
+from nsys_tui.reader.raw_columns import (
+    KINDS,
+    Collector,
+    RawColumns,
+    Wanted,
+    note_strange,
+    whole_rows,
+)
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import Interner, TextSpans
 
@@ -34,7 +41,8 @@ _SAMPLE_PLACES: Final = 32
 _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
 _LARGEST: Final = 2**63 - 1
-_NONE_NEEDED: Final[Mapping[str, bool]] = {}
+_ANY: Final[Mapping[str, Wanted]] = {}
+_NUMBER: Final = Wanted()
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -43,7 +51,7 @@ def read_columns(
     table: str,
     columns: Sequence[str],
     progress: Progress | None = None,
-    needed: Mapping[str, bool] = _NONE_NEEDED,
+    wanted: Mapping[str, Wanted] = _ANY,
 ) -> RawColumns:
     """Reads whole integer columns of a table.
 
@@ -52,9 +60,9 @@ def read_columns(
         table: a table; a missing one has no rows.
         columns: names; those that the table lacks are left out of the result.
         progress: told the rows that are done; may raise ``CancelledError``.
-        needed: columns that have a number in every row, and whether a row means nothing without
-            it: such a one is left out where there is NULL, text, a blob or a fraction. The last
-            three become NULL in other columns. All that is noted.
+        wanted: what values should be: a row is left out where a required one is NULL, text, a
+            blob, a fraction or too large. The last four become NULL in other columns. All that
+            is noted.
 
     Raises:
         UnreadableReportError: the file is damaged there, or changed meanwhile.
@@ -62,7 +70,7 @@ def read_columns(
     """
     present = [name for name in columns if name in db.tables.get(table, ())]
     collected = Collector(present, db.row_count(table))
-    for piece in iter_columns(db, table, present, progress, needed):
+    for piece in iter_columns(db, table, present, progress, wanted):
         collected.add(piece)
     db.check_unchanged()
     return collected.result()
@@ -73,7 +81,7 @@ def iter_columns(
     table: str,
     columns: Sequence[str],
     progress: Progress | None = None,
-    needed: Mapping[str, bool] = _NONE_NEEDED,
+    wanted: Mapping[str, Wanted] = _ANY,
 ) -> Iterator[RawColumns]:
     """Reads integer columns piece by piece, for figures that grow while the file is read.
 
@@ -89,13 +97,13 @@ def iter_columns(
     bad: dict[str, Counter[str]] = {}
     for piece in _pieces(db, table, present):
         done += len(piece.rowid)
-        kept = whole_rows(piece, needed)
+        kept = whole_rows(piece, wanted)
         yield kept
         for name, kinds in kept.bad.items():
             bad.setdefault(name, Counter()).update(kinds)
         told(table, done, max(done, total))
     for name, kinds in bad.items():
-        then = " left out" if needed.get(name) else ": taken as missing"
+        then = " left out" if wanted.get(name, _NUMBER).required else ": taken as missing"
         note_strange(db.notes, table, name, kinds, then)
 
 
@@ -104,7 +112,7 @@ def sample_columns(
     table: str,
     columns: Sequence[str],
     rows: int,
-    needed: Mapping[str, bool] = _NONE_NEEDED,
+    wanted: Mapping[str, Wanted] = _ANY,
 ) -> RawColumns:
     """Reads about ``rows`` rows from places evenly spread over the table, for first estimates.
 
@@ -113,19 +121,19 @@ def sample_columns(
     """
     total = db.row_count(table)
     if total <= rows:
-        return read_columns(db, table, columns, needed=needed)
+        return read_columns(db, table, columns, wanted=wanted)
     present = [name for name in columns if name in db.tables[table]]
     collected = Collector(present, rows)
     try:
         pages = TablePages.open(db, table)
         for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
             piece = _checked(db, table, pages.decode(picked, present))
-            collected.add(whole_rows(piece, needed))
+            collected.add(whole_rows(piece, wanted))
     except PagesRefusedError as refusal:
         _note_damage(db, table, refusal)
         collected = Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
-            collected.add(whole_rows(piece, needed))
+            collected.add(whole_rows(piece, wanted))
     return collected.result()
 
 

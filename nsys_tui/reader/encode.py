@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers, UInt8
+from nsys_tui.model.arrays import Array, Bool, Int32, Int64, Integers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, regroup
 from nsys_tui.model.progress import Progress
 from nsys_tui.reader import columns as stored
 from nsys_tui.reader.columns import read_text
-from nsys_tui.reader.raw_columns import RawColumns, note_strange
+from nsys_tui.reader.raw_columns import RawColumns, Wanted, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database
 
@@ -29,8 +29,8 @@ def read_columns(
     db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
 ) -> RawColumns:
     """Whole columns of numbers; arguments and errors are those of ``columns.read_columns``."""
-    names, actual, needed = _asked(db, table, columns)
-    raw = _renamed(stored.read_columns(db, table, actual, progress, needed), names)
+    names, actual, wanted = _asked(db, table, columns)
+    raw = _renamed(stored.read_columns(db, table, actual, progress, wanted), names)
     _note_times(db, table, _strange_times(raw))
     return raw
 
@@ -39,9 +39,9 @@ def iter_columns(
     db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
 ) -> Iterator[RawColumns]:
     """The same piece by piece, as ``columns.iter_columns``."""
-    names, actual, needed = _asked(db, table, columns)
+    names, actual, wanted = _asked(db, table, columns)
     strange: Counter[tuple[str, str]] = Counter()
-    for piece in stored.iter_columns(db, table, actual, progress, needed):
+    for piece in stored.iter_columns(db, table, actual, progress, wanted):
         raw = _renamed(piece, names)
         strange += _strange_times(raw)
         yield raw
@@ -50,8 +50,8 @@ def iter_columns(
 
 def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
     """About so many rows, as ``columns.sample_columns``."""
-    names, actual, needed = _asked(db, table, columns)
-    raw = stored.sample_columns(db, table, actual, rows, needed)
+    names, actual, wanted = _asked(db, table, columns)
+    raw = stored.sample_columns(db, table, actual, rows, wanted)
     return _renamed(raw, names)
 
 
@@ -65,13 +65,17 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[Int32, list
 
 def _asked(
     db: Database, table: str, columns: Sequence[str]
-) -> tuple[dict[str, str], list[str], dict[str, bool]]:
-    """Names in the file by those of the schema, each once, and ``needed`` of what reads them."""
+) -> tuple[dict[str, str], list[str], dict[str, Wanted]]:
+    """Names in the file by those of the schema, each once, and what their values should be."""
     names = db.schema.names(table, tuple(columns))
     known = declared(table)
     pairs = [(known.columns[name], actual) for name, actual in names.items()] if known else []
-    needed = {a: one.required and not one.may_be_null for one, a in pairs if one.filled}
-    return names, list(dict.fromkeys(names.values())), needed
+    wanted = {
+        a: Wanted(c.filled, c.required and not c.may_be_null, c.bits)
+        for c, a in pairs
+        if c.filled or c.bits != Wanted().bits
+    }
+    return names, list(dict.fromkeys(names.values())), wanted
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:
@@ -153,11 +157,6 @@ def is_null(raw: RawColumns, name: str) -> Bool:
     if name not in raw.values:
         return np.ones(len(raw.rowid), bool)
     return raw.nulls.get(name, np.zeros(len(raw.rowid), bool))
-
-
-def small(values: Int64, default: int) -> UInt8:
-    """Enum values as uint8; values outside 0..255 become ``default``."""
-    return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
 
 
 def note_unknown(

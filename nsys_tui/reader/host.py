@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nsys_tui.model.arrays import Array, Int32, Int64
+from nsys_tui.model.arrays import Array, Int32, Int64, UInt8
 from nsys_tui.model.events import (
     ApiCalls,
     CallChains,
@@ -29,7 +29,6 @@ from nsys_tui.reader.encode import (
     instants,
     note_unknown,
     read_columns,
-    small,
 )
 from nsys_tui.reader.gather import Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.raw_columns import RawColumns
@@ -73,7 +72,7 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
             "thread": threads.encode(column(raw, "globalTid")),
             "name": names.encode(column(raw, "nameId")),
             "correlation": column(raw, "correlationId"),
-            "event_class": small(column(raw, "eventClass", 0), _NO_CLASS),
+            "event_class": _call_class(column(raw, "eventClass", 0)),
             "return_value": column(raw, "returnValue", 0)
             .clip(-(2**31), 2**31 - 1)
             .astype(np.int32),
@@ -85,6 +84,10 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
         db, _API, "eventClass", arrays["event_class"], _API_CLASSES, ": taken for no launch"
     )
     return ApiCalls(**arrays | _dictionaries(arrays, threads, names, strings))
+
+
+def _call_class(values: Int64) -> UInt8:
+    return np.where((values < 0) | (values > _NO_CLASS), _NO_CLASS, values).astype(np.uint8)
 
 
 def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> OsrtCalls:
@@ -99,7 +102,7 @@ def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> Osr
             "nesting": column(raw, "nestingLevel", 0).astype(np.int32),
             "callchain": np.where(chain == 0, -1, chain),
             "return_value": column(raw, "returnValue", 0),
-            "event_class": small(column(raw, "eventClass", 27), _NO_CLASS),
+            "event_class": column(raw, "eventClass", 27).astype(np.uint8),
         }
 
     arrays = merge([gather(db, "OSRT_API", convert, progress)])
@@ -132,7 +135,7 @@ def build_host_events(db: Database, strings: Strings, progress: Progress | None)
                 "globalTid": column(raw, "globalTid"),
                 "nameId": column(raw, name_column),
                 "kind": np.full(len(raw.rowid), len(kinds), np.uint8),
-                "overhead": small(column(raw, "overheadType", 0), 0),
+                "overhead": column(raw, "overheadType", 0).astype(np.uint8),
             }
         )
         kinds.append(kind)

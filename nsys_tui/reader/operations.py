@@ -23,7 +23,6 @@ from nsys_tui.reader.encode import (
     instants,
     is_null,
     sample_columns,
-    small,
 )
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import (
@@ -159,15 +158,14 @@ def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> Convert:
         stream, correlation = column(raw, "streamId", 0), column(raw, "correlationId")
         kept: Arrays = {}
         if kind is OpKind.MEMCPY:
-            copy_kind = column(raw, "copyKind", 0)
-            unified = np.isin(copy_kind, UVM_KINDS)
+            kept["copy_kind"] = column(raw, "copyKind", 0).astype(np.uint8)
+            unified = np.isin(kept["copy_kind"], UVM_KINDS)
             correlation = np.where(unified, -1, correlation)
-            kept["copy_kind"] = small(copy_kind, 0)
-            kept["migration"] = small(column(raw, "migrationCause", 0), 0)
-            kept["src_kind"] = small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
-            kept["dst_kind"] = small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["migration"] = column(raw, "migrationCause", 0).astype(np.uint8)
+            kept["src_kind"] = column(raw, "srcKind", _UNKNOWN_MEMORY).astype(np.uint8)
+            kept["dst_kind"] = column(raw, "dstKind", _UNKNOWN_MEMORY).astype(np.uint8)
         if kind is OpKind.MEMSET:
-            kept["src_kind"] = small(column(raw, "memKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["src_kind"] = column(raw, "memKind", _UNKNOWN_MEMORY).astype(np.uint8)
         if kind in (OpKind.MEMCPY, OpKind.MEMSET):
             kept["bytes"] = column(raw, "bytes", 0)
         if kind is not OpKind.GRAPH:

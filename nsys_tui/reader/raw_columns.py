@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,20 @@ KINDS: Final = {
     type(None): "NULL",
 }
 """What stands where something else is expected, for sentences."""
+
+
+class Wanted(NamedTuple):
+    """What the values of a column should be; others are counted."""
+
+    filled: bool = False
+    """Whether NULL is counted too."""
+    required: bool = False
+    """Whether a row without a number there is left out."""
+    bits: int = 64
+
+
+_BYTE: Final = 8
+_WIDEST: Final = 64
 
 
 @dataclass(frozen=True)
@@ -49,14 +63,29 @@ class RawColumns:
     """Places among all rows read of those that are not here: a required value is no integer."""
 
 
-def whole_rows(piece: RawColumns, needed: Mapping[str, bool]) -> RawColumns:
-    """The rows that have a number in every required column; the others are counted.
+def _fitting(piece: RawColumns, wanted: Mapping[str, Wanted]) -> RawColumns:
+    """The same with NULL for the numbers that have more bits than their column's."""
+    values, nulls, bad = dict(piece.values), dict(piece.nulls), dict(piece.bad)
+    for name, (_, _, bits) in wanted.items():
+        numbers = piece.values.get(name)
+        if bits == _WIDEST or numbers is None or not len(numbers):
+            continue
+        low, high = (0, 255) if bits == _BYTE else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        if numbers.min() < low or numbers.max() > high:
+            beyond = (numbers < low) | (numbers > high)
+            values[name] = np.where(beyond, 0, numbers)
+            nulls[name] = beyond | nulls.get(name, False)
+            kind = f"a number beyond {bits} bits"
+            bad[name] = bad.get(name, Counter()) + Counter({kind: np.count_nonzero(beyond)})
+    return replace(piece, values=values, nulls=nulls, bad=bad)
 
-    Args:
-        piece: some rows.
-        needed: columns in which NULL is counted, and whether a row with one is left out.
-    """
-    lacking = {name: null for name, null in piece.nulls.items() if name in needed}
+
+def whole_rows(piece: RawColumns, wanted: Mapping[str, Wanted]) -> RawColumns:
+    """The rows that have a number in every required column; the others are counted."""
+    if any(one.bits != _WIDEST for one in wanted.values()):
+        piece = _fitting(piece, wanted)
+    filled = {name: one.required for name, one in wanted.items() if one.filled}
+    lacking = {name: null for name, null in piece.nulls.items() if name in filled}
     if not lacking:
         return piece
     bad = dict(piece.bad)
@@ -65,13 +94,13 @@ def whole_rows(piece: RawColumns, needed: Mapping[str, bool]) -> RawColumns:
         bad[name] = kinds + Counter({KINDS[type(None)]: np.count_nonzero(null) - kinds.total()})
     left_out = np.zeros(len(piece.rowid), bool)
     for name, null in lacking.items():
-        if needed[name]:
+        if filled[name]:
             left_out |= null
     kept = ~left_out
     return replace(
         piece,
         values={name: values[kept] for name, values in piece.values.items()},
-        nulls={n: null[kept] for n, null in piece.nulls.items() if not needed.get(n)},
+        nulls={n: null[kept] for n, null in piece.nulls.items() if not filled.get(n)},
         rowid=piece.rowid[kept],
         bad=bad,
         left_out=np.flatnonzero(left_out),

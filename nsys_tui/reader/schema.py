@@ -9,6 +9,7 @@ whole number that points into StringIds, ``b`` anything. Signs behind the type, 
 * ``*``: the exporter declares it NOT NULL. Columns stand in the order of the files in those tables
   that the demo writes.
 * ``+``: it does not, yet no row of a real report lacks a value. NULL in these and those is told.
+* ``8``, ``32``: bits of the numbers in it, unsigned and signed. Others are told and taken for NULL.
 * ``p!`` is a process that is also known where only one process made CUDA calls.
 * ``|other``: the name in another generation. Where ``other`` is a column of its own it stands in,
   which is said.
@@ -67,6 +68,8 @@ class Column:
     since: Version = ()
     until: Version = ()
     aliases: tuple[str, ...] = ()
+    bits: int = 64
+    """Of its numbers: 8 without a sign, 32 or 64 with one."""
     beside: str = ""
     """Table without whose rows it is not required."""
 
@@ -127,6 +130,7 @@ def _column(text: str) -> Column:
         "+" in kind,
         *_versions(marks),
         tuple(aliases),
+        int(kind.strip("irtsbp!?*+") or 64),
         next((mark[1:] for mark in marks if mark[0] == "~"), ""),
     )
 
@@ -141,10 +145,10 @@ def version(text: str) -> Version:
 
 _TIMES: Final = "start i!*, end i!*"
 _CALL: Final = f"{_TIMES}, eventClass i!*, globalTid i!, nameId s!*"
-_PLACE: Final = "deviceId i!*, contextId i!*, greenContextId i @2023.4.4, streamId i!*"
+_PLACE: Final = "deviceId i32!*, contextId i!*, greenContextId i @2023.4.4, streamId i!*"
 _FRAMES: Final = (
     "symbol s!*, module s!*, kernelMode i, thumbCode i, unresolved i, specialEntry i,"
-    " originalIP i, unwindMethod i, stackDepth i!*"
+    " originalIP i, unwindMethod i, stackDepth i32!*"
 )
 _MPI: Final = f"{_TIMES}, globalTid i!, textId s!"
 _OPENACC: Final = (
@@ -198,8 +202,8 @@ _TABLES: Final = (
         Capability.KERNELS,
         f"{_TIMES}, {_PLACE}, correlationId i+, globalPid p!, demangledName|shortName s!*,"
         " shortName|demangledName s*, mangledName|demangledName s @2022.1.1, launchType i,"
-        " cacheConfig i, registersPerThread i*, gridX i*, gridY i*, gridZ i*, blockX i*,"
-        " blockY i*, blockZ i*, staticSharedMemory i*, dynamicSharedMemory i*,"
+        " cacheConfig i, registersPerThread i32*, gridX i32*, gridY i32*, gridZ i32*, blockX i32*,"
+        " blockY i32*, blockZ i32*, staticSharedMemory i32*, dynamicSharedMemory i32*,"
         " localMemoryPerThread i*, localMemoryTotal i*, gridId i*, sharedMemoryExecuted i,"
         " graphNodeId i, sharedMemoryLimitConfig i, qmdBulkReleaseDone i @2025.5.1,"
         " qmdPreexitDone i @2025.5.1, qmdLastCtaDone i @2025.5.1, graphId i @2025.5.1,"
@@ -219,10 +223,10 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         Capability.COPIES,
-        f"{_TIMES}, {_PLACE}, correlationId i+, globalPid p!, bytes i!*, copyKind i!*,"
-        " deprecatedSrcId i, srcKind i+, dstKind i+, srcDeviceId i, srcContextId i, dstDeviceId i,"
-        " dstContextId i, migrationCause i, graphNodeId i, virtualAddress i @2022.1.1,"
-        " copyCount i @2025.1.3",
+        f"{_TIMES}, {_PLACE}, correlationId i+, globalPid p!, bytes i!*, copyKind i8!*,"
+        " deprecatedSrcId i, srcKind i8+, dstKind i8+, srcDeviceId i, srcContextId i,"
+        " dstDeviceId i, dstContextId i, migrationCause i8, graphNodeId i,"
+        " virtualAddress i @2022.1.1, copyCount i @2025.1.3",
         kind=Kind.MEMCPY,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -236,7 +240,7 @@ _TABLES: Final = (
         "CUPTI_ACTIVITY_KIND_MEMSET",
         Capability.MEMSETS,
         f"{_TIMES}, deviceId i!*, contextId i!*, greenContextId i @2024.5.4, streamId i!*,"
-        " correlationId i+, globalPid p!, value i*, bytes i!*, graphNodeId i, memKind i+",
+        " correlationId i+, globalPid p!, value i*, bytes i!*, graphNodeId i, memKind i8+",
         kind=Kind.MEMSET,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -269,7 +273,7 @@ _TABLES: Final = (
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         Capability.SYNC,
         f"{_TIMES}, {_PLACE}, correlationId i?+, globalPid p!, deprecatedSyncType i @2025.1.1,"
-        " syncType i!*, eventId i*, eventSyncId i @2025.1.1",
+        " syncType i8!*, eventId i*, eventSyncId i @2025.1.1",
         kind=Kind.SYNC,
     ),
     _table(
@@ -281,7 +285,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_OVERHEAD",
         "overhead of CUDA",
-        f"{_TIMES}, eventClass i*, globalTid i!, correlationId i, nameId s?, overheadType i!*",
+        f"{_TIMES}, eventClass i*, globalTid i!, correlationId i, nameId s?, overheadType i8!*",
         kind=Kind.CUDA_OVERHEAD,
     ),
     _table(
@@ -299,7 +303,7 @@ _TABLES: Final = (
         "CUDA_GPU_MEMORY_USAGE_EVENTS",
         Capability.GPU_MEMORY,
         "start i!*, globalPid i!*, deviceId i!*, contextId i*, address i!*, pc i*, bytes i!*,"
-        " memKind i!*, memoryOperationType i!*, name t, correlationId i, streamId i @2023.3,"
+        " memKind i8!*, memoryOperationType i8!*, name t, correlationId i, streamId i @2023.3,"
         " localMemoryPoolAddress i @2023.3, localMemoryPoolReleaseThreshold i @2023.3,"
         " localMemoryPoolSize i @2023.3, localMemoryPoolUtilizedSize i @2023.3,"
         " importedMemoryPoolAddress i @2023.3, importedMemoryPoolProcessId i @2023.3",
@@ -350,8 +354,8 @@ _TABLES: Final = (
     _table(
         "OSRT_API",
         Capability.OSRT,
-        f"{_TIMES}, eventClass i!*, globalTid i!, correlationId i <2022.1.1, nameId s!*,"
-        " returnValue i*, nestingLevel i?, callchainId i*, argumentsId i* @2025.5.1",
+        f"{_TIMES}, eventClass i8!*, globalTid i!, correlationId i <2022.1.1, nameId s!*,"
+        " returnValue i*, nestingLevel i32?, callchainId i*, argumentsId i* @2025.5.1",
         kind=Kind.OSRT,
         lost={
             "returnValue": "what OS runtime calls returned",
@@ -364,7 +368,7 @@ _TABLES: Final = (
     _table(
         "CUDA_CALLCHAINS",
         Capability.CUDA_BACKTRACES,
-        "id i!*, symbol s!*, module s!*, unresolved i, originalIP i, stackDepth i!*",
+        "id i!*, symbol s!*, module s!*, unresolved i, originalIP i, stackDepth i32!*",
         kind=Kind.CUDA_CHAIN,
     ),
     _table(
@@ -376,7 +380,7 @@ _TABLES: Final = (
     _table(
         "COMPOSITE_EVENTS",
         Capability.SAMPLES,
-        "id i!*, start i!*, cpu i, threadState i, globalTid i!, cpuCycles i*",
+        "id i!*, start i!*, cpu i32, threadState i8, globalTid i!, cpuCycles i*",
         kind=Kind.SAMPLE,
         lost={
             "cpu": "on which processor samples were taken",
@@ -394,7 +398,7 @@ _TABLES: Final = (
         "PROFILER_OVERHEAD",
         "overhead of the profiler",
         f"{_TIMES}, globalTid i!, correlationId i <2022.1.1, nameId s!*, returnValue i* <2025.5.2,"
-        " overheadType i* @2025.5.2",
+        " overheadType i8* @2025.5.2",
         kind=Kind.PROFILER_OVERHEAD,
         lost={"overheadType": "of which type profiler overhead is, but by its name"},
     ),

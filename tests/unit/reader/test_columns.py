@@ -21,6 +21,7 @@ from nsys_tui.reader.columns import (
     read_text_column,
     sample_columns,
 )
+from nsys_tui.reader.raw_columns import Wanted
 from nsys_tui.reader.sqlite import Database
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.reader.raw_columns import RawColumns
 
+NEEDED = {"start": Wanted(filled=True, required=True)}
 TABLE = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 
 
@@ -164,13 +166,13 @@ def test_rows_without_a_required_number_are_left_out_and_counted(path: Path) -> 
         f"UPDATE {TABLE} SET end = 'late' WHERE rowid = 2996",
     )
     with Database.open(path) as db:
-        raw = read_columns(db, TABLE, ["start", "end"], needed={"start": True})
+        raw = read_columns(db, TABLE, ["start", "end"], wanted=NEEDED)
         assert db.notes.texts == (
             f"2 rows with text in `start` of {TABLE} left out",
             f"1 row with NULL in `start` of {TABLE} left out",
             f"1 row with text in `end` of {TABLE}: taken as missing",
         )
-        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, needed={"start": True})
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, wanted=NEEDED)
         assert not {5, 7, 2995} & set(sampled.rowid.tolist())
     assert raw.rowid.tolist() == [row for row in range(1, 3001) if row not in (5, 7, 2995)]
     assert raw.left_out.tolist() == [4, 6, 2994]
@@ -187,8 +189,8 @@ def test_rows_with_null_where_a_number_is_required_are_left_out(
     if method == "sqlite3":
         refuse_pages(monkeypatch)
     with Database.open(path) as db:
-        raw = read_columns(db, TABLE, ["start"], needed={"start": True})
-        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, needed={"start": True})
+        raw = read_columns(db, TABLE, ["start"], wanted=NEEDED)
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, wanted=NEEDED)
         assert f"3 rows with NULL in `start` of {TABLE} left out" in db.notes.texts
     assert raw.method == method
     assert not {1, 7, 3000} & {*raw.rowid.tolist(), *sampled.rowid.tolist()}

@@ -10,6 +10,7 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.thread_states import Scheduling
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import REGISTERS
 from nsys_tui.reader import open_report
 
@@ -161,3 +162,40 @@ def test_a_result_beyond_belief_is_no_success(tmp_path: Path) -> None:
     made = Synth(tmp_path / "r.sqlite").api("cudaFree", 1, 2, returned=2**32)
     with closing(open_report(made.write(), use_cache=False)) as report:
         assert report.api.return_value == [2**31 - 1]
+
+
+def test_numbers_that_do_not_fit_are_told_and_never_become_others(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").launch("k", (0, 5), (10, 20)).launch("k", (6, 7), (30, 40))
+    made.memcpy(50, 60).memcpy(70, 80).sample(1, []).sample(2, [])
+    for size in (1, 2, 3):
+        made.memory_usage(size, size)
+    beyond = {
+        KERNELS: {"gridX": (2**32 + 1, 2**31 - 1)},
+        "CUPTI_ACTIVITY_KIND_MEMCPY": {"srcKind": (257, 255)},
+        "COMPOSITE_EVENTS": {"cpu": (2**32 + 5, 5), "threadState": (-1, 3)},
+        "CUDA_GPU_MEMORY_USAGE_EVENTS": {"memoryOperationType": (256, 0), "memKind": (2, 2)},
+    }
+    for table, columns in beyond.items():
+        for column, values in columns.items():
+            for row, value in enumerate(values, 1):
+                made.sql(f"UPDATE {table} SET {column} = {value} WHERE rowid = {row}")
+    made.write()
+    for _ in range(2):
+        with closing(open_report(made.path)) as report:
+            kernels = report.operations.of_kind(OpKind.KERNEL)
+            assert report.launch_attributes.of(kernels, 0).tolist() == [0, 2**31 - 1]
+            copies = report.operations.of_kind(OpKind.MEMCPY)
+            assert report.operations.src_kind[copies].tolist() == [255, 255]
+            assert report.samples.cpu.tolist() == [-1, 5]
+            assert report.samples.state.tolist() == [0, 3]
+            assert report.memory_usage.bytes.tolist() == [2, 3]
+            assert set(report.notes.texts) == {
+                f"1 row with a number beyond 32 bits in `gridX` of {KERNELS}: taken as missing",
+                "1 row with a number beyond 8 bits in `srcKind` of CUPTI_ACTIVITY_KIND_MEMCPY:"
+                " taken as missing",
+                "1 row with a number beyond 32 bits in `cpu` of COMPOSITE_EVENTS: taken as missing",
+                "1 row with a number beyond 8 bits in `threadState` of COMPOSITE_EVENTS:"
+                " taken as missing",
+                "1 row with a number beyond 8 bits in `memoryOperationType` of"
+                " CUDA_GPU_MEMORY_USAGE_EVENTS left out",
+            }
