@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from nsys_tui.names import fit, pad, visible
+from nsys_tui.names import cell_len, cut, fit, pad, visible
 from nsys_tui.render.glyphs import Glyphs
 
 
@@ -38,6 +38,13 @@ def lane_label(
     mark = {Fold.LEAF: "", Fold.OPEN: f"{glyphs.opened} ", Fold.CLOSED: f"{glyphs.closed} "}[fold]
     indent = " " * 2 * depth + (">" if current else " ")
     room = max(0, width - len(indent) - len(mark) - 1)
-    if len(text) > room:
-        text = text.removeprefix("tid ")  # its number tells a thread from its like
-    return pad(indent + mark + fit(visible(text, glyphs.ascii_only), room), width)
+    return pad(indent + mark + _fitted(visible(text, glyphs.ascii_only), room), width)
+
+
+def _fitted(text: str, room: int) -> str:
+    """A label cut before its number, which tells it from its like: ``pyth~145``, ``lvl3``."""
+    name, _, number = text.removeprefix("tid ").rpartition(" ")
+    left = room - len(number)
+    if cell_len(text) <= room or not number.isdecimal() or not name or left < 1:
+        return fit(text, room)
+    return (name if cell_len(name) <= left else f"{cut(name, left - 1)}~") + number

@@ -128,6 +128,7 @@ def _thread_heading(report: Report, tid: int) -> Track:
         parents=(f"process:{process}",),
         hoists=True,
         process=process,
+        thread=tid,
     )
 
 

@@ -7,6 +7,7 @@ what of it is shown, a ``Lineup`` tells. Nothing here draws.
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.model.target import tid_of
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from nsys_tui.analysis.timeline.summary import Summary
     from nsys_tui.model.arrays import Array, Int64
@@ -129,7 +132,7 @@ def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
     """All tracks in order, each key once; headings lend their row to their first lane."""
     ordered = sorted({track.key: track for track in tracks}.values(), key=lambda t: t.order)
     placed: list[Track] = []
-    for track in ordered:
+    for track in _numbered_alike(ordered):
         above = placed[-1] if placed else None
         if above is not None and above.hoists and above.key in track.parents[-1:]:
             placed[-1] = _hoisted(above, track)
@@ -137,6 +140,15 @@ def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
             placed.append(track)
     owners = groups(placed)
     return tuple(t for t in placed if t.shape is not Shape.HEADING or t.key in owners or t.note)
+
+
+def _numbered_alike(tracks: list[Track]) -> Iterator[Track]:
+    """Threads of one name with their numbers: ``python3 145``."""
+    names = Counts(track.label for track in tracks if track.hoists)
+    for track in tracks:
+        number = "" if track.thread is None else f" {tid_of(track.thread)}"
+        alike = track.hoists and names[track.label] > 1 and not track.label.endswith(number)
+        yield replace(track, label=f"{track.label}{number}") if alike else track
 
 
 def launching_first(tracks: Iterable[Track]) -> list[Track]:

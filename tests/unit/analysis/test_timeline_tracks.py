@@ -297,6 +297,17 @@ def test_ranks_stand_above_their_launcher_and_the_cursor_begins_on_their_calls(
     assert rows.busiest == 0, "the calls of MPI are fewer than those of the OS"
 
 
+def test_threads_of_one_name_are_told_apart_where_there_is_little_room(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0)
+    for pid, worker in ((144, "loader"), (145, "saver")):
+        synth.process(pid, "python3").thread(pid, "python3").thread(pid + 100, worker)
+        for tid in (pid, pid + 100):
+            synth.api("cudaMalloc", 10, 20, corr=tid, tid=tid)
+    tracks = all_tracks(opened(synth))
+    named = [track.label for track in tracks if track.thread is not None]
+    assert named == ["python3 144", "loader", "python3 145", "saver"]
+
+
 def test_the_cursor_begins_on_ranges_and_not_on_more_marks(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").nvtx("step", 0, 100)
     for at in range(0, 90, 10):

@@ -12,6 +12,9 @@ FRAME = [
     ("GPU util", 0, Fold.LEAF, False, " GPU util "),
     ("GPU 0", 0, Fold.CLOSED, True, ">> GPU 0  "),
     ("ncclDevKernel_AllReduce", 1, Fold.LEAF, False, "   ncclD~ "),
+    ("python3 145", 0, Fold.OPEN, False, " v py~145 "),
+    ("lvl 3", 1, Fold.OPEN, False, "   v lvl3 "),
+    ("tid 123456", 0, Fold.OPEN, False, " v 123456 "),
 ]
 
 
