@@ -243,3 +243,20 @@ def evaluated(path: Path) -> Synth:
         run.wait()
         run.named(f"eval batch {step}", since)
     return run.report
+
+
+def resumed(path: Path, first: int = 8, *, allocates: bool = False) -> Synth:
+    """Steps that count up from a number; in the first one the host reads for 20 ms."""
+    run = Machine(path)
+    if allocates:
+        run.call("cudaMalloc_v3020", 200 * US)
+    run.layers(4)
+    for step in range(first, first + 12):
+        since = run.now
+        if step == first:
+            run.wait()
+            run.off("pread64", 20 * MS)
+        run.layers(4)
+        run.wait()
+        run.named(f"train step {step}", since)
+    return run.report

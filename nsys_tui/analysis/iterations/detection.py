@@ -113,6 +113,13 @@ class Iterations:
         """Time of each iteration in ns."""
         return self.end - self.start
 
+    @property
+    def counts_from(self) -> int:
+        """What the names of steps count up from by one; 0 where they do not."""
+        first, second = (map(int, _NUMBER.findall(one)) for one in (*self.labels, "", "")[:2])
+        numbers = zip(first, second, strict=False)
+        return next((one for one, after in numbers if after == one + 1), 0)
+
     @cached_property
     def counted(self) -> Bool:
         """Those that statistics are of."""

@@ -25,6 +25,7 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
@@ -131,6 +132,15 @@ class Case:
         return self.has_loop and self.iterations.rule is StepRule.NAME
 
     @cached_property
+    def mid_run(self) -> bool:
+        """Whether steps count on from others, before which nothing is loaded nor allocated."""
+        steps, calls = self.iterations, self.calls
+        if not self.has_named_steps or steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
+            return False
+        calls = calls[self.report.api.start[calls] < steps.start[0]]
+        return not np.isin(self.work.api_classes[calls], (Cause.MODULE, Cause.ALLOCATION)).any()
+
+    @cached_property
     def loop(self) -> tuple[int, int]:
         """The part without warm-up: from that step to the last, else all GPU work."""
         steps = self.iterations
@@ -145,6 +155,8 @@ class Case:
 
         That is all there is, unless nearly all that nothing hides comes before most of the work.
         """
+        if self.mid_run:
+            return self.base[0]
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
             early = [intervals.total(*moved) for moved in self._moved(until).values()]
@@ -186,7 +198,7 @@ class Case:
     @property
     def warm_up_steps(self) -> int:
         """First steps in which what never comes again is set-up: a tenth, one to five."""
-        return max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
+        return 0 if self.mid_run else max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
 
     @cached_property
     def set_up_until(self) -> Int64:
@@ -196,7 +208,7 @@ class Case:
         """
         until = np.full(len(self.report.devices), -FARTHEST)
         if self.has_named_steps:
-            until[:] = self.loop[0]
+            until[:] = -FARTHEST if self.mid_run else self.loop[0]
             return until
         ops = self.report.operations
         for device, rows in self.by_device.items():
@@ -224,19 +236,6 @@ class Case:
     def idle_time(self) -> IdleTime:
         """When each device worked."""
         return IdleTime(self.report, self.scope, self.base, self.by_device)
-
-    @cached_property
-    def rendering_ns(self) -> int:
-        """How long nothing but work of graphics libraries ran, over all devices."""
-        ops, alone = self.report.operations, 0
-        renders = ops.kind > OpKind.GRAPH
-        for rows in self.by_device.values() if renders.any() else ():
-            rendering, other = (
-                intervals.union(*clipped(ops, rows[renders[rows] == drawn], self.scope.window))
-                for drawn in (True, False)
-            )
-            alone += intervals.total(*intervals.subtract(rendering, other))
-        return alone
 
     def begun(self, rows: Indices | None = None) -> Int64:
         """When the launch of some operations, or of all, began; without a call, when they did."""

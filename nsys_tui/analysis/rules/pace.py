@@ -368,7 +368,7 @@ def _tried(case: Case, device: int) -> int:
     rows = rows[ops.category[rows] != Category.MEMORY]
     last = np.zeros(len(ops.names), np.int64)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
-    warm = case.loop[0] if case.has_named_steps else -FARTHEST
+    warm = case.set_up_until[device] if case.has_named_steps else -FARTHEST
     once = rows[last[ops.name[rows]] < warm]
     return intervals.total(*intervals.union(ops.start[once], ops.end[once]))
 

@@ -16,7 +16,8 @@ from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
-from nsys_tui.analysis.window import Scope
+from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
@@ -68,9 +69,10 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     whole = len(case.splits) * case.base_ns
     if not whole:
         return []
+    rendering = _rendering_ns(case)
     busy = {
-        COMPUTE: sum(split.compute_ns for split in case.splits) - case.rendering_ns,
-        RENDERING: case.rendering_ns,
+        COMPUTE: sum(split.compute_ns for split in case.splits) - rendering,
+        RENDERING: rendering,
         COMMUNICATION: sum(split.exposed_comm_ns for split in case.splits),
         COPIES: sum(split.exposed_memory_ns for split in case.splits),
     }
@@ -93,6 +95,19 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     time[UNKNOWN] = max(0, whole - sum(time.values()))
     listed = [Part(name, ns, ns / whole) for name, ns in time.items() if ns]
     return sorted(listed, key=lambda part: -part.ns)
+
+
+def _rendering_ns(case: Case) -> int:
+    """How long nothing but work of graphics libraries ran, over all devices."""
+    ops, alone = case.report.operations, 0
+    renders = ops.kind > OpKind.GRAPH
+    for rows in case.by_device.values() if renders.any() else ():
+        rendering, other = (
+            intervals.union(*clipped(ops, rows[renders[rows] == drawn], case.scope.window))
+            for drawn in (True, False)
+        )
+        alone += intervals.total(*intervals.subtract(rendering, other))
+    return alone
 
 
 def _idle_by_cause(case: Case) -> list[int]:

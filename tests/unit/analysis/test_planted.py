@@ -456,6 +456,18 @@ def test_kernels_that_only_the_first_steps_try_are_set_up_too(tmp_path: Path) ->
     assert one.saved_ns >= 36 * MS
 
 
+@pytest.mark.parametrize(
+    ("first", "allocates", "rule"),
+    [(8, False, "gpu_idle"), (8, True, "warm_up"), (1, False, "warm_up"), (0, False, "warm_up")],
+)
+def test_a_capture_that_begins_in_mid_run_has_no_warm_up(
+    first: int, allocates: bool, rule: str, tmp_path: Path
+) -> None:
+    report = training.resumed(tmp_path / "r.sqlite", first, allocates=allocates).write()
+    (long,) = [one for one in find_in(Case(open_report(report))) if one.saved_ns > 15 * MS]
+    assert long.rule == rule
+
+
 def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
     for run, idle in (
         (programs.event_loop, REQUESTS),
