@@ -306,7 +306,7 @@ class _Printer:
         if chosen.limit is not None and not chosen.widths:
             chosen = replace(chosen, room=room(stream))
         if chosen.is_human:
-            yield f"\n ** {table.title} ({job.wanted.report.name}):\n\n"
+            yield f"\n ** {table.title} ({job.wanted.called}):\n\n"
         yield from chunks(table, chosen, ascii_only=not speaks_unicode(stream))
 
     def _table(self, job: Job) -> Table:

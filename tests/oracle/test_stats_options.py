@@ -17,6 +17,8 @@ from nsys_tui.cli import main
 
 VERSION: Final = "2023.4"
 TABLES: Final = "cuda_gpu_mem_time_sum,cuda_api_sum,cuda_api_trace,openacc_sum,osrt_sum"
+OLD_TABLES: Final = "gpumemtimesum,cudaapisum,cudaapitrace,openaccsum,osrtsum"
+KINDS: Final = ("csv", "tsv", "json", "hdoc", "htable", "column:nofmt")
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +73,18 @@ def plain(text: str) -> str:
 
 
 @needs_reports
-@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "hdoc", "htable", "column:nofmt"])
+@pytest.mark.parametrize(
+    ("kind", "tables"), [*((kind, TABLES) for kind in KINDS), ("csv", OLD_TABLES)]
+)
 def test_files_and_what_is_said_of_them_are_nsys_s_to_the_byte(
     kind: str,
+    tables: str,
     report: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("-r", TABLES, "-f", kind, "-o", "all", str(report))
+    words = ("-r", tables, "-f", kind, "-o", "all", str(report))
     said = {}
     for name in ("theirs", "ours"):
         (tmp_path / name).mkdir()

@@ -51,16 +51,17 @@ DEFAULT: Final = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """A report asked for with its arguments."""
+    """A report asked for with its arguments, by its name or an old one."""
 
     report: StatReport
     arguments: dict[str, str]
+    called: str
 
     @property
     def name(self) -> str:
-        """The report's name with its arguments, as a key and in file names."""
+        """What was asked for, as a key and in file names, where scripts look for it."""
         given = (key + (f"={value}" if value else "") for key, value in self.arguments.items())
-        return ":".join((self.report.name, *given))
+        return ":".join((self.called, *given))
 
 
 def named(name: str) -> StatReport | None:
@@ -90,7 +91,8 @@ def parse(text: str) -> Wanted:
         UsageError: unknown report or argument.
     """
     name, *arguments = text.split(":")
-    report = find(name.strip().removesuffix(".py"))
+    called = name.strip().removesuffix(".py")
+    report = find(called)
     given: dict[str, str] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
@@ -102,7 +104,7 @@ def parse(text: str) -> Wanted:
         given[key] = value
     if "base" in given and "mangled" in given:
         raise UsageError(f"{text}: base and mangled exclude each other")
-    return Wanted(report, given)
+    return Wanted(report, given, called)
 
 
 def compute(wanted: Wanted, query: Query) -> Table:

@@ -43,7 +43,7 @@ def run(capsys: Out, *words: str) -> tuple[int, str, str]:
 
 def test_notices_stand_on_stdout_unless_quiet_or_beside_data(capture: str, capsys: Out) -> None:
     words = (capture, "-r", "gpukernsum")
-    notice = "Processing [r.sqlite] with [cuda_gpu_kern_sum]...\n"
+    notice = "Processing [r.sqlite] with [gpukernsum]...\n"
     status, out, err = run(capsys, *words)
     assert (status, err) == (0, "")
     assert out.startswith(notice)
@@ -62,6 +62,15 @@ def test_every_figure_of_a_part_is_printed(capture: str, capsys: Out, part: str)
     head, *rows = filter(None, csv.reader(io.StringIO(out, newline="")))
     assert [row[head.index("Total Time (ns)")] for row in rows] == ["60", "20"]
     assert [row[head.index("Instances")] for row in rows] == ["1", "1"]
+
+
+def test_an_old_name_stands_where_scripts_of_its_time_look_for_it(
+    capture: str, tmp_path: Path, capsys: Out
+) -> None:
+    base = str(tmp_path / "out")
+    run(capsys, capture, "-r", "gpukernsum:base,cuda_gpu_kern_sum:base", "-o", base)
+    old, new = tmp_path / "out_gpukernsum_base.csv", tmp_path / "out_cuda_gpu_kern_sum_base.csv"
+    assert old.read_text() == new.read_text() != ""
 
 
 def test_several_json_reports_are_one_object(capture: str, capsys: Out) -> None:
