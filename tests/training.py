@@ -34,6 +34,8 @@ class Run:
     gpu: str = "Test GPU"
     copies: int = 1
     """Copies of 1 MB from the device per step."""
+    grids: tuple[int, ...] = (100, 100, 100, 100)
+    """Blocks of each kernel."""
 
     def write(self, path: Path) -> Path:
         random = np.random.default_rng(self.seed)
@@ -42,10 +44,12 @@ class Run:
         for step in range(self.steps):
             begin = time
             for _ in range(REPEATS):
-                for name, length in self.names:
+                for (name, length), blocks in zip(self.names, self.grids, strict=False):
                     factor = self.scale * (1 + self.jitter * random.standard_normal())
                     end = time + round(length * US * factor)
-                    report.launch(name, (time - 5 * US, time - 4 * US), (time, end))
+                    report.launch(
+                        name, (time - 5 * US, time - 4 * US), (time, end), grid=(blocks, 1, 1)
+                    )
                     time = end
                 time += GAP
             for _ in range(self.copies):

@@ -24,8 +24,8 @@ from nsys_tui.plain_data import plain, restored
 from nsys_tui.reader.cache import READER_VERSION, Cache, CacheFolder, Sidecar, cache_at
 from nsys_tui.reader.recovery import has_log
 
-_NAMED: Final = 5
-"""Counted up when a side says otherwise what it holds; files of baselines stay readable."""
+_NAMED: Final = 6
+"""Counted up when a side holds more, or says it otherwise; files of baselines stay readable."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from nsys_tui.analysis.compare.stats import Change
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import is_communication
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device, counted_names
 from nsys_tui.units import format_bytes, format_count, format_share
@@ -24,6 +25,11 @@ _ALIKE: Final = 0.5
 """With less of the kernel time in kernels of both sides, the work is another."""
 _AS_OFTEN: Final = 0.6
 """The same of kernels that are launched as often on both sides: twice as many of all is 0.5."""
+_MOST: Final = 0.8
+"""With so much of the compute kernels' time in launches of other sizes, the problem is another."""
+_SEVERAL: Final = 3
+"""So many kernels change at least: fewer may have been tuned."""
+_MORE_THREADS: Final = 1.1
 _MORE_BYTES: Final = 1.5
 """As many copies of so many times the bytes move other data."""
 _GRAPH: Final = "[CUDA graph "
@@ -167,7 +173,7 @@ def different_work(a: Side, b: Side) -> str:
         return f"{counts}, and {format_share(alike)} of the kernel time is in those of both"
     if not (a.by_step and b.by_step):
         return ""  # runs of the same program may be of any length
-    return _other_counts(a, b, shared) or _other_bytes(a, b)
+    return _other_counts(a, b, shared) or _other_bytes(a, b) or _other_threads(a, b)
 
 
 def _other_counts(a: Side, b: Side, shared: Collection[str]) -> str:
@@ -179,6 +185,30 @@ def _other_counts(a: Side, b: Side, shared: Collection[str]) -> str:
         if _common(names[place], parts) < _AS_OFTEN:
             first, second = (sum(counts.values()) for counts in often)
             return f"{first:,.0f} kernels per step in A and {second:,.0f} in B"
+    return ""
+
+
+def _other_threads(a: Side, b: Side) -> str:
+    """Compute kernels that, launched as often, nearly all launch more threads, or fewer."""
+    if a.facts.get("GPUs") != b.facts.get("GPUs"):
+        return ""  # grids follow the number of multiprocessors
+    names = [
+        {n: named for n, named in side.names("kernels").items() if not is_communication((n,))}
+        for side in (a, b)
+    ]
+    often, others = (_often(side, each) for side, each in zip((a, b), names, strict=True))
+    grown = {
+        n: b.threads[n] / names[1][n].count / (a.threads[n] / names[0][n].count)
+        for n in {*often} & {*others}
+        if abs(often[n] - others[n]) <= _CALLS * often[n] and a.threads.get(n) and b.threads.get(n)
+    }
+    for word, sign in (("more", 1), ("fewer", -1)):
+        changed = {n: 1.0 for n, ratio in grown.items() if ratio**sign > _MORE_THREADS}
+        share = min(_common(each, changed) for each in names)
+        if len(changed) >= _SEVERAL and share >= _MOST:
+            some, every = format_count(len(changed)), format_count(len({*often, *others}))
+            what = f"{some} of {every} compute kernels ({format_share(share)} of their time)"
+            return f"{what} launch {word} threads in B, as with another batch or problem size"
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -95,6 +96,8 @@ def _measured(
             lacks[key] = reason
         if report.doubt(capability):
             unknown.add(key)
+    threads = {name: each.bytes for name, each in groups["kernels"].items() if each.bytes}
+    groups["kernels"] = {n: replace(each, bytes=0) for n, each in groups["kernels"].items()}
     if report.doubt(Capability.KERNELS):
         unknown.add("ranks")
     if report.doubt(Capability.LAUNCH_CALLS):
@@ -122,6 +125,7 @@ def _measured(
         recorded=_recorded(report),
         origin=origin_of(report),
         variants=_variants(plan, groups["kernels"]) if whole else {},
+        threads=threads,
     )
 
 
@@ -204,12 +208,18 @@ _KERNELS: Final = (OpKind.KERNEL, OpKind.GRAPH)
 
 
 def _kernels(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
-    return _operations(plan, tell, _rows_of(plan, _KERNELS), plan.names)
+    """Kernels by name; the threads that they launch stand for bytes."""
+    rows = _rows_of(plan, _KERNELS)
+    if not plan.report.can(Capability.LAUNCH_SHAPES):
+        return _operations(plan, tell, rows, plan.names)
+    launch = plan.report.launch_attributes
+    threads = (launch.blocks * launch.threads)[launch.code[rows]]
+    return _operations(plan, tell, rows, plan.names, threads)
 
 
 def _copies(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
     rows = _rows_of(plan, (OpKind.MEMCPY, OpKind.MEMSET))
-    return _operations(plan, tell, rows, plan.names, with_bytes=True)
+    return _operations(plan, tell, rows, plan.names, plan.report.operations.bytes[rows])
 
 
 def _variants(plan: Plan, kernels: Iterable[str]) -> dict[str, dict[str, Variant]]:
@@ -247,7 +257,7 @@ def _rows_of(plan: Plan, kinds: Sequence[OpKind]) -> Rows:
 
 
 def _operations(
-    plan: Plan, tell: Telling, rows: Rows, names: Sequence[str], *, with_bytes: bool = False
+    plan: Plan, tell: Telling, rows: Rows, names: Sequence[str], sizes: Int64 | None = None
 ) -> dict[str, Named]:
     """GPU work by name; with steps, work belongs to the step in which it was launched."""
     report = plan.report
@@ -255,7 +265,6 @@ def _operations(
     if not len(ops):
         return {}
     group, distinct = regroup(ops.name[rows], names)
-    sizes = ops.bytes[rows] if with_bytes else None
     if not plan.by_step:
         return by_name(distinct, aggregate(ops, rows, group, len(distinct), plan.window), sizes)
     times = ops.start[rows]

@@ -6,6 +6,7 @@ the capture. It is small enough to be stored as a baseline, and ``compare`` need
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -235,6 +236,8 @@ class Side:
     origin: Origin = NOWHERE
     variants: Mapping[str, Mapping[str, Variant]] = field(default_factory=dict)
     """Kernels by their name in ``groups``, then by template arguments; empty where not known."""
+    threads: Mapping[str, int] = field(default_factory=dict)
+    """Threads that kernels launch, by their name in ``groups``; empty where not known."""
 
     @property
     def parts(self) -> int:
@@ -383,6 +386,7 @@ def _together(sides: Sequence[Side], label: str) -> Side:
         style=first.style,
         run_count=sum(side.run_count for side in sides),
         variants=_variants(sides),
+        threads=_threads(sides),
     )
 
 
@@ -412,6 +416,12 @@ def _variants(sides: Sequence[Side]) -> dict[str, dict[str, Variant]]:
             for key in dict.fromkeys(key for each in named for key in each)
         }
     return pooled
+
+
+def _threads(sides: Sequence[Side]) -> Counter[str]:
+    """Threads of kernels together; none where one of the sides does not know its own."""
+    known = all(side.threads for side in sides)
+    return sum((Counter(side.threads) for side in sides if known), Counter())
 
 
 def _full_names(sides: Sequence[Side], kernel: str, variant: str) -> tuple[str, ...]:

@@ -540,6 +540,44 @@ def test_nothing_in_common_is_not_comparable_and_says_why(tmp_path: Path) -> Non
     }
 
 
+FOUR = (*KERNELS, ("ncclDevKernel_AllReduce", 200), ("layer_norm(float*)", 40))
+"""Without communication gemm has 56 % of the time, softmax 22 %, adamw 15 %, the last 7 %."""
+
+
+@pytest.mark.parametrize(
+    ("grids", "told"),
+    [
+        ((200, 200, 200, 8, 200), "4 of 4 compute kernels (100.0% of their time) launch more"),
+        ((120, 120, 100, 8, 120), "3 of 4 compute kernels (85.2% of their time) launch more"),
+        ((50, 50, 50, 8, 100), "3 of 4 compute kernels (92.6% of their time) launch fewer"),
+        ((105, 105, 105, 8, 105), ""),
+        ((200, 200, 100, 16, 100), ""),
+        ((200, 100, 200, 8, 200), ""),
+        ((200, 50, 200, 8, 50), ""),
+    ],
+    ids=["all", "most", "fewer", "slightly", "two tuned", "gemm not softmax", "both ways"],
+)
+def test_other_grids_of_nearly_all_kernels_are_another_problem(
+    tmp_path: Path, grids: tuple[int, ...], told: str
+) -> None:
+    runs = [
+        Run(names=FOUR, grids=each, scale=scale, seed=seed).write(tmp_path / f"{seed}.sqlite")
+        for seed, (each, scale) in enumerate((((100, 100, 100, 8, 100), 1.0), (grids, 1.9)))
+    ]
+    found = compared(*runs)
+    assert found.judgement.reason.startswith(told or "mean wall per step +")
+    assert compared(*runs, force=True).verdict is Verdict.WORSE
+    sides = measure_both(*(plan(opened(path)) for path in runs))
+    older = [
+        replace(side, threads=data)
+        for side, data in zip(sides, ({}, sides[1].threads), strict=True)
+    ]
+    assert compare(*older).verdict is Verdict.WORSE
+    read = [from_data(json.loads(json.dumps(to_data(side)))) for side in sides]
+    assert compare(*read).judgement == compare(*sides).judgement
+    assert first_look(plan(opened(runs[0]))).threads == sides[0].threads
+
+
 @needs_reports
 def test_a_report_without_events_is_not_comparable_with_another() -> None:
     found = compared(REPORTS / "no-events.sqlite", REPORTS / "cuda-graph-2025.5.sqlite")
