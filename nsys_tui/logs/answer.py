@@ -12,22 +12,14 @@ from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.nccl.calls import Calls
 from nsys_tui.logs.nccl.grammar import opcount_text
 from nsys_tui.logs.nccl.participants import Gpu, Group
-from nsys_tui.logs.nccl.plugins import measured_rows
-from nsys_tui.logs.nccl.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
+from nsys_tui.logs.nccl.statistics import aggregate, histogram, per_op, per_owner, rate
 from nsys_tui.logs.nccl.topology import Edge, Ring, TreeNode
 from nsys_tui.logs.others.pytorch import dump_verdicts, timeout_verdicts
 from nsys_tui.logs.others.servers import throughput
-from nsys_tui.logs.result import LogFile, LogResult, TuningRow, job_ranks
+from nsys_tui.logs.result import LogFile, LogResult, TuningRow
 from nsys_tui.logs.sections.advice import Advice, advise
 from nsys_tui.logs.sections.headline import headline
-from nsys_tui.logs.sections.other_tables import (
-    BENCHMARKS,
-    ENTRIES,
-    MEASURED,
-    MPIP,
-    STATUSES,
-    TIMEOUTS,
-)
+from nsys_tui.logs.sections.other_tables import BENCHMARKS, ENTRIES, MPIP, TIMEOUTS
 from nsys_tui.logs.sections.section import (
     LogAnswer,
     file_path,
@@ -37,19 +29,8 @@ from nsys_tui.logs.sections.section import (
     through,
     whole_numbers,
 )
-from nsys_tui.logs.sections.size_tables import (
-    API,
-    API_CALLS,
-    BUCKETS,
-    CALLS,
-    DISTINCT,
-    EXCHANGES,
-    SIZES,
-    TRAFFIC,
-    owned,
-)
-from nsys_tui.logs.sections.structure_tables import COMMUNICATORS
-from nsys_tui.logs.sections.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
+from nsys_tui.logs.sections.size_tables import API_CALLS, BUCKETS, CALLS, DISTINCT, SIZES, owned
+from nsys_tui.logs.sections.tables import MPI, SECTIONS
 from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
 from nsys_tui.logs.trainers.step_lines import distinct
 from nsys_tui.model.table import (
@@ -236,6 +217,12 @@ def _of_result(key: str, name: str = "") -> Any:
     return lambda answer, _: getattr(answer.result, name or key)
 
 
+def _section(key: str, name: str = "") -> Column:
+    """The rows that people see in a section."""
+    section = SECTIONS[name or key]
+    return records(key, section.columns, lambda answer, _: section.rows(answer))
+
+
 def _versions(answer: LogAnswer) -> list[str]:
     return list(dict.fromkeys(v for file in answer.result.files for v in file.versions))
 
@@ -263,7 +250,7 @@ def _list(key: str, inner: tuple[Column, ...], rows: Any) -> Column:
     return Column(key=key, read=read, inner=inner, form=Form.LIST, optional=True)
 
 
-_SECTIONS: Final = {
+_KEYS: Final = {
     "files": ("files", "skipped"),
     "per-op": ("collective_lines", "per_op"),
     "steps": ("trainer", "step_lines", "average", "averages", "epochs", "run_totals"),
@@ -328,21 +315,21 @@ DOCUMENT: Final = Document(
             _of_result("processes"),
         ),
         records("gpus", (*columns_of(Gpu), column("label")), _of_result("gpus")),
-        records("communicators", COMMUNICATORS, _of_result("communicators")),
+        _section("communicators"),
         records(
             "groups",
             (*map(_group_column, columns_of(Group)), data("purpose", lambda pair, _: pair[1])),
             lambda _, result: zip(result.groups, result.purposes, strict=True),
         ),
-        records("per_rank", owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r, a.calls))),
-        records("per_gpu", owned("gpu"), lambda a, _: per_owner(a.calls, a.calls.gpu)),
+        _section("per_rank", "ranks"),
+        _section("per_gpu", "gpus"),
         records(
             "per_communicator",
             owned("communicator"),
             lambda a, _: per_owner(a.calls, a.calls.communicator),
         ),
-        records("exchanges", EXCHANGES, lambda a, _: a.exchanges),
-        records("traffic", TRAFFIC, lambda a, _: traffic(a.calls)),
+        _section("exchanges"),
+        _section("traffic"),
         record(
             "rate",
             (*columns("first_ns last_ns"), *columns("calls_per_s bytes_per_s", Unit.NONE)),
@@ -350,7 +337,7 @@ DOCUMENT: Final = Document(
         ),
         records("tuning", columns_of(TuningRow), _of_result("tuning")),
         record("topology", _TOPOLOGY, _of_result("topology")),
-        records("api", API, lambda a, _: a.result.api.per_function()),
+        _section("api"),
         records(
             "init_timings",
             (
@@ -361,7 +348,7 @@ DOCUMENT: Final = Document(
             _of_result("timings"),
         ),
         records("benchmarks", BENCHMARKS, _of_result("benchmarks")),
-        records("measured", MEASURED, lambda a, _: measured_rows(a.result.measured)),
+        _section("measured"),
         records("mpip", MPIP, _of_result("mpip")),
         records("timeouts", TIMEOUTS, _of_result("timeouts")),
         data(
@@ -369,13 +356,13 @@ DOCUMENT: Final = Document(
             lambda a, _: timeout_verdicts(a.result.timeouts) + dump_verdicts(a.result.dumps),
             form=Form.LIST,
         ),
-        records("recorder", STATUSES, lambda a, _: [s for d in a.result.dumps for s in d.statuses]),
+        _section("recorder"),
         records(
             "recorder_entries", ENTRIES, lambda a, _: [e for d in a.result.dumps for e in d.entries]
         ),
-        records("rccl_kernels", KERNELS, _of_result("kernels")),
-        records("environment", ENVIRONMENT, _of_result("environment")),
-        records("nccl_warnings", WARNINGS, _of_result("warnings")),
+        _section("rccl_kernels", "kernels"),
+        _section("environment"),
+        _section("nccl_warnings", "warnings"),
         records("mismatches", _MISMATCH, lambda a, _: a.hangs.mismatches),
         number("more_mismatches", lambda a, _: a.hangs.more_mismatches),
         records("drifts", _DRIFT, lambda a, _: a.hangs.drifts),
@@ -398,7 +385,7 @@ DOCUMENT: Final = Document(
         _list("calls", CALLS, lambda result: result.calls.rows()),
         _list("api_calls", API_CALLS, lambda result: result.api.rows()),
     ),
-    sections=_SECTIONS,
+    sections=_KEYS,
     shared=("window", "calls", "api_calls"),
 )
 """Logs as JSON."""

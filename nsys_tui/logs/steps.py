@@ -62,12 +62,8 @@ class Clock:
 
     def lines_inside(self, first: int, last: int, total: int, *, legacy: bool) -> int:
         """Lines of the file whose owner (or state) is in the window."""
-        if legacy:
-            bounds = np.append(self.printed, total + 1)
-            lengths, kept = np.diff(bounds), self.steps
-        else:
-            lengths, kept = np.diff(np.concatenate(([0], self.lines))), self.steps
-        return int(lengths[(kept >= first) & (kept <= last)].sum())
+        bounds = np.append(self.printed, total + 1) if legacy else np.append(0, self.lines)
+        return int(np.diff(bounds)[(self.steps >= first) & (self.steps <= last)].sum())
 
 
 def make_window(
@@ -89,11 +85,9 @@ def make_window(
         lines += clock.lines_inside(first, last, total, legacy=legacy)
         inside = (clock.steps >= first) & (clock.steps <= last)
         printed.update(clock.steps[inside].tolist())
-        if legacy:
-            following = np.append(clock.steps[1:], NO_STEP)[inside]
-            held.update(step for step in following.tolist() if step != NO_STEP)
-        else:
-            held.update(clock.steps[inside].tolist())
+        owning = np.append(clock.steps[1:], NO_STEP) if legacy else clock.steps
+        held.update(owning[inside].tolist())
+    held.discard(NO_STEP)
     return Window(first, last, legacy, lines, tuple(sorted(printed)), tuple(sorted(held)))
 
 
@@ -177,7 +171,7 @@ def average_range(result: LogResult) -> tuple[int | None, int | None]:
     window = result.window
     if window is None:
         return None, None
-    if window.legacy and (window.first, window.last) == (45, 50):
+    if window.legacy and (window.first, window.last) == LEGACY_STEPS:
         return LEGACY_AVERAGE
     return window.first, window.last
 
