@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Final, TypeAlias
 
@@ -22,7 +22,7 @@ from nsys_tui.model.arrays import Array, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
-from nsys_tui.model.kinds import Kind
+from nsys_tui.model.kinds import OPERATIONS, Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
 from nsys_tui.model.target import pid_of, tid_of
@@ -69,9 +69,34 @@ _NEEDS: Final = {
     "memory_usage": Capability.GPU_MEMORY,
     "gpu_metrics": Capability.GPU_METRICS,
 }
-_KINDS: Final = {"api": Kind.API, "osrt": Kind.OSRT}
-_FACTS: Final = ("return_value", "event_class")
-"""Fields of calls that would hold 0 where the report does not tell them."""
+_KINDS: Final = {
+    "operations": OPERATIONS,
+    "kernels": (Kind.KERNEL,),
+    "copies": (Kind.MEMCPY, Kind.MEMSET),
+    "api": (Kind.API,),
+    "ranges": (Kind.NVTX,),
+    "marks": (Kind.NVTX,),
+    "osrt": (Kind.OSRT,),
+    "samples": (Kind.SAMPLE,),
+    "memory_usage": (Kind.MEMORY,),
+}
+"""Kinds of rows in a table whose files may lack columns."""
+_CUDA: Final = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+_TOLD_BY: Final[dict[str, dict[Kind, str]]] = {
+    "return_value": dict.fromkeys((Kind.API, Kind.OSRT), "return_value"),
+    "event_class": dict.fromkeys((Kind.API, Kind.OSRT), "event_class"),
+    "callchain": dict.fromkeys((Kind.API, Kind.OSRT), "callchain_id"),
+    "correlation": dict.fromkeys((*_CUDA, Kind.API, Kind.MEMORY), "correlation_id"),
+    "graph_node": dict.fromkeys(_CUDA, "graph_node_id"),
+    "migration": {Kind.MEMCPY: "migration_cause"},
+    "src_kind": {Kind.MEMCPY: "src_kind", Kind.MEMSET: "mem_kind"},
+    "dst_kind": {Kind.MEMCPY: "dst_kind"},
+    "cpu": {Kind.SAMPLE: "cpu"},
+    "state": {Kind.SAMPLE: "thread_state"},
+    "color": {Kind.NVTX: "color"},
+    "nvtx_category": {Kind.NVTX: "category"},
+}
+"""Fields that hold a default where the report does not tell them, and what tells them by kind."""
 _UNITS: Final = {"start": Unit.NS, "end": Unit.NS, "bytes": Unit.BYTES}
 
 
@@ -98,8 +123,7 @@ def event_table(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Table
         chosen = "" if lacking else " in what was chosen"
         raise NoDataError(f"{report.name} has no {TABLES[name]}{chosen}", hint=lacking)
     columns: list[tuple[Column, Values]] = []
-    if name in _KINDS:
-        left_out = tuple(fact for fact in _FACTS if not report.has(_KINDS[name], fact))
+    left_out = (*left_out, *_untold(report, name))
     for field in fields(events):
         if field.name not in (*DICTIONARIES, *left_out, "rowid"):
             columns += _columns(report, events, field.name, rows)
@@ -107,6 +131,15 @@ def event_table(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Table
             columns.append((Column("duration", Unit.NS), events.end[rows] - events.start[rows]))
     columns.append((Column("rowid", Unit.NONE), events.rowid[rows]))
     return Table.of(name, TABLES[name], columns)
+
+
+def _untold(report: Report, name: str) -> Iterator[str]:
+    """Fields of a table that none of the report's kinds of rows tell."""
+    kinds = [kind for kind in _KINDS.get(name, ()) if report.has(kind)]
+    for field, by_kind in _TOLD_BY.items():
+        telling = [report.has(kind, by_kind[kind]) for kind in kinds if kind in by_kind]
+        if telling and not any(telling):
+            yield field
 
 
 def _rows(events: EventSet, scope: Scope, kinds: tuple[OpKind, ...]) -> Rows:

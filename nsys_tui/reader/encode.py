@@ -20,7 +20,7 @@ from nsys_tui.model.groups import factorise, factorise_rows, regroup
 from nsys_tui.model.progress import Progress
 from nsys_tui.reader import columns as stored
 from nsys_tui.reader.columns import read_text
-from nsys_tui.reader.raw_columns import RawColumns, Wanted, note_strange
+from nsys_tui.reader.raw_columns import EARLY, RawColumns, Wanted, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database
 
@@ -90,7 +90,6 @@ def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:
     )
 
 
-_BEFORE: Final = "a time before its start"
 _FAR: Final = "a time more than 36 years from the session's start"
 
 
@@ -104,13 +103,13 @@ def _strange_times(raw: RawColumns) -> Counter[tuple[str, str]]:
     if {"start", "end"} <= raw.values.keys():
         early = raw.values["end"] < raw.values["start"]
         if early.any():
-            found["end", _BEFORE] = int((early & ~is_null(raw, "end")).sum())
+            found["end", EARLY] = int((early & ~is_null(raw, "end")).sum())
     return +found
 
 
 def _note_times(db: Database, table: str, strange: Counter[tuple[str, str]]) -> None:
     for (name, kind), count in sorted(strange.items()):
-        then = ": taken for moments" if kind == _BEFORE else ": cut there"
+        then = ": taken for moments" if kind == EARLY else ": cut there"
         note_strange(db.notes, table, name, {kind: count}, then)
 
 

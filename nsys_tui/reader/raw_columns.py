@@ -24,6 +24,7 @@ KINDS: Final = {
     type(None): "NULL",
 }
 """What stands where something else is expected, for sentences."""
+EARLY: Final = "a time before its start"
 
 
 class Wanted(NamedTuple):

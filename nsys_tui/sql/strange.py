@@ -10,7 +10,7 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
 from nsys_tui.reader.btree import TablePages
 from nsys_tui.reader.cells import PagesRefusedError
-from nsys_tui.reader.raw_columns import KINDS, note_strange
+from nsys_tui.reader.raw_columns import EARLY, KINDS, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
 
@@ -40,7 +40,18 @@ def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str
         with suppress(UnreadableReportError):  # the query itself tells of damage that it meets
             for column, kinds_of in _found(db, table, kinds):
                 note_strange(notes, table, column, kinds_of, ": taken as they are")
+            end = columns.get("end", "")
+            if "start" in columns and (table.lower(), end.lower()) in read:
+                kinds_of = _early(db, table, columns["start"], end)
+                note_strange(notes, table, end, kinds_of, ": taken as they are")
     return notes.texts
+
+
+def _early(db: Database, table: str, start: str, end: str) -> dict[str, int]:
+    """How many ends stand before their start, if any."""
+    rows = f"SELECT {quoted(start)} a, {quoted(end)} b FROM main.{quoted(table)} LIMIT {FIRST}"
+    count = db.query(f"SELECT count(*) FROM ({rows}) WHERE b < a AND typeof(a) = 'integer'")[0][0]
+    return {EARLY: count} if count else {}
 
 
 def _found(

@@ -197,3 +197,31 @@ def test_what_a_report_does_not_tell_of_calls_is_no_column(tmp_path: Path, capsy
         assert status == 0
         assert "`" not in err
         assert f"{calls} has no column returnValue" in err
+
+
+@pytest.mark.parametrize("omit", [True, False])
+def test_what_a_report_does_not_tell_of_events_is_no_column(
+    tmp_path: Path, capsys: Out, omit: bool
+) -> None:
+    gpu, columns = "CUPTI_ACTIVITY_KIND_", ("correlationId", "graphNodeId")
+    hidden: dict[str, Iterable[str]] = {
+        f"{gpu}KERNEL": columns,
+        f"{gpu}MEMCPY": ("srcKind", "dstKind", "migrationCause", *columns),
+        f"{gpu}MEMSET": ("graphNodeId",),
+        "COMPOSITE_EVENTS": ("cpu", "threadState"),
+        "NVTX_EVENTS": ("color",),
+    }
+    made = Synth(tmp_path / "r.sqlite", omit_columns=hidden if omit else {}).kernel("k", 1, 2)
+    path = str(made.memcpy(3, 4).memset(5, 6).sample(7).nvtx("range", 8, 9).write())
+    work = ["correlation", "graph_node", "migration", "src_kind", "dst_kind"]
+    for table, optional, kept in (
+        ("kernels", work[:2], []),
+        ("copies", work, ["correlation", "src_kind"]),
+        ("operations", work, ["correlation", "src_kind"]),
+        ("samples", ["cpu", "state"], []),
+        ("ranges", ["color", "nvtx_category"], ["nvtx_category"]),
+    ):
+        status, out, _ = run(capsys, path, "--table", table, "--format", "json")
+        assert status == 0
+        told = [key for key in json.loads(out)[0] if key in optional]
+        assert sorted(told) == sorted(kept if omit else optional)

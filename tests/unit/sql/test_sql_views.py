@@ -259,17 +259,22 @@ def test_values_of_other_kinds_behind_the_answer_are_told(
         db.execute("ALTER TABLE loose RENAME TO CUPTI_ACTIVITY_KIND_MEMSET")
         db.execute("UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET start = NULL, graphNodeId = NULL")
         (sets,) = db.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMSET").fetchone()
+        db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid = 2")
     none = (
         f"note: {sets} rows with NULL in `start` of CUPTI_ACTIVITY_KIND_MEMSET: taken as they are"
     )
     told = "note: 2 rows with text in `globalTid` of CUPTI_ACTIVITY_KIND_RUNTIME: taken as they are"
     name = "note: 1 row with a blob in `value` of StringIds: taken as they are"
+    early = "note: 1 row with a time before its start in `end` of CUPTI_ACTIVITY_KIND_KERNEL: taken"
+    early += " as they are"
     for query, notes in (
         ("select count(*) from api where pid = 1", [told, name]),
         ("select start from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", []),
         ("select globalTid from CUPTI_ACTIVITY_KIND_RUNTIME limit 1", [told]),
         ("select start_ns from memsets limit 1", [none]),
         ("select graphNodeId from CUPTI_ACTIVITY_KIND_MEMSET", []),
+        ("select min(duration_ns) from kernels", [early, name]),
+        ("select count(start) from CUPTI_ACTIVITY_KIND_KERNEL", []),
     ):
         assert cli.main(["sql", str(path), query]) == 0
         assert set(capsys.readouterr().err.splitlines()) == set(notes)
