@@ -108,6 +108,21 @@ async def test_frames_of_stacks_and_bars_of_steps_land(name: str) -> None:
 
 
 @needs_reports
+async def test_a_step_without_a_range_leaves_nothing_else_selected() -> None:
+    (path,) = (path for path in report_paths() if path.stem == "cloverleaf-a100-2024.5")
+    async with running(path, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        app.front.query_one("#findings").focus()
+        await press(pilot, "down", "enter")
+        assert app.state.selection.kind == "finding"
+        app.show("steps")
+        await settled(pilot)
+        await press(pilot, "enter")
+        assert app.front.SCREEN == "timeline"
+        assert app.state.selection is None
+
+
+@needs_reports
 @pytest.mark.parametrize(
     "name", [*REPORTS, "cuda-graph-2025.5", "many-kernels-2025.5", "nsys-stats-2023.3",
              "nvtx-only-2022.4", "pytorch-nccl-2gpu-2026.2"],

@@ -369,11 +369,12 @@ class StepsScreen(TableScreen[Steps]):
         iterations, ranges = self.answer.table.iterations, self.report.ranges
         start, end = int(iterations.start[message.row]), int(iterations.end[message.row])
         beside = (end - start) // AROUND
-        changes: dict[str, Any] = {"window": Window(start - beside, end + beside)}
+        selection = None
         if len(iterations.rows):
             row = int(iterations.rows[message.row])
-            changes["selection"] = selection_of(ranges, row, self.state.display.names)
-        self.app.show("timeline", cursor=Cursor(start), **changes)
+            selection = selection_of(ranges, row, self.state.display.names)
+        window = Window(start - beside, end + beside)
+        self.app.show("timeline", window=window, cursor=Cursor(start), selection=selection)
 
     def _lay_beside(self, answer: IterationAnswer, *steps: int) -> None:
         """Steps above each other in the same scale, with what differs between them."""
