@@ -296,7 +296,7 @@ class FileSource:
 
     def _fields(self, table: str) -> dict[str, Column]:
         """The believed columns of a table by the names that they have outside the reader."""
-        known, present = declared(table), self._db.schema.columns[table]
+        known, present = declared(table), self._db.schema.columns.get(table, {})
         columns = known.columns.values() if known else ()
         return {column.field: column for column in columns if column.name in present}
 

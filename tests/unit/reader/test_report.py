@@ -15,6 +15,7 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, GRID
+from nsys_tui.model.kinds import Kind
 from nsys_tui.reader import btree, filecheck, open_report
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.gather import merge
@@ -418,3 +419,12 @@ def test_rows_of_another_type_are_left_out_and_counted(synth: Synth, value: str)
     (note,) = report.notes
     assert (note.table, note.column) == (kernels, "deviceId")
     assert note.text.endswith("left out")
+
+
+def test_numbers_of_a_table_that_is_missing_are_none_and_of_a_field_minus_one(
+    tmp_path: Path,
+) -> None:
+    report = open_report(Synth(tmp_path / "r.sqlite").sched(5, True).write(), use_cache=False)
+    assert [len(one) for one in report.numbers(Kind.UM_GPU_FAULT, "start", "device_id")] == [0] * 3
+    _, start, other = report.numbers(Kind.SCHEDULING, "start", "no_such_field")
+    assert (start.tolist(), other.tolist()) == ([5], [-1])
