@@ -518,15 +518,21 @@ def other_model(path: Path) -> Synth:
     return other_link(path, "Other GPU")
 
 
-def pausing(path: Path, every: int = 8) -> Synth:
-    """In one of so many steps the host computes for longer than the GPU works in it."""
+def pausing(path: Path, every: int = 8, each: int = 0) -> Synth:
+    """In one of so many steps the host computes for longer than the GPU works in it.
+
+    Args:
+        path: of the report.
+        every: so many steps.
+        each: how long it computes in every step, ns.
+    """
     run = Machine(path)
     run.report.sched(0, True)
     for step in range(24):
         since = run.now
         run.layers(2)
         run.wait()
-        run.now += 40 * MS if step % every == every - 1 else 0
+        run.now += each + (40 * MS if step % every == every - 1 else 0)
         run.named(f"train step {step}", since)
     return run.report
 
@@ -718,4 +724,41 @@ def asking(path: Path) -> Synth:
         run.launch("second", 4 * MS, device=1)
         while run.now < run.free[1, 7]:
             run.call("cudaStreamQuery_v3020", 20 * US)
+    return run.report
+
+
+def ahead(path: Path) -> Synth:
+    """Steps that the host only launches, and waits for outside of them; five have more work."""
+    run = Machine(path)
+    for step in range(24):
+        since = run.now
+        run.layers(8 if step < 18 or step == 23 else 12)
+        run.named(f"train step {step}", since)
+        run.wait()
+    return run.report
+
+
+def one_thread_four_gpus(path: Path) -> Synth:
+    """One thread launches for four GPUs by turns and computes before each launch."""
+    run = Machine(path, gpus=4)
+    run.report.sched(0, True)
+    for _ in range(200):
+        for device in range(4):
+            run.now += 50 * US
+            run.launch("gemm", 150 * US, device)
+    return run.report
+
+
+def tiny_and_off(path: Path) -> Synth:
+    """Tiny kernels; in each hundredth launch the thread loses its CPU for 2 ms."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for number in range(2000):
+        if number % 100 < 99:
+            run.launch("add", 2 * US)
+            continue
+        corr, start = run.report.next_correlation(), run.now
+        run.report.sched(start + 2 * US, False).sched(start + 2 * MS, True)
+        run.call("cudaLaunchKernel_v7000", 2 * MS + 5 * US, corr)
+        run.report.kernel("add", run.now + 2 * US, run.now + 4 * US, corr=corr, grid=FULL)
     return run.report

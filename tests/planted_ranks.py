@@ -210,3 +210,27 @@ def beside_one_that_often_rests(path: Path) -> Synth:
 
 def both_idle(path: Path) -> Synth:
     return handed_over(path, MS)
+
+
+def slow_link_and_reads(path: Path) -> Synth:
+    """Uploads to the second GPU are slow; in each fourth step the first one's host reads a file."""
+    synth, now = Synth(path), 0
+    for gpu in (0, 1):
+        synth.process(10 + gpu, f"rank {gpu}").gpu(gpu)
+    for step in range(24):
+        reads = 20 * MS if step % 4 == 3 else 0
+        until = now + (25 if reads else 13) * MS
+        for gpu, takes in ((0, 2 * MS), (1, 10 * MS)):
+            synth.process(10 + gpu)
+            since, corr = now + reads * (gpu == 0), synth.next_correlation()
+            synth.api("cudaMemcpyAsync_v3020", since, since + 5 * US, corr=corr)
+            since += 10 * US
+            upload: Any = {"bytes": 48_000_000 + 4096 * step, "src": "pinned", "corr": corr}
+            synth.memcpy(since, since + takes, **upload, **_where(gpu))
+            since += takes
+            synth.kernel("gemm", since, since + 3 * MS, grid=FULL, **_where(gpu))
+            synth.kernel("ncclDevKernel_AllReduce", since + 3 * MS, until + MS, **_where(gpu))
+        if reads:
+            synth.process(10).osrt("read", now, now + reads)
+        now = until + MS
+    return synth

@@ -28,6 +28,7 @@ from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.names import fit
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.model.report import Report
@@ -132,15 +133,29 @@ def exposed_communication(case: Case, arguments: Arguments) -> Result:
 
 
 def _exposed_findings(case: Case) -> list[Finding]:
-    """The GPU with most of it, priced at most as what its own compute could hide.
+    """Of the GPU with most of it; where that waits for a late one, of the late one, too.
+
+    The late one waits for nobody: what it has exposed is the transfer, which is told where it is
+    half as much as the waiting.
+    """
+    splits = {split.index: split for split in case.steady_splits}
+    worst = max(splits.values(), key=lambda split: split.exposed_comm_ns, default=None)
+    if worst is None or not worst.exposed_comm_ns:
+        return []
+    findings = _exposed_on(case, worst)
+    late = splits.get(findings[0].late) if findings else None
+    if late and 2 * late.exposed_comm_ns > (worst.exposed_waiting_ns or 0):
+        findings += _exposed_on(case, late)
+    return findings
+
+
+def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
+    """Priced at most as what the GPU's own compute could hide.
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
     others come in time, and of a pipeline what more micro-batches would save. The run is never
     shorter than the other work of any GPU, so the busiest one bounds it too.
     """
-    worst = max(case.steady_splits, key=lambda split: split.exposed_comm_ns, default=None)
-    if worst is None or not worst.exposed_comm_ns:
-        return []
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"

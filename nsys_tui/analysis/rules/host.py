@@ -291,8 +291,8 @@ def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
         thread = report.ranges.threads[report.ranges.thread[steps.rows[0]]]
         inside = case.work.innermost(int(thread))
         codes = inside.longest(steps.own_end[outliers], steps.end[outliers], mostly=True)
-        name = normalise_nvtx(case.work.name(int(codes[0]))) or "other work"
-        return f" followed by {fit(name, _LABEL_CELLS // 2)}", True
+        if name := normalise_nvtx(case.work.name(int(codes[0]))):
+            return f" followed by {fit(name, _LABEL_CELLS // 2)}", True
     apart = np.unique(np.diff(outliers))
     if busy and len(outliers) > 2 and len(apart) == 1 and apart[0] > 1:
         return f", one in {apart[0]}, longer", True

@@ -15,7 +15,7 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
-from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, Spans, by_witness, when
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
@@ -99,7 +99,8 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
-    kinds, group = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
+    kinds = np.vstack((kinds_of(gaps), _pauses(case, gaps)))
+    kinds, group = np.unique(kinds, axis=1, return_inverse=True)
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[0].tolist()):
         mine = gaps.take(group.ravel() == number)
@@ -267,9 +268,20 @@ def _told(
         advice = "launch the next graph before this one ends, or let one graph do more"
     told = f", {cause.label}"
     if what and what != "Unknown":
-        told += f": {'most in ' * several}{fit(what, _NAME_CELLS)}"
+        most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "
+        told += f": {most * several}{fit(what, _NAME_CELLS)}"
     inferred = cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
+
+
+def _pauses(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the host computes so much longer than in the others that few steps have one."""
+    pauses = np.zeros(len(gaps), bool)
+    for device in np.unique(gaps.device):
+        mine = np.flatnonzero((gaps.device == device) & (gaps.cause == Cause.HOST))
+        long = mine[gaps.idle[mine] > _PAUSE * np.median(gaps.idle[mine])] if len(mine) else mine
+        pauses[long] = case.has_named_steps and _FEW * len(long) <= len(case.iterations)
+    return pauses
 
 
 def _is_rare(case: Case, gaps: Gaps) -> bool:
@@ -287,7 +299,7 @@ def _host(
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     if _is_rare(case, gaps):
-        advice = words.PAUSES
+        advice, inside = words.PAUSES, inside or " in few steps"
     elif wait := _emptied_by(case, gaps):
         advice = words.EMPTIED.format(fit(wait, _NAME_CELLS)) + words.MOVED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
@@ -445,10 +457,11 @@ def _are_held_up(case: Case, gaps: Gaps) -> bool:
 
 
 def _are_long(case: Case, gaps: Gaps) -> bool:
-    """Whether the calls that launch what ends some gaps take most of them, not those before."""
+    """Whether long calls that launch what ends some gaps take most of them, not those before."""
     api, calls = case.report.api, gaps.call
     within = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
-    return 2 * int(within[calls >= 0].clip(0).sum()) > int(gaps.idle.sum())
+    long = (calls >= 0) & (api.durations(calls) >= LONG_CALL_NS)
+    return 2 * int(within[long].clip(0).sum()) > int(gaps.idle.sum())
 
 
 _NAME_CELLS: Final = 22
@@ -465,6 +478,8 @@ _CHANCE: Final = 0.2
 _NEARLY: Final = 0.9
 _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""
+_PAUSE: Final = 5
+"""So many times as long as usual the host computes in a pause."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 _LATE: Final = 3

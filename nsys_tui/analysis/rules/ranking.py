@@ -26,7 +26,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     small_work,
     utilisation,
 )
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
@@ -113,13 +113,13 @@ _BESIDE: Final = ("exposed_communication", "slowing_kernels")
 """Rules whose findings stay beside the one that tells why, however grave."""
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
-    "exposed_communication": _LATE,
+    "exposed_communication": (*_LATE, "slow_copies"),
     "exposed_copies": ("slow_copies", "memsets"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
     "small_grids": ("serial_streams",),
-    "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
+    "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading", *_LATE),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),
 }
@@ -133,11 +133,25 @@ def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
     """
     rules = _LEADERS.get(finding.rule, ())
     asked = [one for one in findings if one.rule in rules]
+    if finding.subject == BY_TURNS and (first := _late_by_turns(finding, findings)):
+        return first
     if finding.rule == "slow_steps" and finding.lost is not None:
         asked = [one for one in asked if _idle_together(one, finding)]
         shared = sum(_idle_together(one, finding) for one in asked)
         return asked[0] if 2 * shared >= intervals.total(*finding.lost) and asked else None
     return next((one for one in asked if _explains(one, finding)), None)
+
+
+def _late_by_turns(exposed: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """The first of those on several GPUs that make each come late, if they explain half of it."""
+    late = [
+        one
+        for one in findings
+        if one.rule in ("gpu_idle", "slow_copies") and one.saved_ns and AND_OTHERS not in one.title
+    ]
+    several = len({one.device for one in late}) > 1
+    explained = several and 2 * sum(one.saved_ns for one in late) >= exposed.stake_ns
+    return late[0] if explained else None
 
 
 def _idle_together(one: Finding, other: Finding) -> int:
@@ -152,9 +166,11 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         return leader.subject == BY_TURNS and leader.saved_ns >= _FAR_MORE * finding.saved_ns
     if finding.rule == "slowing_kernels":
         return leader.device == finding.device and 2 * leader.saved_ns >= finding.saved_ns
+    if finding.rule == "slow_steps" and leader.rule == "gpu_imbalance":
+        return 2 * leader.saved_ns >= finding.stake_ns
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
-        idle = leader.rule == "gpu_idle"
-        return _waits_for(finding, leader) and (not idle or leader.device == finding.late)
+        one_is_late = leader.rule != "gpu_imbalance"
+        return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:

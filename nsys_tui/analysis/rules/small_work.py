@@ -74,10 +74,13 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 
 def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
-    ops = case.report.operations
+    ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
     device, lost = case.idle_time.held_up_by_calls(calls)
-    idle, where = intervals.total(*lost), "in their launches"
     between = _between(case, rows, device)
+    for thread in api.threads[np.unique(api.thread[calls[ops.device[rows] == device]])].tolist():
+        off = work.thread(thread).off
+        lost, between = intervals.subtract(lost, off), intervals.subtract(between, off)
+    idle, where = intervals.total(*lost), "in their launches"
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
     label = case.device_labels([device]) if device >= 0 else "GPU"

@@ -373,11 +373,36 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
             return programs.pausing(path, every)
 
         case = case_of(run, folder)
-        (one,) = [o for o in find_in(case) if o.subject == "idle, host compute"]
+        subject = "idle, host compute" + " in few steps" * (every > 1)
+        (one,) = [o for o in find_in(case) if o.subject == subject]
         assert one.advice.startswith("see what makes it come") is (every > 1)
         assert one.saved_ns == one.stake_ns
         hides = f"hides {format_duration(case.idle_time.busy_ns(0))} at most"
         assert (hides in one.advice) is (every == 1)
+
+
+def test_pauses_are_told_apart_from_what_the_host_computes_in_every_step(tmp_path: Path) -> None:
+    found = find_in(case_of(lambda path: programs.pausing(path, 8, 3 * MS), tmp_path))
+    few, every = (o for o in found if o.subject.startswith("idle, host compute"))
+    assert (few.subject, every.subject) == ("idle, host compute in few steps", "idle, host compute")
+    assert 2 * 43 * MS <= few.saved_ns < 2 * 43 * MS + MS  # the third one ends the run
+    assert 21 * 3 * MS <= every.saved_ns < 21 * 3 * MS + MS
+    assert "empties the queue first" in every.advice
+
+
+def test_steps_with_more_work_are_not_followed_by_the_wait_for_it(tmp_path: Path) -> None:
+    (one,) = [o for o in find_in(case_of(programs.ahead, tmp_path)) if o.rule == "slow_steps"]
+    assert one.title.startswith("5 of 24 steps busy longer")
+
+
+def test_tiny_kernels_do_not_cost_what_their_thread_spends_off_the_cpu(tmp_path: Path) -> None:
+    found = find_in(case_of(programs.tiny_and_off, tmp_path))
+    (tiny,) = [one for one in found if one.rule == "tiny_kernels"]
+    off = max(found, key=lambda one: one.saved_ns)
+    assert off.title.endswith("cudaLaunchKernel itself took it, off the CPU")
+    assert off.saved_ns >= 20 * 19 * MS // 10
+    assert not off.same_as
+    assert 0 < tiny.saved_ns < 2000 * 6 * US
 
 
 def test_pages_cost_what_a_kernel_takes_longer_than_without_them(tmp_path: Path) -> None:
@@ -564,6 +589,12 @@ def test_a_falling_clock_is_named_where_all_kernels_slow_down(tmp_path: Path) ->
 def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path) -> None:
     idle = [o for o in find_in(case_of(programs.one_thread_two_gpus, tmp_path)) if o.device == 1]
     assert any(one.title.endswith("cudaLaunchKernel of other work comes first") for one in idle)
+
+
+def test_a_short_launch_is_not_blamed_where_those_for_other_gpus_come_first(tmp_path: Path) -> None:
+    titles = [one.title for one in find_in(case_of(programs.one_thread_four_gpus, tmp_path))]
+    assert any(title.endswith("cudaLaunchKernel of other work comes first") for title in titles)
+    assert not any("itself took it" in title for title in titles)
 
 
 def test_what_is_drawn_is_no_compute_and_unused_gpus_are_counted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import planted_ranks as ranks
 import pytest
-from planted import MS, US
+from planted import MS, STEPS, US, slow_gpu
 from planted_programs import growing_softmax
 from planted_training import many_waves
 
@@ -178,3 +178,26 @@ def test_idle_time_without_a_reason_that_ends_with_another_ranks_work_says_so(
     (idle,) = [one for one in findings if "nothing recorded" in one.title]
     assert ("until GPU 0 is done" in idle.title, "next stage" in idle.advice) == (follows, follows)
     assert idle.saved_ns == 0
+
+
+def test_ranks_late_by_turns_are_explained_by_what_makes_each_of_them_late(tmp_path: Path) -> None:
+    _, findings = found(ranks.slow_link_and_reads, tmp_path)
+    (waits,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert waits.title.endswith("waiting for GPUs by turns")
+    assert waits.same_as == findings[0].subject
+    told = [one.rule for one in findings if one.saved_ns >= MS and not one.same_as]
+    assert sorted(told) == ["gpu_idle", "slow_copies"]
+
+
+@pytest.mark.parametrize(("slower", "told"), [(9_200_000, 800_000), (9_600_000, 0)])
+def test_what_a_late_gpu_has_exposed_itself_is_told_where_it_is_much(
+    tmp_path: Path, slower: int, told: int
+) -> None:
+    def run(path: Path) -> Synth:
+        return slow_gpu(path, slower)
+
+    _, findings = found(run, tmp_path)
+    exposed = [one for one in findings if one.rule == "exposed_communication"]
+    assert exposed[0].same_as == "GPU 1 slower than the others"
+    alone = [(one.device, one.stake_ns, one.same_as) for one in exposed[1:]]
+    assert alone == ([(1, STEPS * told, "")] if told else [])
