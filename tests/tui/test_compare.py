@@ -317,6 +317,8 @@ async def test_different_work_takes_less_and_more_and_is_not_judged(tmp_path: Pa
     async with running(*paths) as pilot:
         await press(pilot, "7")
         assert "| not comparable: GPUs: Slow in A" in text(pilot)
+        said = " ".join(re.sub(r"[|#]", " ", text(pilot)).split())
+        assert "nsys-tui compare --force compares them anyway" in said
         assert "aligned on: step" in rows(pilot)[2]
         assert line_of(pilot, "wall (11 steps)").rstrip(" |#").endswith("less")
         assert " less " in line_of(pilot, "gemm_kernel")

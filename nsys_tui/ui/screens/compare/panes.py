@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from nsys_tui.analysis.compare.comparison import Comparison
+from nsys_tui.analysis.compare.judgement import FORCE
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
@@ -81,7 +82,8 @@ def _counts(row: Row) -> bool:
 
 def _verdict(comparison: Comparison, width: int) -> list[Line]:
     ink = VERDICT_INKS.get(comparison.verdict, 0) | BOLD
-    first, *rest = wrapped(f"{comparison.verdict}: {comparison.judgement.reason}", width - 4)
+    reason = comparison.judgement.reason.replace(FORCE, f"nsys-tui compare {FORCE}")
+    first, *rest = wrapped(f"{comparison.verdict}: {reason}", width - 4)
     word, colon, text = first.partition(": ")
     return [
         [(f" {word}{colon}", ink), (text, 0)],
