@@ -181,8 +181,9 @@ def _clocks(
     Raises:
         UsageError: a window of steps was asked for, and there are no step lines.
     """
-    wanted = options.trainer or (_legacy_trainer(step_lines) if options.legacy else None)
-    chosen = main_format(step_lines, wanted)
+    # The AWK kit knows one trainer.
+    kits = options.legacy and any(step.format == "nemo" for step in step_lines)
+    chosen = main_format(step_lines, options.trainer or ("nemo" if kits else None))
     owning = [step for scan in scans for step in scan.other.steps if step.format == chosen]
     if options.steps is not None and not any(step.format == chosen for step in step_lines):
         raise UsageError(
@@ -295,11 +296,6 @@ def _inside(
         # The kit skips what has no size.
         step[(calls.count == 0) | (calls.bytes < 0)] = NO_STEP
     return (step >= first) & (step <= last)
-
-
-def _legacy_trainer(steps: Sequence[StepLine]) -> str | None:
-    """The one trainer that the AWK kit knows, if it is there."""
-    return "nemo" if any(step.format == "nemo" for step in steps) else None
 
 
 def _file(scan: Scan) -> LogFile:

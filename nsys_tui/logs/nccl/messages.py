@@ -120,11 +120,8 @@ class Messages:
         counts: Counter[Tuning] = Counter()
         for message, count in self.tuned.items():
             if match := _TUNED.match(message.strip().decode("utf-8", "replace")):
-                algorithm, protocol = match[3] or match[5], match[4] or ""
-                channels = match[6] or ""
-                counts[Tuning(match[1] or "", int(match[2]), algorithm, protocol, channels)] += (
-                    count
-                )
+                op, size, algorithm, protocol, number, channels = match.groups(default="")
+                counts[Tuning(op, int(size), algorithm or number, protocol, channels)] += count
         return counts
 
     def add(self, head: Head, place: Place, text: str, cut: bool) -> None:
@@ -192,11 +189,8 @@ def _communicator(messages: Messages, place: Place, text: str) -> None:
     facts = dict(_FACT.findall(match["facts"]))
     if "nRanks" in facts:
         facts["nranks"] = facts.pop("nRanks")
-    phase = {"Init": (match["phase"] or "").lower()}.get(
-        match["verb"], (match["verb"] or "").lower()
-    )
-    if not phase and "nNodes" in facts:
-        phase = "nodes"
+    told = match["phase"] if match["verb"] == "Init" else match["verb"]
+    phase = told.lower() if told else "nodes" * ("nNodes" in facts)
     if phase:
         messages.comm_events.append(CommEvent(place, match["pointer"], phase, facts))
 
@@ -375,7 +369,6 @@ def wanted(message: bytes) -> bool:
     """Whether ``Messages.add`` would find anything in an INFO message; most say nothing to us."""
     return (
         message.lstrip().partition(b" ")[0] in _WORDS
-        or b" Bytes -> " in message
         or b"coll channels" in message
         or message.startswith((b"NCCL_", b"RCCL_"))
     )
