@@ -16,8 +16,8 @@ from nsys_tui.capture.options.table import OPTIONS, RANGE_ENDS, RENAMED, Kind, O
 from nsys_tui.redaction import holds_secret
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_WHOLE_SECONDS: Final = (2022, 4)
-"""Releases up to this one were seen to cut seconds off, and to refuse less than one."""
+_OLD: Final = (2022, 4)
+"""Releases up to this one were seen to cut seconds off, and to refuse less than one, or no ns."""
 _RANGE_END = re.compile(
     r"none|stop(?:-shutdown)?|(repeat(?:-shutdown)?)(:\d+)?(:(defer|sync|async))?"
 )
@@ -40,17 +40,23 @@ def values_fit(draft: Draft) -> Iterator[Check]:
             yield Check(ERROR, name, f"--{name}={text}: takes true or false")
         elif option.kind is Kind.NUMBER and not text.isdecimal():
             yield Check(ERROR, name, f"--{name}={text}: takes a whole number")
+        elif name == "osrt-threshold" and int(text) == 0 and _of_2022(draft):
+            said = f"--{name}={text}: nsys {draft.facts.version} takes no 0"
+            yield Check(ERROR, name, said, "1 keeps every call")
         elif option.kind is Kind.SECONDS:
             yield from _seconds(draft, name, text)
         elif option.kind in (Kind.CHOICE, Kind.WORDS) and option.choices:
             yield from _unknown_words(option, draft.words(name))
 
 
+def _of_2022(draft: Draft) -> bool:
+    return (draft.facts.nsys_version or (9999,))[:2] <= _OLD
+
+
 def _seconds(draft: Draft, name: str, text: str) -> Iterator[Check]:
-    release = (draft.facts.nsys_version or (9999,))[:2]
     if not _NUMBER.fullmatch(text):
         yield Check(ERROR, name, f"--{name}={text}: takes a number")
-    elif not text.isdecimal() and release <= _WHOLE_SECONDS:
+    elif not text.isdecimal() and _of_2022(draft):
         said = f"--{name}={text}: nsys {draft.facts.version} takes whole seconds"
         yield Check(ERROR, name, said, "a newer one takes parts of them")
 
