@@ -113,6 +113,12 @@ async def test_search_counts_and_shares(report: Path) -> None:
         assert "/gemm" not in text(pilot)
 
 
+async def test_search_takes_any_case(report: Path) -> None:
+    async with running(report, size=(160, 45)) as pilot:
+        await press(pilot, "6", "/", *"GEMM", "enter")
+        assert "/GEMM: 1 of 2 frames, 900 ns, 90.0% of all" in text(pilot)
+
+
 async def test_time_order_and_sandwich(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "v")

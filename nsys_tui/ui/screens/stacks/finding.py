@@ -70,7 +70,7 @@ class Finding(ResultScreen[Shown | NoDataError]):
             pane.mark(None)
             pane.post_message(IciclePane.Moved(pane.selected))
             return
-        test = re.compile(self.pattern)
+        test = re.compile(self.pattern, re.IGNORECASE)
         trie = pane.stacks.trie
         fits = np.array([bool(text) and test.search(text) is not None for text in trie.labels])
         matches = fits[trie.label]
