@@ -136,7 +136,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     """Of the GPU with most of it; where that waits for a late one, of the late one, too.
 
     The late one waits for nobody: what it has exposed is the transfer, which is told where it is
-    half as much as the waiting.
+    half as much as the waiting. Who sends to one other alone may wait for it nevertheless.
     """
     splits = {split.index: split for split in case.steady_splits}
     worst = max(splits.values(), key=lambda split: split.exposed_comm_ns, default=None)
@@ -144,7 +144,8 @@ def _exposed_findings(case: Case) -> list[Finding]:
         return []
     findings = _exposed_on(case, worst)
     late = splits.get(findings[0].late) if findings else None
-    if late and 2 * late.exposed_comm_ns > (worst.exposed_waiting_ns or 0):
+    much = late and 2 * late.exposed_comm_ns > (worst.exposed_waiting_ns or 0)
+    if late and much and not len(pairwise(case, late.index)):
         findings += _exposed_on(case, late)
     return findings
 
