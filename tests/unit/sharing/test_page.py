@@ -117,6 +117,16 @@ async def test_on_paper_no_text_is_a_column_of_syllables(page: Path) -> None:
         assert await seen.overflow() < 0.5 * paper[0]
 
 
+async def test_on_paper_headers_are_text_that_each_page_repeats(page: Path) -> None:
+    async with browser.opened(page) as seen:  # Chromium repeats a row without its buttons
+        await seen.page.emulate_media(media="print")
+        boxes = "all => all.map(one => getComputedStyle(one).display)"
+        buttons = await seen.page.locator("th button").evaluate_all(boxes)
+        assert set(buttons) == {"contents"}
+        ground = "getComputedStyle(document.body).backgroundColor"
+        assert await seen.page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
 async def test_on_a_phone_a_frame_that_fills_the_flame_graph_shows_its_name(page: Path) -> None:
     async with browser.opened(page, browser.PHONE) as seen:
         frame = seen.page.locator("svg.flame .frame[data-depth='2']").first
