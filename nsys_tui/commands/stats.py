@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
-from nsys_tui.text.formats import KINDS, Format, parse_format
+from nsys_tui.text.formats import KINDS, Format, parse_format, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="- for stdout, . for the report's name, '@program arguments', or a base name of files",
     )  # fmt: skip
     parser.add_argument(
-        "--timeunit", type=_time_unit, metavar="UNIT", help="nsec, usec, msec or seconds"
+        "--timeunit", type=time_unit, metavar="UNIT", help="nsec, usec, msec or seconds"
     )
     parser.add_argument(
         "--filter-time", metavar="START/END", help="rows that touch the window, counted whole"
@@ -142,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         printer.notices = sys.stderr
     together = len(console) > 1 and all(job.format.kind == "json" for job in console)
     if together:
-        printer.print_object(console)
+        write(sys.stdout, printer.together(console))
     for job in jobs:
         if job.output != CONSOLE or not together:
             printer.print(job)
@@ -169,12 +169,6 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
             chosen = replace(chosen, units=units)
         jobs.append(Job(wanted, chosen, output))
     return jobs
-
-
-def _time_unit(text: str) -> str:
-    from nsys_tui.text.formats import time_unit
-
-    return time_unit(text)
 
 
 def _listed(values: Sequence[str]) -> list[str]:
@@ -254,10 +248,6 @@ class _Printer:
             write(stream, self._text(job, table, stream))
         return "\n".join([_DONE, *(f"NOTE: {note}" for note in table.notes)])
 
-    def print_object(self, jobs: Sequence[Job]) -> None:
-        """Writes several json reports to stdout as one object of arrays by report name."""
-        write(sys.stdout, self._object(jobs))
-
     def schema(self, jobs: Sequence[Job]) -> dict[str, Any]:
         """The JSON Schema of what json prints of these jobs, every column by its header."""
         from nsys_tui.text.tables import rows_schema
@@ -277,7 +267,8 @@ class _Printer:
             "additionalProperties": False,
         }
 
-    def _object(self, jobs: Sequence[Job]) -> Iterator[str]:
+    def together(self, jobs: Sequence[Job]) -> Iterator[str]:
+        """Several json reports as one object of arrays by report name."""
         opening = "{\n"
         for name, job in {job.wanted.name: job for job in jobs}.items():
             yield f"{opening}{json.dumps(name)}: " + "".join(self._on_console(job)).rstrip("\n")
