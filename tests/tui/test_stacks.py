@@ -96,6 +96,18 @@ async def test_0_leaves_all_zooms_at_once(report: Path) -> None:
         assert rows(pilot)[5].index("fwd 70.0%") < rows(pilot)[5].index("bwd 30.0%")
 
 
+async def test_0_leaves_the_zoom_first_and_then_the_window(report: Path) -> None:
+    async with running(report) as pilot:
+        app: Any = pilot.app
+        app.show("stacks", window=Window(0, 1_000_000))
+        await settled(pilot)
+        await press(pilot, "j", "enter", "0")
+        assert "zoomed" not in rows(pilot)[2]
+        assert app.state.window is not None
+        await press(pilot, "0")
+        assert app.state.window is None
+
+
 async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "j", "j", "j", "#")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from nsys_tui.ui.keymap import Action
@@ -22,7 +23,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("stacks.source", ("s",), "source", "GPU time, on or off the CPU, API, OS calls", 13),
     Action("stacks.thread", ("t",), "thread", "next thread, on or off the CPU, or all"),
     Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
-    Action("stacks.whole", ("0",), "all", "out of the zoom, to all frames"),
     Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
     Action(
         "stacks.similar",
@@ -38,6 +38,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("table.sort", ("S",), "sort", "sort the tree by this column; again reverses"),
     Action("table.column_previous", ("<",), "column", "column to the left"),
     Action("table.column_next", (">",), "column", "column to the right"),
-    WHOLE,
+    replace(WHOLE, help="out of all zooms, then the whole trace instead of the window"),
     Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
 )

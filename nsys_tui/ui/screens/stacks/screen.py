@@ -346,10 +346,17 @@ class StacksScreen(Finding):
     action_stacks_recursion = toggles("recursion")
     action_stacks_hide_small = toggles("small")
 
-    def action_stacks_whole(self) -> None:
-        """Out of the zoom in one go."""
+    def action_timeline_whole(self) -> None:
+        """Out of all zooms; where there is none, the whole trace again."""
+        if self.icicle.root == ROOT:
+            super().action_timeline_whole()
         while self.icicle.zoom_out():
             self._heading()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is zoomed can be left, too."""
+        allowed = super().check_action(action, parameters)
+        return allowed or (action == "timeline_whole" and self.icicle.root != ROOT)
 
     def action_nav_escape(self) -> None:
         """Out of the search, then out of the zoom, then back."""
