@@ -57,6 +57,11 @@ def format_duration(ns: float) -> str:
     return f"{sign}{text} {unit}"
 
 
+def format_moment(ns: float) -> str:
+    """A point in time: as a duration, seconds to the millisecond however late: ``10860.314 s``."""
+    return format_duration(ns) if abs(ns) < 9_999_500_000 else f"{ns / 1e9:.3f} s"
+
+
 def format_difference(ns: float) -> str:
     """A duration that is added or taken away: ``+121.0 ms``, ``-7 ns``, ``0 ns``."""
     return f"{'+' if round(ns) > 0 else ''}{format_duration(ns)}"

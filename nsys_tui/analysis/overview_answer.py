@@ -112,8 +112,8 @@ class OverviewAnswer:
         none = f"none: {why}" if why else "none"
         session, span = data.session_duration_ns, none if result.gpu_known else "not known"
         if hi > lo:
-            shown = [units.format_duration(ns) for ns in (lo, hi, hi - lo)]
-            span = f"{shown[0]} to {shown[1]} ({shown[2]})"
+            begin, end = units.format_moment(lo), units.format_moment(hi)
+            span = f"{begin} to {end} ({units.format_duration(hi - lo)})"
         facts = {
             **dict(verdict_facts(self.verdict, self.bound)),
             "report": self.report.name,

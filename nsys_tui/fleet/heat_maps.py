@@ -18,7 +18,7 @@ from nsys_tui.model.table import Column, Table
 from nsys_tui.names import cell_len
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.heatmap import NOTABLE, groups, heat
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_bytes, format_duration, format_moment
 
 SHARES: Final = {
     "busy": "GPU busy",
@@ -151,7 +151,7 @@ def heat_text(
     start, end = int(shown.edges[0]), int(shown.edges[-1])
     columns: Columns = [
         (Column("Rank"), labels),
-        (Column(f"from {format_duration(start)} to {format_duration(end)}"),
+        (Column(f"from {format_moment(start)} to {format_moment(end)}"),
          [f"|{line.text()}|" for line in lines]),
     ]  # fmt: skip
     cell = format_duration((end - start) // max(width, 1))

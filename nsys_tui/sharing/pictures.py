@@ -25,7 +25,7 @@ from nsys_tui.names import NameStyle, both_ends, fit
 from nsys_tui.sharing.words import plain_text, text_of
 from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, format_moment
 
 WIDTH: Final = 960
 MARGIN: Final = 130
@@ -68,7 +68,7 @@ def evidence(report: Report, finding: Finding) -> str:
     if not rows:
         return ""
     lost = None if finding.lost is None else intervals.clip(*finding.lost, *span)
-    said = f"Timeline from {format_duration(span[0])} to {format_duration(span[1])}"
+    said = f"Timeline from {format_moment(span[0])} to {format_moment(span[1])}"
     return _timeline(rows, span, finding.window, lost, f"{said}: {finding.title}")
 
 
@@ -229,7 +229,7 @@ def _events(
         start, end = int(lane.starts[place]), int(lane.ends[place])
         x, width = x_of(start), x_of(end) - x_of(start)
         name = row.name(event)
-        tip = f"{text_of(name, 120)}: {format_duration(end - start)} at {format_duration(start)}"
+        tip = f"{text_of(name, 120)}: {format_duration(end - start)} at {format_moment(start)}"
         kind = Category(category).name.lower()
         label = text_of(fit(plain_text(name), int((width - 4) / _CHAR)))
         yield (

@@ -23,6 +23,8 @@ READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.PERCENT: units.format_percent,
 }
 """How people read a number of each unit."""
+_MOMENT: Final = re.compile(r"\b(At|Start|End)$")
+"""Headers of points in time."""
 _NAMING: Final = re.compile(r"(?i)\b(rank|pid|node)$")
 """Headers of numbers that are names: they have no thousands separators."""
 
@@ -63,8 +65,15 @@ def readable(table: Table, *, bars: bool = False) -> Table:
     return Table.of(table.name, table.title, pairs, table.notes)
 
 
+def reading(column: Column) -> Callable[[Any], str] | None:
+    """How people read the numbers of a column; None for those without a unit."""
+    if column.unit is Unit.NS and _MOMENT.search(column.header):
+        return units.format_moment
+    return READABLE.get(column.unit)
+
+
 def _readable(column: Column, values: Values, *, bars: bool) -> tuple[Column, Values]:
-    show = READABLE.get(column.unit)
+    show = reading(column)
     if show is None and not column.is_text and _NAMING.search(column.header):
         show = str
     if show is None:

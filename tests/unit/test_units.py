@@ -7,10 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from nsys_tui.errors import UsageError
+from nsys_tui.model.table import Column, Table, Unit, plain
+from nsys_tui.text.sections import readable
 from nsys_tui.units import (
     format_bytes,
     format_change,
     format_duration,
+    format_moment,
     format_number,
     format_rate,
     format_share,
@@ -111,3 +114,30 @@ def test_many_ranks_in_few_words(ranks: list[int], text: str) -> None:
 )
 def test_a_figure_has_one_form(write: Callable[[float], str], value: float, text: str) -> None:
     assert write(value) == text
+
+
+def test_late_moments_are_told_apart() -> None:
+    late = 3 * 3600 * 10**9
+    table = Table.of(
+        "gaps",
+        "Gaps",
+        [(Column(name, Unit.NS), [late + 314 * 10**6, 5]) for name in ("Start", "At", "Idle")],
+    )
+    assert [cell.strip() for text in readable(table).data for cell in plain(text)] == [
+        *("10800.314 s", "5 ns"),
+        *("10800.314 s", "5 ns"),
+        *("10800 s", "5 ns"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (910_900_000, "910.9 ms"),
+        (9_999_400_000, "9.999 s"),
+        (9_999_600_000, "10.000 s"),
+        (-10_860_314_159_265, "-10860.314 s"),
+    ],
+)
+def test_moments_have_milliseconds_however_late(ns: int, text: str) -> None:
+    assert format_moment(ns) == text

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.model.arrays import Array
 from nsys_tui.model.table import Column, Table, Unit, Values, plain
 from nsys_tui.names import cell_len, visible
-from nsys_tui.text.sections import READABLE
+from nsys_tui.text.sections import reading
 from nsys_tui.ui.widgets.table.columns import TableColumn, numbers, strings
 from nsys_tui.units import format_count
 
@@ -18,11 +18,6 @@ WIDEST: Final = 44
 """Cells of a text column at most; the last one takes what is left."""
 _MEASURED: Final = 2_000
 """Rows that decide about a width."""
-
-_WRITE: Final[dict[Unit, Callable[[Any], str]]] = {
-    **READABLE,
-    Unit.COUNT: lambda value: format_count(round(value)),
-}
 
 
 def columns_of(table: Table, least: int = WIDEST) -> tuple[TableColumn, ...]:
@@ -45,12 +40,18 @@ def _column(column: Column, values: Values, least: int, *, grow: bool) -> TableC
         texts = ["-" if value is None else visible(str(value)) for value in values]
         width = min(least if grow else WIDEST, _widest(column.header, texts[:_MEASURED]))
         return strings(column.header, width, texts, grow=grow)
-    write = _WRITE.get(column.unit, lambda value: f"{value:,.{column.decimals}f}")
+    write = reading(column) or partial(_number, column)
     array = _numbers(values)
     known = (v for v in array[:_MEASURED].tolist() if v is not None and v == v)
     shown = [write(value) for value in known]
     width = _widest(column.header, shown)
     return numbers(column.header, width, array, write, unit=column.unit, decimals=column.decimals)
+
+
+def _number(column: Column, value: float) -> str:
+    if column.unit is Unit.COUNT:
+        return format_count(round(value))
+    return f"{value:,.{column.decimals}f}"
 
 
 def _numbers(values: Values) -> Array:
