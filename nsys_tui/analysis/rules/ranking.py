@@ -119,7 +119,7 @@ _LEADERS: Final = {
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
     "small_grids": ("serial_streams",),
-    "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading", *_LATE),
+    "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),
 }
@@ -166,8 +166,6 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         return leader.subject == BY_TURNS and leader.saved_ns >= _FAR_MORE * finding.saved_ns
     if finding.rule == "slowing_kernels":
         return leader.device == finding.device and 2 * leader.saved_ns >= finding.saved_ns
-    if finding.rule == "slow_steps" and leader.rule == "gpu_imbalance":
-        return 2 * leader.saved_ns >= finding.stake_ns
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)

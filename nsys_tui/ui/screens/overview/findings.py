@@ -65,7 +65,7 @@ class FindingsPane(LinePane):
 
         self.show_choices(build)
         self._report = name
-        priced = ", could give back up to % of the time" * any(map(gain, ranked))
+        priced = ", % of the time each could give back" * any(map(gain, ranked))
         self._titled = f"Findings ({len(ranked)}){priced}"
         self._head()
 
