@@ -22,10 +22,10 @@ OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]+[a-z]")
 OTHERS: Final = {
     # nsys export, nsys itself
     "--include-blobs", "--include-json", "--type", "--version",
-    # kubectl, sbatch, squeue, torchrun, ncu, nvidia-smi
+    # kubectl, sbatch, squeue, torchrun, ncu, nvidia-smi, uv
     "--context", "--job-name", "--jobs", "--memory-limit", "--no-requeue", "--noheader",
     "--test-only", "--unbuffered", "--nproc-per-node", "--launch-count", "--set",
-    "--query-gpu",
+    "--query-gpu", "--python",
     # nsys stats, refused; a part of a text
     "--report-dir", "--end",
 }  # fmt: skip

@@ -202,7 +202,9 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("nsys_tui.commands.mcp.find_spec", lambda name: None)
     assert cli.main(["mcp"]) == USAGE
-    assert capsys.readouterr().err.count("\n") == 1
+    what, how = capsys.readouterr().err.splitlines()
+    assert "extra mcp" in what
+    assert "install 'mcp" in how
 
 
 def test_a_folder_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_suffix_chooses_the_writer(tmp_path: Path) -> None:
 def test_parquet_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saving, "find_spec", lambda _name: None)
     offered = Saving("t", "a.csv", table_writers(table, 3))
-    with pytest.raises(UsageError, match=r"nsys-terminal\[parquet\]"):
+    with pytest.raises(UsageError, match=r"needs pyarrow\n.*install .*pyarrow"):
         offered.checked(str(tmp_path / "a.parquet"))
 
 
