@@ -24,6 +24,7 @@ _LAST_S = 1.0
 """What nsys's own processes need at most to end by themselves, and what is killed to be gone."""
 PROGRAM_S = 30.0
 """What a program may take to end after a stop, as with Slurm; nsys sent it TERM at its start."""
+_FIRST_STEP = {"keep": 0, "discard": 1, "kill": 2}
 _IMPORTER = "Qdstrm"
 _OF_NSYS = ("nsys", _IMPORTER)
 
@@ -49,9 +50,12 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
     Args:
         job: the job.
         ended: set by whoever follows the job, at its end.
-        keep: INT first and patience while it makes its report, or TERM and KILL at once.
+        keep: INT first and patience while it makes its report, or TERM and KILL at once; KILL
+            alone where the record says so.
     """
-    if job.record.stop != "kill":
+    if job.record.stop == "kill":
+        keep = False
+    else:
         job.update(stop="keep" if keep else "discard")
     job.emit(StateChanged(job.record.state, "stopping" if keep else "stopping, to be discarded"))
     began = time.monotonic()
@@ -59,7 +63,8 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
     patience_s = job.settings.grace / 1e9 if keep else DISCARD_GRACE_S
     if keep and job.record.state is State.IMPORTING and await _ends(job, ended, patience_s):
         return  # INT would lose what is just being imported
-    for name, following in [*([("INT", "TERM")] if keep else []), ("TERM", "KILL"), ("KILL", "")]:
+    steps = [("INT", "TERM"), ("TERM", "KILL"), ("KILL", "")]
+    for name, following in steps[_FIRST_STEP[job.record.stop] :]:
         if name == "KILL" and keep and not (scheduled or job.hangs):
             break
         if not await _send_until_heard(job, ended, name, patience_s) and keep:
