@@ -126,13 +126,20 @@ def _asked(path: Path) -> str:
     return " ".join([*found, *re.findall(r'"(\w+)"', shells[1] if shells else "")])
 
 
-def test_what_nsys_calls_things_stands_in_the_reader_alone() -> None:
-    """No table or column of nsys is named elsewhere: literals are looked at, docstrings are not.
+# Words of nsys's schema that mean something else, or are told to the user, in these files.
+MEANT = {
+    "analysis/compare/comparability.py: GPU_METRICS",  # a setting of the capture, by its name
+    "analysis/nccl/collectives.py: jsonText",
+    "capture/profile_again.py: META_DATA_CAPTURE",
+    "logs/nccl/communicators.py: localRank",  # NCCL's
+}
+
+
+def _nsys_words(source: str) -> set[str]:
+    """Names of nsys's tables and columns in the literals of a source, docstrings left out.
 
     Words that nsys shares with everybody (``start``, ``bytes``, GUID as a heading) cannot be told
-    apart and may stand anywhere; so only names in camelCase or with underscores count. Values in
-    the tables (settings such as ``CUDA_FLUSH_PERIODICALLY``) are data and no names of the schema,
-    and the room of the logs speaks NCCL's language and reads no report.
+    apart and may stand anywhere; so only names in camelCase or with underscores count.
     """
     from nsys_tui.reader.schema import TABLES
 
@@ -143,22 +150,43 @@ def test_what_nsys_calls_things_stands_in_the_reader_alone() -> None:
         for name in (table.name.rstrip("*"), column.name, *column.aliases)
         if re.search("_|[a-z][A-Z]", name)
     }
+    tree = ast.parse(source)
+    documented = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    literals = {node for node in ast.walk(tree) if isinstance(node, ast.Constant)} - documented
+    words = {word for node in literals for word in re.findall(r"\w+", str(node.value))}
+    return {word for word in words if word in named or "CUPTI_ACTIVITY" in word}
+
+
+def test_what_nsys_calls_things_stands_in_the_reader_alone() -> None:
     package = TESTS.parent / "nsys_tui"
-    found = []
-    for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] in ("reader", "demo", "logs"):
-            continue
-        tree = ast.parse(path.read_text())
-        texts = {
-            id(node.value)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        }
-        found += [
-            f"{path.relative_to(package)}:{node.lineno}: {node.value}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-            if id(node) not in texts
-            if node.value in named or "CUPTI_ACTIVITY" in node.value
-        ]
-    assert not found, "ask the report for a Kind and its fields instead"
+    rooms = {path.relative_to(package): path for path in package.rglob("*.py")}
+    found = {
+        f"{name}: {word}"
+        for name, path in rooms.items()
+        if name.parts[0] not in ("reader", "demo")
+        for word in _nsys_words(path.read_text())
+    }
+    assert found == MEANT, "ask the report for a Kind and its fields instead"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'report.rows(kind, "correlationId")',
+        'connection.execute("SELECT start FROM NVTX_EVENTS WHERE end > ?", [0])',
+        'sql = f"SELECT {field} FROM CUPTI_ACTIVITY_KIND_NEW"',
+        'row["globalTid"]',
+    ],
+)
+def test_a_name_of_nsys_is_seen_wherever_it_stands(planted: str) -> None:
+    assert _nsys_words(f'"""Of correlationId."""\n{planted}')
+    assert not _nsys_words(f'"""Of {planted.replace(chr(34), "")}."""')
+
+
+def test_subjects_of_commits_fit_their_line() -> None:
+    """Those written since this was checked; longer ones stand in the history before it."""
+    since = ["git", "log", "--since=2026-11-27T18:45:00Z", "--format=%s"]
+    run = subprocess.run(since, cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    if run.returncode:
+        pytest.skip("needs the history: git clone")
+    assert [subject for subject in run.stdout.splitlines() if len(subject) > 72] == []
