@@ -20,6 +20,7 @@ from nsys_tui.analysis.rules.finding import (
     UNSURE,
     Confidence,
     Finding,
+    Held,
     Severity,
     phase_of,
     severity,
@@ -337,6 +338,7 @@ class Case:
         lost: Intervals | None = None,
         when: Intervals | None = None,
         late: int = -1,
+        held: Held | None = None,
     ) -> list[Finding]:
         """A finding rated by the time it could save; nothing where that is hardly any.
 
@@ -359,6 +361,7 @@ class Case:
             lost: when the GPU is idle because of it, where that is known.
             when: when it happens, by default ``lost``: what keeps to a phase of the run says so.
             late: place of the GPU that it mostly waits for, -1 for none.
+            held: when a thread that is waited for works on.
         """
         saved_ns = min(saved_ns, self.base_ns)
         weight = min(max(saved_ns, stake_ns), self.base_ns)
@@ -377,7 +380,7 @@ class Case:
             title += f", {phase}"
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
-        return [Finding(*told, *where, stake_ns, *known, lost, late, phase=phase)]
+        return [Finding(*told, *where, stake_ns, *known, lost, late, phase=phase, held=held)]
 
 
 def narrowed(case: Case, values: Mapping[str, Any]) -> Case:

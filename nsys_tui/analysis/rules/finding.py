@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,17 @@ _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x)")
 """Shares and factors in a subject, and what stands in brackets."""
 
 
+class Held(NamedTuple):
+    """Waits for another thread, and since when that one works without a wait of its own."""
+
+    spans: Intervals
+    """From then to the ends of the waits: what ends sooner there shortens nothing."""
+    until: str
+    """What has to happen first: ``loader is quicker``."""
+    known: bool
+    """Whether events show that it works on meanwhile; else nobody can tell."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One problem found in a report."""
@@ -111,6 +122,10 @@ class Finding:
     """What sampled hardware counters say of its time, empty for nothing."""
     phase: str = ""
     """The part of the time looked at that it keeps to: ``in the first 33%``."""
+    held: Held | None = field(default=None, compare=False, repr=False)
+    """Where it is the wait for another thread: when that one works on."""
+    held_ns: int = 0
+    """Time that it costs, too, but that would be waited for another thread without it."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
 

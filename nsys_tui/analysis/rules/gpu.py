@@ -218,7 +218,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
 def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     """Compute time of each GPU against the median of the others, where all run the same kernels."""
     splits = [split for split in case.splits if split.compute_ns]
-    if len(splits) < 2 or not (_work_together(case) and _do_the_same(case)):
+    if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
         splits = []
     compute = np.array([split.compute_ns for split in splits], np.int64)
     others = _medians_of_others(compute)
@@ -252,7 +252,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings)
 
 
-def _work_together(case: Case) -> bool:
+def work_together(case: Case) -> bool:
     """Whether one GPU may wait for another: they communicate, or one process drives several."""
     ops, rows = case.report.operations, case.operations
     by_host = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)

@@ -12,6 +12,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.held import FOR_THREADS, held
 from nsys_tui.analysis.rules.pace import first_uses, kinds_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -158,6 +159,9 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         lost=lost,
         when=intervals.union(gaps.start, gaps.end),
         late=late,
+        held=held(case, _thread(case, gaps), lost, _name(case, gaps.range, gaps.idle))
+        if cause in FOR_THREADS
+        else None,
     )
 
 
@@ -226,7 +230,7 @@ def _told(
     if cause is Cause.SLEEP and words.keeps_a_rate(case, _thread(case, gaps), lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
-    waits = cause in (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
+    waits = cause in FOR_THREADS
     if waits and (other := words.workers(case, _thread(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if waits and (other := words.alone(case, _thread(case, gaps), lost)):

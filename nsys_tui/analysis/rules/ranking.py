@@ -29,6 +29,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
+from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
@@ -75,9 +76,8 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
-    order = sorted(
-        witnessed(case, findings), key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title)
-    )
+    known = without_held(case, witnessed(case, findings))
+    order = sorted(known, key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title))
     return linked(order)
 
 
@@ -190,7 +190,8 @@ def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
     """Whether communication that nothing hides is mostly the wait for a slower GPU."""
-    cost = slow.stake_ns if slow.subject.startswith(_OF_PROFILER) else slow.saved_ns
+    profiler = slow.subject.startswith(_OF_PROFILER)
+    cost = slow.stake_ns if profiler else slow.saved_ns + slow.held_ns
     return exposed.device != slow.device and 2 * cost >= exposed.stake_ns
 
 

@@ -1,0 +1,132 @@
+"""Threads that a GPU waits for and that work on beside it: nothing else shortens that time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
+from nsys_tui.analysis.rules.gpu import work_together
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.rules.case import Case
+
+FOR_THREADS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
+"""Causes that may be the wait for another thread."""
+_WORKS: Final = (Cause.IO, Cause.OSRT, Cause.API, Cause.HOST)
+_REST_NS: Final = 50_000
+"""A thread that waits for less works on."""
+_LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
+"""Names of ranges in which a step waits for its data."""
+_MUCH: Final = 0.05
+"""Part of the time from which waits for data in most steps bound the run."""
+
+
+def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
+    """Up to when the ends of some waits hang on threads that work on while the GPU does.
+
+    Such a thread works without a wait of its own up to the end of a wait: from its last own wait on
+    the run depends on it alone. Of several the one that began last counts.
+
+    Args:
+        case: the report.
+        thread: the one that waits.
+        waits: when it does and the GPU idles.
+        where: the range in which it waits, empty for none.
+    """
+    found: list[tuple[int, Int64]] = []
+    for other in _others(case, thread):
+        since = _works_since(case, other, waits)
+        if 2 * int((waits[1] - waits[0])[since < waits[1]].sum()) > intervals.total(*waits):
+            found.append((other, since))
+    if found:
+        since = np.maximum.reduce([np.minimum(one, waits[1]) for _, one in found])
+        names = {case.report.thread_name(other) for other, _ in found}
+        who = f"{names.pop()} is" if len(names) == 1 else "the other threads are"
+        return Held(intervals.union(since, waits[1]), f"{who} quicker", known=True)
+    lasted = waits[1] - waits[0]
+    often = 2 * int((2 * lasted >= lasted.max()).sum()) >= len(case.iterations)
+    loads = case.has_named_steps and _LOADS.search(where) is not None
+    if often and loads and int(lasted.sum()) >= _MUCH * case.base_ns:
+        return Held((waits[0][:1], waits[1][-1:]), "its data come sooner", known=False)
+    return None
+
+
+def _others(case: Case, thread: int) -> list[int]:
+    """Threads that launch nothing, of the process or of a pool of it, if it is known what they do.
+
+    Processes of the program that use the GPU themselves are its ranks.
+    """
+    report = case.report
+    known = np.union1d(case.stalls.work.scheduling.threads, report.osrt.threads)
+    known = known[~np.isin(known, report.api.threads)]
+    owner, own = known & PROCESS_MASK, thread & PROCESS_MASK
+    near = (owner == own) | ~np.isin(owner, report.api.thread_process)
+    name = report.process_name(own)
+    return [one for one in known[near].tolist() if report.process_name(one & PROCESS_MASK) == name]
+
+
+def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
+    """Since when a thread works on up to the end of each wait; that end where it does not."""
+    work = case.stalls.work.thread(thread)
+    causes = FOR_THREADS if thread in case.report.osrt.threads else (Cause.OFF_CPU,)
+    own = [work.by_class[cause] for cause in causes if cause in work.by_class]
+    parts = [intervals.empty(), *((one.starts, one.ends) for one in own)]
+    starts, ends = intervals.union(*map(np.concatenate, zip(*parts, strict=True)))
+    starts, ends = starts[ends - starts >= _REST_NS], ends[ends - starts >= _REST_NS]
+    begun = min((int(named.starts[0]) for named in work.by_class.values()), default=0)
+    last = np.searchsorted(starts, waits[1] - _REST_NS) - 1
+    since = np.append(ends, begun)[last]
+    worked = work.shares(*waits)[:, _WORKS].sum(axis=1)
+    works = (2 * worked >= waits[1] - waits[0]) & (since < waits[1] - _REST_NS)
+    return np.where(works, since, waits[1])
+
+
+def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, each priced without the time in which a thread that is waited for works on.
+
+    What else ends sooner there makes the wait for that thread longer by as much.
+    """
+    for waiting in (one for one in findings if one.held is not None):
+        findings = [_beside(case, waiting, other) for other in findings]
+    return [*findings]
+
+
+def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
+    if not other.saved_ns or other.rule == "slow_steps" or other.late == waiting.device:
+        return other
+    if waiting.held is None or other.held is not None:
+        return other
+    if other.device != waiting.device and not work_together(case):
+        return other
+    spans, when, known = waiting.held
+    within = other.lost
+    if within is None and other.device is not None:
+        whole = (np.array([case.base[0]]), np.array([case.base[1]]))
+        within = intervals.subtract(whole, case.idle_time.idle_part(other.device, whole))
+    if within is None or not len(within[0]):
+        return other
+    part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
+    saved = round(other.saved_ns * part) if known else 0
+    if 2 * saved >= other.saved_ns:
+        return replace(other, saved_ns=saved)
+    least = min(other.severity, Severity.MEDIUM, key=lambda one: one.rank)
+    return replace(
+        other,
+        saved_ns=saved,
+        held_ns=other.saved_ns - saved,
+        stake_ns=other.weight_ns,
+        severity=max(least, severity(saved, case.base_ns), key=lambda one: one.rank),
+        advice=f"pays once {when}: {other.advice}",
+        doubt=f"of {format_duration(other.saved_ns)} the rest would be waited for then",
+    )

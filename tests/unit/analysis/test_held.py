@@ -1,0 +1,94 @@
+"""What a thread that works on beside the GPU would be waited for nevertheless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from planted import FULL, MS, STEPS, US, bare
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synth import Synth
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+LOADER = 99
+COPY = 3 * MS // 2
+
+
+def loading(path: Path, *, copies: int = COPY, asked: bool = False, seen: bool = True) -> Synth:
+    """Steps that wait for their batch, copy it and compute 5 ms on it.
+
+    Args:
+        path: of the report.
+        copies: how long the copy of a batch takes, ns.
+        asked: the loader begins when it is asked and takes 3 ms; else it works on, 10 ms a batch.
+        seen: what the loader does is recorded.
+    """
+    synth, now, last = bare(path).thread(LOADER, "loader"), 0, 0
+    for step in range(STEPS):
+        begin, ready = now, now + 3 * MS if asked else (step + 1) * 10 * MS
+        synth.osrt("pthread_cond_timedwait", begin, ready).nvtx("next(batch)", begin, ready)
+        corr = synth.next_correlation()
+        synth.api("cudaMemcpyAsync", ready, ready + US, corr=corr)
+        if copies:
+            synth.memcpy(ready + 2 * US, ready + copies, bytes=24_000_000, corr=corr)
+        begun, now = ready + max(copies, 3 * US), ready + copies + 5 * MS
+        synth.launch(f"k{step % 3}", (ready + US, ready + 2 * US), (begun, now), grid=FULL)
+        synth.api("cudaDeviceSynchronize", ready + 3 * US, now).nvtx(f"step {step}", begin, now)
+        if seen and asked:
+            synth.sched(begin, True, tid=LOADER).sched(ready, False, tid=LOADER)
+            synth.osrt("pthread_cond_wait", last, begin, tid=LOADER)
+        last = ready
+    if seen and not asked:
+        synth.sched(0, True, tid=LOADER).sched(STEPS * 10 * MS, False, tid=LOADER)
+    return synth
+
+
+def found(path: Path, **how: Any) -> tuple[Case, list[Finding]]:
+    case = Case(open_report(loading(path, **how).write(), use_cache=False))
+    return case, find_in(case)
+
+
+def copies_in(findings: list[Finding]) -> Finding:
+    (one,) = [one for one in findings if one.rule == "exposed_copies"]
+    return one
+
+
+def test_what_a_loader_that_works_on_would_take_is_not_claimed(tmp_path: Path) -> None:
+    case, findings = found(tmp_path / "run.sqlite")
+    without, _ = found(tmp_path / "without.sqlite", copies=0)
+    one = copies_in(findings)
+    assert findings[0].title.endswith("wait: while loader runs")
+    assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=MS // 10)
+    assert one.held_ns + one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
+    assert one.advice.startswith("pays once loader is quicker: copy on a stream")
+    assert "copies" not in verdict(case, findings)
+
+
+def test_a_loader_that_begins_when_it_is_asked_takes_nothing(tmp_path: Path) -> None:
+    case, findings = found(tmp_path / "run.sqlite", asked=True)
+    without, _ = found(tmp_path / "without.sqlite", copies=0, asked=True)
+    one = copies_in(findings)
+    assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.05)
+    assert (one.held_ns, one.severity) == (0, Severity.HIGH)
+    assert "copies not hidden" in verdict(case, findings)
+
+
+def test_beside_waits_for_data_of_a_loader_that_is_not_recorded_nothing_is_claimed(
+    tmp_path: Path,
+) -> None:
+    case, findings = found(tmp_path / "run.sqlite", seen=False)
+    one = copies_in(findings)
+    assert (one.saved_ns, one.severity) == (0, Severity.MEDIUM)
+    assert one.advice.startswith("pays once its data come sooner: ")
+    assert one.stake_ns == pytest.approx(STEPS * COPY, rel=0.01)
+    assert "copies" not in verdict(case, findings)
