@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from nsys_tui.demo.report import make_report
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass
@@ -23,8 +24,21 @@ class Demo:
 
 
 def make(folder: Path, **arguments: Any) -> Demo:
-    truth = folder / "truth.json"
-    made = make_report(
-        folder / "demo.sqlite", truth_path=truth, log_path=folder / "logs", **arguments
+    """The demo with its truth and its logs; the second of the same arguments is a copy."""
+    shutil.copytree(_made(**arguments).name, folder, dirs_exist_ok=True)
+    path = folder / "demo.sqlite"
+    truth = json.loads((folder / "truth.json").read_text())
+    return Demo(path, truth, sorted((folder / "logs").iterdir()), sqlite3.connect(path))
+
+
+@cache
+def _made(**arguments: Any) -> TemporaryDirectory[str]:
+    kept = TemporaryDirectory(prefix="demo")
+    folder = Path(kept.name)
+    make_report(
+        folder / "demo.sqlite",
+        truth_path=folder / "truth.json",
+        log_path=folder / "logs",
+        **arguments,
     )
-    return Demo(made.report, json.loads(truth.read_text()), made.logs, sqlite3.connect(made.report))
+    return kept

@@ -112,6 +112,8 @@ class Base(ABC):
         connection = sqlite3.connect(self.path)
         try:
             connection.execute(f"PRAGMA page_size = {self._page_size}")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("PRAGMA journal_mode = OFF")
             self._write_tables(connection)
             connection.commit()
         finally:
