@@ -34,7 +34,7 @@ THEMES = [name for name in theme_names(Path("none")) if find_theme(name).kind ==
 
 @pytest.mark.parametrize("keys", SCENES)
 async def test_everything_on_a_screen_can_be_read(keys: str, tmp_path: Path) -> None:
-    async with running(make(tmp_path, steps=3).path, terminal=FANCY) as pilot:
+    async with running(make(tmp_path, steps=2).path, terminal=FANCY) as pilot:
         app: Any = pilot.app
         for key in keys.split():
             await pilot.press(key)
