@@ -8,9 +8,11 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.model.arrays import Indices
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Diagnostic, pid_of
-from nsys_tui.units import format_count, format_share
+from nsys_tui.units import format_count, format_share, plural
 
 _SEVERITIES: Final = ("error", "warning")
 _LOSS: Final = re.compile(
@@ -23,6 +25,12 @@ _CUDA: Final = re.compile(r"(?i)cuda|cupti")
 _CLOCKS: Final = re.compile(r"(?i)\bclocks?\b|timestamp|event order|time sync")
 _CAPTURED: Final = re.compile(r"nsight-systems[-/](\d{4}\.\d+)")
 """Where nsys's own libraries were loaded from while it recorded."""
+_ASKED_FOR: Final = {
+    OpKind.KERNEL: (r"cu(da)?LaunchKernel", "kernels"),
+    OpKind.MEMCPY: (r"cu(da)?Memcpy", "copies"),
+}
+"""Calls that ask for GPU work by its kind, and what to call it."""
+_CAPTURES: Final = r"cu(da)?StreamBeginCapture"
 _AHEAD: Final = 0.01
 """Part of GPU work that begins before its own call from which clocks do not fit."""
 _LOOKED_AT: Final = 1_000_000
@@ -82,10 +90,35 @@ def why_no_work(report: Report) -> str:
 
 
 def loss(report: Report) -> str:
-    """That nsys lost events of the GPU work which is looked at, empty where it did not."""
+    """That GPU work which is looked at is missing, empty where nothing tells so."""
     said = messages(report)
-    lost = any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said)
-    return "nsys lost CUDA events: idle time may be work that is missing" if lost else ""
+    if any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said):
+        return "nsys lost CUDA events: idle time may be work that is missing"
+    for kind, (_, what) in _ASKED_FOR.items():
+        if calls := len(unanswered(report, kind)):
+            return f"{what} of {plural(calls, 'call')} are not recorded: idle time may be such work"
+    return ""
+
+
+def unanswered(report: Report, kind: OpKind) -> Indices:
+    """API calls that ask for GPU work of a kind, in processes of which none of it is recorded.
+
+    What a stream captures runs in a graph, and calls that failed ask for nothing.
+    """
+    api, ops = report.api, report.operations
+    known = np.bincount(ops.process[ops.kind == kind], minlength=len(ops.processes)) > 0
+    silent = ~np.isin(api.thread_process, ops.processes[known])
+    rows = np.flatnonzero(silent[api.thread]) if silent.any() else np.empty(0, np.intp)
+    rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
+    asks, captures = (
+        rows[
+            np.array([re.match(one, name) is not None for name in api.names], bool)[api.name[rows]]
+        ]
+        for one in (_ASKED_FOR[kind][0], _CAPTURES)
+    )
+    owner = api.thread_process[api.thread]
+    missing: Indices = asks[~np.isin(owner[asks], owner[captures])]
+    return missing
 
 
 def clock_trouble(report: Report) -> str:

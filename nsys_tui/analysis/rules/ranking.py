@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.diagnostics import loss
+from nsys_tui.analysis.diagnostics import loss, unanswered
 from nsys_tui.analysis.rules import (  # noqa: F401  importing a family registers its rules
     copies,
     copy_rates,
@@ -36,6 +36,8 @@ from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report
@@ -235,29 +237,29 @@ _SLOWER: Final = 0.03
 
 def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """The findings with what their GPU's counters say, less sure where times or events lack."""
-    if case.clock_trouble or loss(case.report):
-        findings = [_unsure(case, one) for one in findings]
+    if missing := case.clock_trouble or loss(case.report):
+        findings = [_unsure(case, one, missing) for one in findings]
     if not case.report.can(Capability.GPU_METRICS):
         return [*findings]
     return [_witnessed(case, one) for one in findings]
 
 
-def _unsure(case: Case, finding: Finding) -> Finding:
+def _unsure(case: Case, finding: Finding, missing: str) -> Finding:
     """Idle time of a report that lacks events of GPUs, or whose clocks do not fit."""
     lost = finding.lost
     if lost is None:
         return finding
     if case.clock_trouble:
-        return replace(finding, confidence=Confidence.GUESS, doubt=case.clock_trouble)
+        return replace(finding, confidence=Confidence.GUESS, doubt=missing)
     sure = finding.confidence
     finding = replace(
         finding,
         confidence=Confidence.INFERRED if sure is Confidence.MEASURED else sure,
-        doubt="nsys lost CUDA events: work that is missing may have run meanwhile",
+        doubt=missing,
     )
     if finding.device is None or not _lacks_work(case, finding.device, lost):
         return finding
-    return _unpriced(finding)
+    return replace(_unpriced(finding), confidence=Confidence.GUESS)
 
 
 def _unpriced(finding: Finding) -> Finding:
@@ -267,15 +269,17 @@ def _unpriced(finding: Finding) -> Finding:
 
 
 def _lacks_work(case: Case, device: int, lost: Intervals) -> bool:
-    """Whether a device idled mostly in gaps in which kernels were launched and none is recorded."""
+    """Whether a device idled mostly in gaps since whose last one work was asked for that lacks."""
     api, calls = case.report.api, case.report.calls
     named = np.array([name.startswith(LAUNCHES) for name in api.names], bool)
-    answered = np.zeros(len(api), bool)
-    answered[calls[calls >= 0]] = True
-    times = np.sort(api.start[named[api.name] & api.real & ~answered])
+    asked = named[api.name] & api.real
+    asked[calls[calls >= 0]] = False
+    asked[unanswered(case.report, OpKind.MEMCPY)] = True
+    times = np.sort(api.start[asked])
     whole = np.array([case.base], np.int64).T
     starts, ends = case.idle_time.idle_part(device, intervals.union(*whole))
-    holes = np.searchsorted(times, ends) > np.searchsorted(times, starts)
+    since = np.append(-FARTHEST, ends[:-1])
+    holes = np.searchsorted(times, ends) > np.searchsorted(times, since)
     missing = intervals.overlap_length((starts[holes], ends[holes]), lost)
     return 2 * missing > intervals.total(*lost)
 

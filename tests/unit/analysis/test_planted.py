@@ -36,6 +36,7 @@ from planted import (
 )
 from synth import Synth
 
+from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Severity
@@ -346,6 +347,26 @@ def test_idle_time_of_a_report_that_lost_events_is_not_sure(tmp_path: Path) -> N
         one = next(one for one in found if one.rule == "gpu_idle")
         assert (one.confidence is Confidence.INFERRED) is lost
         assert ("nsys lost CUDA events" in verdict(case, found)) is lost
+
+
+def test_work_that_calls_ask_for_and_that_is_not_recorded_is_told(tmp_path: Path) -> None:
+    told = {}
+    for name in ("cudaMemcpyAsync_v3020", "cudaMemcpyAsync captured", "cudaLaunchKernel_v7000"):
+        synth = sleeping_host(tmp_path / "r.sqlite")
+        if name.startswith("cudaLaunch"):
+            synth.process(20, "other")
+        if name.endswith("captured"):
+            synth.api("cudaStreamBeginCapture_v10000", 1, 2)
+        for step in range(STEPS):
+            synth.api(name, step * 10 * MS + MS // 2, step * 10 * MS + MS // 2 + 5 * US)
+        case = Case(open_report(synth.write(), use_cache=False))
+        told[name] = next(one for one in find_in(case) if one.rule == "gpu_idle"), loss(case.report)
+    copies, captured, launches = told.values()
+    assert copies[1] == "copies of 20 calls are not recorded: idle time may be such work"
+    assert (copies[0].saved_ns, copies[0].confidence) == (0, Confidence.GUESS)
+    assert captured[1] == ""
+    assert captured[0].confidence is Confidence.MEASURED
+    assert launches[1].startswith("kernels of 20 calls are not recorded")
 
 
 def test_time_that_only_the_profiler_takes_is_not_to_be_fixed(tmp_path: Path) -> None:
