@@ -299,6 +299,8 @@ def _range_names(path: Path) -> list[str]:
 def _unopened(job: Job) -> tuple[str, str] | None:
     """Why nsys ended well and wrote nothing: what was to begin the collection never came."""
     options = job.plan.options
+    if delay := options.get("delay"):
+        return f"the program ended before the delay of {delay} s was over", "shorten the delay"
     name = str(options.get("nvtx-capture", ""))
     match options.get("capture-range", "none"):
         case "nvtx":
@@ -308,6 +310,4 @@ def _unopened(job: Job) -> tuple[str, str] | None:
             )
         case "cudaProfilerApi":
             return "the program never called cudaProfilerStart", "call it, or leave the range out"
-    if delay := options.get("delay"):
-        return f"the program ended before the delay of {delay} s was over", "shorten the delay"
     return None

@@ -44,7 +44,7 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.OSRT: "--trace=osrt",
     Capability.SAMPLES: "--sample=process-tree",
     Capability.CUDA_BACKTRACES: "--cudabacktrace=all",
-    Capability.OSRT_BACKTRACES: "--trace=osrt --backtrace=fp",
+    Capability.OSRT_BACKTRACES: "--trace=osrt --osrt-backtrace-threshold=10000",
     Capability.GPU_METRICS: "--gpu-metrics-devices=all (up to 2023.4: --gpu-metrics-device=all)",
     Capability.GPU_MEMORY: "--cuda-memory-usage=true",
     Capability.MPI: "--trace=mpi",
@@ -77,6 +77,10 @@ _ASKED: Final[dict[Capability, tuple[tuple[str, str], str]]] = {
     ),
     Capability.NVTX: (("COLLECT_NVTX_TRACE", "true"), "NVTX was asked for; no range was seen"),
     Capability.OSRT: (("CAPTURE_EVENT_TYPE", "OSRuntime"), "osrt was asked for; no call was seen"),
+    Capability.OSRT_BACKTRACES: (
+        ("CAPTURE_EVENT_TYPE", "OSRuntime"),
+        "osrt was asked for; no call took --osrt-backtrace-threshold (80000 ns if not given)",
+    ),
     Capability.SAMPLES: (
         ("COLLECT_IP_BACKTRACE_SAMPLES", "true"),
         "samples were asked for; none was taken (rights? kernel.perf_event_paranoid)",

@@ -12,6 +12,7 @@ from oracle.real_nsys import laid_out, run
 
 import nsys_tui
 from nsys_tui.capture.options.table import OPTIONS, RENAMED
+from nsys_tui.capture.options.target_facts import read_help
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(nsys_tui.__file__).parent
 VERSIONS: Final = ("2022.4", "2023.4")
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]+[a-z]")
+VALUE: Final = re.compile(r"(?<![\w-])--([a-z][a-z-]+[a-z])=(\w[\w,-]*\w)")
 OTHERS: Final = {
     # nsys export, nsys itself
     "--include-blobs", "--include-json", "--type", "--version",
@@ -62,6 +64,20 @@ def test_every_option_in_a_sentence_is_one_of_nsys_of_ours_or_of_a_tool_that_is_
     named = {option for text in sentences() for option in OPTION.findall(text)}
     assert named - known == set()
     assert OTHERS - named == set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_value_in_a_sentence_is_one_that_nsys_lists_or_says_since_when(version: str) -> None:
+    legal = read_help(run(laid_out(version), "profile", "--help").splitlines())
+    seen = [
+        (name, word, text) for text in sentences() for name, words in VALUE.findall(text)
+        for word in words.split(",") if name in legal and legal[name].values
+    ]  # fmt: skip
+    assert len(seen) > 40
+    assert [
+        (name, word, text) for name, word, text in seen
+        if word not in legal[name].values and not re.search("2023.4|Windows|old name", text)
+    ] == []  # fmt: skip
 
 
 def test_a_sentence_with_a_newer_option_says_since_when() -> None:

@@ -149,6 +149,8 @@ def rewrite(trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: Integer
 NO_CHAIN: Final = "[no call chain]"
 BROKEN: Final = "[Broken backtraces]"
 """What nsys writes in place of callers that it could not find."""
+_FIRST: Final = re.compile(r"_start|_*(GI_+)?clone3?")
+"""What begins a program or a thread: nothing calls it, be it under ``BROKEN`` or not."""
 UNBROKEN: Final = "another --backtrace (fp, dwarf, lbr), or code with frame pointers, keeps them"
 NO_RULES: Final = FrameRules()
 
@@ -372,10 +374,16 @@ def _broken(tree: WeightedTree) -> tuple[str, ...]:
     labels = tree.trie.labels
     if BROKEN not in labels:
         return ()
-    lost = int(tree.weight[tree.trie.label == labels.index(BROKEN)].sum())
+    label, outer = tree.trie.label, tree.trie.label[tree.trie.parent]
+    first = [code for code, text in enumerate(labels) if _FIRST.fullmatch(text)]
+    broken = labels.index(BROKEN)
+    whole = (outer == broken) & np.isin(label, first)
+    lost = int(tree.weight[label == broken].sum() - tree.weight[whole].sum())
+    if not lost:
+        return ()
     share = format_share(lost, int(tree.weight[ROOT]))
     what = "samples are" if tree.unit == "samples" else "time is"
-    return (f"{share} of the {what} under {BROKEN}: nsys lost the callers there; {UNBROKEN}",)
+    return (f"{share} of the {what} under {BROKEN}, its callers lost by nsys: {UNBROKEN}",)
 
 
 def chain_nodes(

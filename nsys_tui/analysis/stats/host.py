@@ -103,7 +103,10 @@ def osrt_sum(query: Query) -> Columns:
     return time_columns(summary, "Num Calls", [(NAME, list(osrt.names))])
 
 
-@report("Syscall Summary", Needs("syscall", "--trace=syscall"), old="syscallsum")
+_SYSCALLS: Final = Needs("syscall", "--trace=syscall (newer than 2023.4)")
+
+
+@report("Syscall Summary", _SYSCALLS, old="syscallsum")
 def syscall_sum(query: Query) -> Columns:
     """System calls by name and their durations."""
     return host_summary(query, (Kind.SYSCALL,), "Num Calls")

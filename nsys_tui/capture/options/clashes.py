@@ -35,8 +35,8 @@ def nvtx_capture(draft: Draft) -> Iterator[Check]:
     if by_nvtx and draft.env.get(REGISTER_ONLY) != "0":
         yield Check(
             WARNING, "nvtx-capture",
-            "only registered NVTX strings open the capture; PyTorch's range_push is not one",
-            f"set {REGISTER_ONLY}=0 in the environment, else the capture never opens",
+            "only registered NVTX strings open it, such as Python's nvtx has, and PyTorch has not",
+            f"set {REGISTER_ONLY}=0 in the environment, so that others open it too",
         )  # fmt: skip
     wanted = draft.value("nvtx-capture").rpartition("@")
     if by_nvtx and any(mark in (wanted[0] or wanted[2]) for mark in "*?"):
@@ -62,7 +62,8 @@ def capture_range(draft: Draft) -> Iterator[Check]:
             "--capture-range-end=stop lets it run on",
         )  # fmt: skip
     if ranged and draft.given("delay"):
-        yield Check(WARNING, "delay", "a delay and a capture range together seldom meet")
+        said = "when the delay is over nsys collects, be the range open or not"
+        yield Check(WARNING, "delay", said, "leave one of them out")
     if draft.given("duration") and draft.value("kill") != "none":
         yield Check(
             NOTE, "duration", "the program is ended when the time is over",

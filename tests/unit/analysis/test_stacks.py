@@ -186,8 +186,18 @@ def test_lost_callers_are_counted_and_explained(synth: Synth) -> None:
     synth.sample(10, ("leaf", "[Broken backtraces]")).sample(20, ("leaf", "main"))
     synth.sample(30, ("other", "main")).sample(40, ("other", "[Broken backtraces]"))
     (note,) = cpu_stacks(open_report(synth.write())).notes
-    assert note.startswith("50.0% of the samples are under [Broken backtraces]: nsys lost")
+    assert note.startswith("50.0% of the samples are under [Broken backtraces], its callers lost")
     assert "frame pointers" in note
+
+
+def test_callers_that_begin_where_a_program_or_thread_does_are_not_lost(synth: Synth) -> None:
+    synth.sample(10, ("leaf", "main", "_start", "[Broken backtraces]"))
+    synth.sample(20, ("leaf", "start_thread", "__GI___clone3", "[Broken backtraces]"))
+    assert cpu_stacks(open_report(synth.write())).notes == ()
+    synth.sample(30, ("leaf", "main", "[Broken backtraces]"))
+    synth.sample(40, ("_start", "leaf", "[Broken backtraces]"))
+    (note,) = cpu_stacks(open_report(synth.write())).notes
+    assert note.startswith("50.0% of the samples")
 
 
 def test_nothing_to_fold_says_what_would_record_it(synth: Synth) -> None:
