@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.analysis.stats.summary import only
 from nsys_tui.analysis.window import (
     EVERYTHING,
     WHOLE_REPORT,
@@ -18,10 +19,10 @@ from nsys_tui.analysis.window import (
     touching,
 )
 from nsys_tui.errors import NoDataError, UsageError
-from nsys_tui.model.arrays import Array, Int64, Integers
+from nsys_tui.model.arrays import Array, Bool, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
+from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents, told
 from nsys_tui.model.kinds import OPERATIONS, Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Coded, Column, Table, Unit, Values
@@ -159,12 +160,25 @@ def _columns(
 ) -> list[tuple[Column, Values]]:
     """The columns that one field of an event set becomes; without copies where all are wanted."""
     values: Array = getattr(events, name)[rows]
+    if (known := _told(report, events, name, rows)) is not None:
+        return [(Column(name, _UNITS.get(name, Unit.NONE)), only(values, known))]
     if name == "thread":
         return _thread(report, getattr(events, "threads"), values)  # noqa: B009 - not in EventSet
     decoded = _decoded(events, name)
     if decoded is None:
         return [(Column(name, _UNITS.get(name, Unit.NONE)), values)]
     return [_meaning(header, labels, values) for header, labels in decoded]
+
+
+def _told(report: Report, events: EventSet, name: str, rows: Rows) -> Bool | None:
+    """Which rows of a field hold a value where not all of them may."""
+    if name == "return_value":
+        return told(getattr(events, name)[rows])
+    if not isinstance(events, Operations):
+        return None
+    by_kind = _TOLD_BY.get(name, {}).items()
+    untold = [OpKind[k.name] for k, by in by_kind if report.has(k) and not report.has(k, by)]
+    return ~np.isin(events.kind[rows], untold) if untold else None
 
 
 def _meaning(header: str, labels: Labels, codes: Array) -> tuple[Column, Values]:

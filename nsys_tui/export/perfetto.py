@@ -17,7 +17,7 @@ from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import ThreadEvents
+from nsys_tui.model.events import ThreadEvents, told
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of, tid_of
@@ -235,10 +235,10 @@ def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, A
         if report.calls[row] >= 0:
             launched.setdefault(int(report.calls[row]), []).append(row)
     api_names = [api_name(name) for name in api.names]
-    has_result = report.has(Kind.API, "return_value")
+    has_result = told(api.return_value)
     for row, pid, track in _slots(report, api, scope, tracks, "CUDA API", api.real):
         about = {"correlation": int(api.correlation[row])}
-        if has_result:
+        if has_result[row]:
             about["result"] = int(api.return_value[row])
         yield _slice(
             api_names[api.name[row]], "api", int(api.start[row]), int(api.end[row]), pid, track,

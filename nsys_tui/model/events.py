@@ -60,6 +60,12 @@ class Domain(NamedTuple):
         return self.name not in ("", f"domain {self.id}")
 
 
+def told(values: Integers) -> Bool:
+    """Where a result was recorded: the least number of its type stands for none."""
+    known: Bool = values != np.iinfo(values.dtype).min
+    return known
+
+
 @dataclass(frozen=True, eq=False)
 class EventSet:
     """Base of all event sets: intervals [start, end) with the row they came from."""
@@ -197,6 +203,7 @@ class ApiCalls(ThreadEvents):
     event_class: UInt8
     """0 runtime, 1 driver, 67 the enclosing duplicate that carries a backtrace."""
     return_value: Int32
+    """See ``told``."""
     callchain: Int64
     """Call-chain id, -1 for none."""
 
@@ -271,6 +278,7 @@ class OsrtCalls(ThreadEvents):
     callchain: Int64
     """Call-chain id in OSRT_CALLCHAINS, -1 for none."""
     return_value: Int64
+    """See ``told``."""
 
 
 @dataclass(frozen=True, eq=False)

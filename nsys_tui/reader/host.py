@@ -43,6 +43,7 @@ _API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _API_CLASSES: Final = (0, 1, 67)
 """CUDA runtime, CUDA driver, a backtrace of a call."""
 _NO_CLASS: Final = 255
+_NO_RESULT: Final = -(2**31)
 
 _HOST_KINDS: Final = (
     *MPI,
@@ -73,9 +74,7 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
             "name": names.encode(column(raw, "nameId")),
             "correlation": column(raw, "correlationId"),
             "event_class": _call_class(column(raw, "eventClass", 0)),
-            "return_value": column(raw, "returnValue", 0)
-            .clip(-(2**31), 2**31 - 1)
-            .astype(np.int32),
+            "return_value": column(raw, "returnValue", _NO_RESULT).astype(np.int32),
             "callchain": column(raw, "callchainId"),
         }
 
@@ -101,7 +100,7 @@ def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> Osr
             "name": names.encode(column(raw, "nameId")),
             "nesting": column(raw, "nestingLevel", 0).astype(np.int32),
             "callchain": np.where(chain == 0, -1, chain),
-            "return_value": column(raw, "returnValue", 0),
+            "return_value": column(raw, "returnValue", np.iinfo(np.int64).min),
             "event_class": column(raw, "eventClass", 27).astype(np.uint8),
         }
 

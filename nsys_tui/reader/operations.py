@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,8 @@ import numpy as np
 from nsys_tui.model.arrays import Array, Int16, Int32, Int64, UInt8
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
-from nsys_tui.model.groups import regroup
+from nsys_tui.model.groups import factorise_rows, regroup
+from nsys_tui.model.notes import Note
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
 from nsys_tui.reader.encode import (
@@ -77,7 +79,9 @@ def build_operations(
     def read(table: str, convert: Convert) -> Arrays:
         return gather(db, table, convert, progress, rows - db.row_count(table))
 
-    return _build(db, strings, read, patterns)
+    ops = _build(db, strings, read, patterns)
+    _note_doubles(db, ops)
+    return ops
 
 
 @dataclass(frozen=True)
@@ -211,6 +215,23 @@ def _fill_missing(arrays: Arrays) -> None:
     ):
         values = arrays.setdefault(name, np.zeros(rows, np.uint8))
         values[~known] = _UNKNOWN_MEMORY
+
+
+_SAME: Final = ("start", "end", "correlation", "graph_node", "kind", "name", "stream", "bytes")
+
+
+def _note_doubles(db: Database, ops: Operations) -> None:
+    """Says how many rows stand twice; migrations may be alike: no call tells them apart."""
+    ties = np.flatnonzero(ops.start[1:] == ops.start[:-1])
+    rows = np.union1d(ties, ties + 1)
+    rows = rows[ops.correlation[rows] != NO_ID]
+    code, _ = factorise_rows([getattr(ops, name)[rows] for name in _SAME])
+    again = np.delete(ops.kind[rows], np.unique(code, return_index=True)[1])
+    for kind, count in Counter(again.tolist()).items():
+        table, alone = TABLES[OpKind(kind)], count == 1
+        rows_of = f"{count:,} {'row' if alone else 'rows'} of {table}"
+        then = f"repeat{'s' * alone} another in everything: counted all the same"
+        db.notes.add(Note(f"{rows_of} {then}", table))
 
 
 class _RenderingNames:

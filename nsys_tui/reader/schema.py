@@ -232,6 +232,7 @@ _TABLES: Final = (
             "correlationId": Capability.LAUNCH_CALLS,
             "graphNodeId": "which copies ran inside CUDA graphs",
             "greenContextId": "green contexts of copies",
+            "migrationCause": "why unified memory migrated",
             ("srcKind", "dstKind"): "whether copies are of pageable memory",
             "virtualAddress": "which addresses of unified memory migrated",
         },
@@ -260,7 +261,7 @@ _TABLES: Final = (
         "CUPTI_ACTIVITY_KIND_RUNTIME",
         Capability.API,
         f"{_TIMES}, eventClass i!* @2020 ~CUDA_CALLCHAINS, globalTid i!, correlationId i+,"
-        " nameId s!*, returnValue i*, callchainId i @2020",
+        " nameId s!*, returnValue i32*, callchainId i @2020",
         kind=Kind.API,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,

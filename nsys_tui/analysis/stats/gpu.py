@@ -33,9 +33,9 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Array, Bool, Indices, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
-from nsys_tui.model.events import BLOCK, DYNAMIC_SHARED, GRID, REGISTERS, STATIC_SHARED
+from nsys_tui.model.events import BLOCK, DYNAMIC_SHARED, GRID, REGISTERS, STATIC_SHARED, told
 from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
-from nsys_tui.model.kinds import OPERATIONS, Kind
+from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
 
@@ -79,14 +79,13 @@ def cuda_api_trace(query: Query) -> Columns:
     if not row_count(api, rows):
         raise NoDataError("no CUDA calls")
     results = api.return_value[rows]
-    known = np.full(len(results), query.report.has(Kind.API, "return_value"))
     names = np.array([api_name(name, nsys_compatible=True) for name in api.names], object)
     threads = api.threads[api.thread[rows]]
     return [
         (Column("Start", Unit.NS), api.start[rows]),
         (Column("Duration", Unit.NS), api.end[rows] - api.start[rows]),
         (NAME, names[api.name[rows]]),
-        (Column("Result", Unit.NONE), only(results, known)),
+        (Column("Result", Unit.NONE), only(results, told(results))),
         (Column("CorrID", Unit.NONE), api.correlation[rows]),
         *thread_columns(query, threads),
     ]

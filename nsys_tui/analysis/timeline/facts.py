@@ -29,6 +29,7 @@ from nsys_tui.model.events import (
     Ranges,
     Syncs,
     ThreadEvents,
+    told,
 )
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
@@ -138,8 +139,8 @@ def _own_facts(
     elif isinstance(events, ThreadEvents):
         yield ("thread", report.thread_name(int(events.threads[events.thread[row]])))
         if isinstance(events, OsrtCalls):
-            known = report.has(Kind.OSRT, "return_value")
-            yield ("returned", str(int(events.return_value[row])) if known else "-")
+            result = events.return_value[row]
+            yield ("returned", str(result) if told(result) else "-")
         if isinstance(events, HostEvents):
             yield ("table", report.table_of(Kind(events.kinds[int(events.kind[row])])))
         yield from _path_facts(report, events, row)
@@ -230,8 +231,8 @@ def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
     yield ("thread", report.thread_name(int(api.threads[api.thread[row]])))
     if (correlation := int(api.correlation[row])) >= 0:
         yield ("corr", str(correlation))
-    value = int(api.return_value[row])
-    if report.has(Kind.API, "return_value"):
+    value = api.return_value[row]
+    if told(value):
         yield ("returned", "0 (success)" if value == 0 else f"{value} (error)")
     launched = launched_by(report, row)
     if launched:

@@ -199,6 +199,25 @@ def test_what_a_report_does_not_tell_of_calls_is_no_column(tmp_path: Path, capsy
         assert f"{calls} has no column returnValue" in err
 
 
+def test_what_one_of_two_tables_does_not_tell_is_no_value_in_what_they_are_together(
+    tmp_path: Path, capsys: Out
+) -> None:
+    gpu = "CUPTI_ACTIVITY_KIND_"
+    hidden: dict[str, Iterable[str]] = {
+        f"{gpu}KERNEL": ("correlationId", "graphNodeId"), f"{gpu}MEMSET": ("memKind",),
+    }  # fmt: skip
+    made = Synth(tmp_path / "r.sqlite", omit_columns=hidden).kernel("k", 1, 2, corr=8)
+    path = str(made.memcpy(3, 4, corr=7).memset(5, 6, corr=9).write())
+    for table in ("operations", "copies"):
+        _, out, _ = run(capsys, path, "--table", table, "--format", "json")
+        rows = {row["kind"]: row for row in json.loads(out)}
+        assert [rows[kind]["correlation"] for kind in ("memcpy", "memset")] == [7, 9]
+        assert rows["memcpy"]["src_kind"] is not None
+        assert rows["memset"]["src_kind"] is None
+        if table == "operations":
+            assert (rows["kernel"]["correlation"], rows["kernel"]["graph_node"]) == (None, None)
+
+
 @pytest.mark.parametrize("omit", [True, False])
 def test_what_a_report_does_not_tell_of_events_is_no_column(
     tmp_path: Path, capsys: Out, omit: bool

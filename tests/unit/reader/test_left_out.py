@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -10,8 +11,10 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.thread_states import Scheduling
+from nsys_tui.analysis.timeline.facts import facts_of
+from nsys_tui.cli import main
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import REGISTERS
+from nsys_tui.model.events import REGISTERS, told
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -161,7 +164,33 @@ def test_values_of_enums_that_nobody_knows_are_said(tmp_path: Path) -> None:
 def test_a_result_beyond_belief_is_no_success(tmp_path: Path) -> None:
     made = Synth(tmp_path / "r.sqlite").api("cudaFree", 1, 2, returned=2**32)
     with closing(open_report(made.write(), use_cache=False)) as report:
-        assert report.api.return_value == [2**31 - 1]
+        assert not told(report.api.return_value).any()
+        assert report.notes.texts == (
+            "1 row with a number beyond 32 bits in `returnValue` of CUPTI_ACTIVITY_KIND_RUNTIME:"
+            " taken as missing",
+        )
+
+
+def test_a_result_that_is_not_there_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Synth(tmp_path / "r.sqlite").api("cudaFree", 1, 2).api("cudaMalloc", 3, 4)
+    made.osrt("read", 5, 6).osrt("write", 7, 8)
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "OSRT_API"):
+        made.sql(f"UPDATE {table} SET returnValue = 'oops' WHERE rowid = 2")
+    path = str(made.write())
+    with closing(open_report(path, use_cache=False)) as report:
+        for events, missing in ((report.api, {}), (report.osrt, {"returned": "-"})):
+            assert told(events.return_value).tolist() == [True, False]
+            first, second = (
+                dict(facts_of(report, events, row, "short", str).facts) for row in (0, 1)
+            )
+            assert first["returned"].startswith("0")
+            assert {name: text for name, text in second.items() if name == "returned"} == missing
+    assert main(["export", path, "--table", "api", "--format", "json", "--no-cache"]) == 0
+    out, err = capsys.readouterr()
+    assert [row["return_value"] for row in json.loads(out)] == [0, None]
+    assert "1 row with text in `returnValue` of CUPTI_ACTIVITY_KIND_RUNTIME" in err
 
 
 def test_numbers_that_do_not_fit_are_told_and_never_become_others(tmp_path: Path) -> None:
@@ -199,3 +228,23 @@ def test_numbers_that_do_not_fit_are_told_and_never_become_others(tmp_path: Path
                 "1 row with a number beyond 8 bits in `memoryOperationType` of"
                 " CUDA_GPU_MEMORY_USAGE_EVENTS left out",
             }
+
+
+def test_rows_that_stand_twice_are_counted_and_told(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").launch("k", (0, 5), (10, 20)).launch("k", (6, 7), (30, 40))
+    made.kernel("k", 10, 20, stream=9).memcpy(50, 60)
+    for table in (KERNELS, "CUPTI_ACTIVITY_KIND_MEMCPY"):
+        made.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE start IN (30, 50)")
+    with closing(open_report(made.write(), use_cache=False)) as report:
+        assert len(report.operations) == 6
+        assert report.notes.texts == tuple(
+            f"1 row of {table} repeats another in everything: counted all the same"
+            for table in (KERNELS, "CUPTI_ACTIVITY_KIND_MEMCPY")
+        )
+
+
+def test_migrations_that_are_alike_are_not_taken_for_doubles(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").memcpy(50, 60, kind=11).memcpy(50, 60, kind=11)
+    with closing(open_report(made.write(), use_cache=False)) as report:
+        assert len(report.operations) == 2
+        assert report.notes.texts == ()
