@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -142,6 +143,19 @@ def answers_to(name: str, demangled: str, recorded: str) -> bool:
     for word in filter(None, variant(demangled).split(_APART)):
         told = told.removeprefix(word).lstrip() if f"{told} ".startswith(f"{word} ") else told
     return not told
+
+
+_PRODUCT: Final = re.compile(r"((?:gemm|conv)\b[a-z\d ]*?) \d+x\d")
+
+
+def product_kind(name: str) -> str:
+    """``gemm bf16``: which matrix product a kernel is, without its tile; empty for other kernels.
+
+    Args:
+        name: its short name or its full one.
+    """
+    match = _PRODUCT.match(name) or _PRODUCT.match(short_name(name).name)
+    return match[1] if match else ""
 
 
 @lru_cache(maxsize=32768)

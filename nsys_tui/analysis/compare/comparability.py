@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +15,7 @@ from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import is_communication
+from nsys_tui.model.kernel_names import product_kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device, counted_names
 from nsys_tui.units import format_bytes, format_count, format_share
@@ -29,7 +32,8 @@ _MOST: Final = 0.8
 """With so much of the compute kernels' time in launches of other sizes, the problem is another."""
 _SEVERAL: Final = 3
 """So many kernels change at least: fewer may have been tuned."""
-_MORE_THREADS: Final = 1.1
+_MORE: Final = 1.1
+"""So many times the threads are more, so many times the time is longer."""
 _MORE_BYTES: Final = 1.5
 """As many copies of so many times the bytes move other data."""
 _GRAPH: Final = "[CUDA graph "
@@ -158,58 +162,150 @@ def different_work(a: Side, b: Side) -> str:
         return _other_calls(a, b)
     if not mine or not theirs or a.unknown & {"kernels"} or b.unknown & {"kernels"}:
         return ""
-    shared = {*mine} & {*theirs}
-    alike = min(_common(names, dict.fromkeys(shared, 1.0)) for names in (mine, theirs))
-    if alike < _ALIKE:
-        graphs = [{n: float(n.startswith(_GRAPH)) for n in names} for names in (mine, theirs)]
-        first, second = map(_common, (mine, theirs), graphs)
-        if abs(first - second) > _ALIKE:
-            traced = (
-                f"{'A' if first > second else 'B'} holds CUDA graphs that were traced as a whole"
-            )
-            return f"{traced}, not their kernels (nsys --cuda-graph-trace=node traces these)"
-        names, differ = len({*mine} | {*theirs}), len({*mine} ^ {*theirs})
-        counts = f"{format_count(differ)} of {format_count(names)} kernel names differ"
-        return f"{counts}, and {format_share(alike)} of the kernel time is in those of both"
-    if not (a.by_step and b.by_step):
-        return ""  # runs of the same program may be of any length
-    return _other_counts(a, b, shared) or _other_bytes(a, b) or _other_threads(a, b)
+    by_step = a.by_step and b.by_step  # without, runs of the same program may be of any length
+    shared, products = {*mine} & {*theirs}, _products(a, b) if by_step else {}
+    enough = _alike(mine, theirs, shared) >= _ALIKE
+    if not enough and _alike(mine, theirs, {*shared, *products}) < _ALIKE:
+        return _other_names(mine, theirs)
+    if not by_step:
+        return ""
+    other = _other_counts(a, b, shared, products) or _other_bytes(a, b)
+    other = other or _other_threads(a, b, products)
+    as_large = enough or _as_many_threads(a, b)
+    return other if other or as_large else _other_names(mine, theirs)
 
 
-def _other_counts(a: Side, b: Side, shared: Collection[str]) -> str:
+def matched_by_kind(a: Side, b: Side) -> list[str]:
+    """What is to be said of kernels that are one work under names that differ."""
+    kinds = _products(a, b) if a.by_step and b.by_step else {}
+    notes = []
+    for kind in dict.fromkeys(kinds.values()):
+        names = [{n for n in side.names("kernels") if kinds.get(n) == kind} for side in (a, b)]
+        mine, theirs = len(names[0] - names[1]), len(names[1] - names[0])
+        often = sum(a.names("kernels")[name].count for name in names[0]) / a.parts
+        notes.append(
+            f"{kind}: {mine} of {len(names[0])} kernel names only in A and {theirs} of"
+            f" {len(names[1])} only in B; matched as one kind, {often:,.1f} launches per step:"
+            " libraries choose them by size and release"
+        )
+    return notes
+
+
+def _alike(mine: Mapping[str, Named], theirs: Mapping[str, Named], shared: Iterable[str]) -> float:
+    """Part of the kernel time that is in some names, on the side where it is less."""
+    return min(_common(names, dict.fromkeys(shared, 1.0)) for names in (mine, theirs))
+
+
+def _other_names(mine: Mapping[str, Named], theirs: Mapping[str, Named]) -> str:
+    graphs = [{n: float(n.startswith(_GRAPH)) for n in names} for names in (mine, theirs)]
+    first, second = map(_common, (mine, theirs), graphs)
+    if abs(first - second) > _ALIKE:
+        traced = f"{'A' if first > second else 'B'} holds CUDA graphs that were traced as a whole"
+        return f"{traced}, not their kernels (nsys --cuda-graph-trace=node traces these)"
+    names, differ = len({*mine} | {*theirs}), len({*mine} ^ {*theirs})
+    counts = f"{format_count(differ)} of {format_count(names)} kernel names differ"
+    alike = _alike(mine, theirs, {*mine} & {*theirs})
+    return f"{counts}, and {format_share(alike)} of the kernel time is in those of both"
+
+
+def _products(a: Side, b: Side) -> dict[str, str]:
+    """Kinds of the matrix products by name, of kinds launched as often under names that differ."""
+    sides = [_often(side, side.names("kernels")) for side in (a, b)]
+    kinds = {name: kind for side in sides for name in side if (kind := product_kind(name))}
+    often = [defaultdict[str, float](float) for _ in sides]
+    for counts, side in zip(often, sides, strict=True):
+        for name, count in side.items():
+            counts[kinds.get(name, "")] += count
+    differ = {kinds.get(name, "") for name in {*sides[0]} ^ {*sides[1]}}
+    alike = {k for k in differ if abs(often[0][k] - often[1][k]) <= _CALLS * often[0][k]}
+    return {name: kind for name, kind in kinds.items() if kind in alike}
+
+
+def _other_counts(a: Side, b: Side, shared: Collection[str], products: Collection[str]) -> str:
     """Kernels of both sides that are launched so much more often that it is other work."""
     names = [{name: side.names("kernels")[name] for name in shared} for side in (a, b)]
     often = [_often(side, each) for side, each in zip((a, b), names, strict=True)]
     for place in (0, 1):
         parts = {n: min(1.0, often[1 - place][n] / often[place][n]) for n in shared}
+        parts |= dict.fromkeys(products, 1.0)
         if _common(names[place], parts) < _AS_OFTEN:
             first, second = (sum(counts.values()) for counts in often)
             return f"{first:,.0f} kernels per step in A and {second:,.0f} in B"
     return ""
 
 
-def _other_threads(a: Side, b: Side) -> str:
-    """Compute kernels that, launched as often, nearly all launch more threads, or fewer."""
-    if a.facts.get("GPUs") != b.facts.get("GPUs"):
-        return ""  # grids follow the number of multiprocessors
-    names = [
-        {n: named for n, named in side.names("kernels").items() if not is_communication((n,))}
-        for side in (a, b)
-    ]
-    often, others = (_often(side, each) for side, each in zip((a, b), names, strict=True))
-    grown = {
-        n: b.threads[n] / names[1][n].count / (a.threads[n] / names[0][n].count)
-        for n in {*often} & {*others}
-        if abs(often[n] - others[n]) <= _CALLS * often[n] and a.threads.get(n) and b.threads.get(n)
-    }
+def _other_threads(a: Side, b: Side, products: Collection[str]) -> str:
+    """Compute kernels that, launched as often, nearly all launch more threads, or fewer.
+
+    Matrix products may launch as many for another problem, or be other kernels: those that do
+    say nothing where they take longer, if what launches more threads does, too.
+    """
+    grown, lasted = _grown(a, b)
+    names = [_computing(side) for side in (a, b)]
+    every = format_count(len({*names[0], *names[1]}))
+    silent = {n for n in grown if product_kind(n) and 1 / _MORE < grown[n] < _MORE} | {*products}
+    longer = _lasted(b, silent) / _lasted(a, silent) if silent else 1.0
     for word, sign in (("more", 1), ("fewer", -1)):
-        changed = {n: 1.0 for n, ratio in grown.items() if ratio**sign > _MORE_THREADS}
-        share = min(_common(each, changed) for each in names)
+        changed = {n for n, ratio in grown.items() if ratio**sign > _MORE} - {*products}
+        judged, more = names, ""
+        if longer**sign > _MORE:
+            more = f", and matrix products take {longer:.2f} times as long"
+            changed = {n for n in changed if lasted[n] ** sign > _MORE}
+            kept = {n for n in grown if max(_far(grown[n]), _far(lasted[n])) > _MORE} - silent
+            judged = [{n: named for n, named in each.items() if n in kept} for each in names]
+        share = min(_common(each, dict.fromkeys(changed, 1.0)) for each in judged)
         if len(changed) >= _SEVERAL and share >= _MOST:
-            some, every = format_count(len(changed)), format_count(len({*often, *others}))
-            what = f"{some} of {every} compute kernels ({format_share(share)} of their time)"
-            return f"{what} launch {word} threads in B, as with another batch or problem size"
+            part = min(_common(each, dict.fromkeys(changed, 1.0)) for each in names)
+            what = f"{format_count(len(changed))} of {every} compute kernels"
+            what = f"{what} ({format_share(part)} of their time)"
+            return f"{what} launch {word} threads in B{more}, as with another batch or problem size"
     return ""
+
+
+def _as_many_threads(a: Side, b: Side) -> bool:
+    """Whether nearly all compute kernels but matrix products launch as many threads."""
+    grown, _ = _grown(a, b)
+    names = [{n: x for n, x in _computing(s).items() if not product_kind(n)} for s in (a, b)]
+    alike = {n: 1.0 for n in grown if n in names[0] and _far(grown[n]) <= _MORE}
+    return len(alike) >= _SEVERAL and min(_common(each, alike) for each in names) >= _MOST
+
+
+def _grown(a: Side, b: Side) -> tuple[dict[str, float], dict[str, float]]:
+    """Threads and times of a launch in B over those in A, of what is launched as often.
+
+    None on other GPUs: grids follow the number of multiprocessors.
+    """
+    if a.facts.get("GPUs") != b.facts.get("GPUs"):
+        return {}, {}
+    first, second = map(_computing, (a, b))
+    often, others = (_often(side, each) for side, each in ((a, first), (b, second)))
+    known = [
+        n
+        for n in first
+        if n in second
+        and abs(often[n] - others[n]) <= _CALLS * often[n]
+        and a.threads.get(n)
+        and b.threads.get(n)
+    ]
+    calls = {n: second[n].count / first[n].count for n in known}
+    threads = {n: b.threads[n] / a.threads[n] / calls[n] for n in known}
+    return threads, {n: second[n].total / max(first[n].total, 1) / calls[n] for n in known}
+
+
+def _computing(side: Side) -> dict[str, Named]:
+    kernels = side.names("kernels").items()
+    return {name: named for name, named in kernels if not is_communication((name,))}
+
+
+def _lasted(side: Side, names: Collection[str]) -> float:
+    """Time in some kernels, per step."""
+    kernels = side.names("kernels")
+    return max(1, sum(kernels[name].total for name in names if name in kernels)) / side.parts
+
+
+def _far(ratio: float) -> float:
+    """How far a ratio is from 1, either way."""
+    return max(ratio, 1 / ratio) if ratio else math.inf
 
 
 def _other_calls(a: Side, b: Side) -> str:

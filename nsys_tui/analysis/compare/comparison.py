@@ -12,7 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from nsys_tui.analysis.compare.comparability import Difference, differences
+from nsys_tui.analysis.compare.comparability import (
+    Difference,
+    differences,
+    matched_by_kind,
+)
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import Plan
@@ -295,7 +299,7 @@ def compare(
         summary=summary,
         groups={key: rows.group(key) for key in keys},
         findings=_findings(a, b, rows.comparable),
-        notes=tuple(_notes(a, b)),
+        notes=tuple(_notes(a, b) + (matched_by_kind(a, b) if rows.comparable else [])),
     )
 
 

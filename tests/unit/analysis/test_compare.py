@@ -578,6 +578,77 @@ def test_other_grids_of_nearly_all_kernels_are_another_problem(
     assert first_look(plan(opened(runs[0]))).threads == sides[0].threads
 
 
+def gemms(*choices: str) -> tuple[tuple[str, float], ...]:
+    """A training step that cuBLAS computes with these kernels, of 56 % of its time."""
+    products = [(f"ampere_bf16_s16816gemm_bf16_{choice}", 100) for choice in choices]
+    others = (("layer_norm(float*)", 60), ("gelu(float*)", 90), ("softmax(float*)", 90))
+    return (*products, *others, ("adamw(float*)", 70))
+
+
+SMALL = gemms(
+    *("128x128_ldg8_f2f_stages_32x5_tn", "256x128_ldg8_f2f_stages_64x3_tn"),
+    *("128x128_ldg8_f2f_stages_32x5_nn", "128x64_ldg8_f2f_stages_32x6_nt"),
+)
+SOME = (("ampere_bf16_s16816gemm_bf16_256x64_ldg8_f2f_stages_64x3_tn", 100), *SMALL[1:])
+LARGE = gemms(
+    *("256x64_ldg8_f2f_stages_32x3_tn", "64x64_sliced1x2_ldg8_f2f_stages_64x5_tn"),
+    *("256x64_ldg8_f2f_stages_32x3_nn", "256x64_ldg8_f2f_stages_32x4_nt"),
+)
+LARGER, AS_LARGE = (
+    (300, 300, 300, 300, 200, 200, 200, 100),
+    (300, 300, 300, 300, 100, 100, 100, 100),
+)
+"""Blocks: those of an optimizer do not grow with the batch, nor do those of some products."""
+
+
+@pytest.mark.parametrize(
+    ("names", "grids", "products", "rest", "told"),
+    [
+        (SOME, LARGER, 1.9, 1.9, "3 of 9 compute kernels (33.8% of their time) launch more"),
+        (LARGE, LARGER, 1.9, 1.9, "3 of 12 compute kernels (33.8% of their time) launch more"),
+        (SMALL, LARGER, 1.9, 1.9, "3 of 8 compute kernels (33.8% of their time) launch more"),
+        (LARGE, LARGER, 1.0, 1.0, "8 of 12 kernel names differ, and 43.7% of the kernel time"),
+        (gemms("64x64_ldg8_f2f_tn"), AS_LARGE, 4, 1.0, "5 of 9 kernel names differ"),
+        (LARGE, AS_LARGE, 1.3, 1.0, ""),
+        (SOME, AS_LARGE, 1.3, 1.3, ""),
+        (SMALL, LARGER, 1.0, 1.2, ""),
+        (SMALL, LARGER, 1.2, 1.0, ""),
+    ],
+)
+def test_other_gemms_are_the_same_work_unless_the_rest_is_larger(
+    tmp_path: Path,
+    names: tuple[tuple[str, float], ...],
+    grids: tuple[int, ...],
+    products: float,
+    rest: float,
+    told: str,
+) -> None:
+    """Libraries choose a GEMM by its size and by their release: the kernels beside it decide."""
+    timed = tuple(
+        (name, took * (products if "gemm" in name else 1 if "adamw" in name else rest))
+        for name, took in names
+    )
+    runs = (Run(names=SMALL, grids=AS_LARGE), Run(names=timed, grids=grids[-len(names) :]))
+    paths = [run.write(tmp_path / f"{place}.sqlite") for place, run in enumerate(runs)]
+    found = compared(*paths)
+    assert found.judgement.reason.startswith(told or "mean wall per step +")
+    assert found.verdict is (Verdict.UNKNOWN if told else Verdict.WORSE)
+    note = [note for note in found.notes if "matched as one kind" in note]
+    assert bool(note) is (not told and names is not SMALL)
+    plans = [plan(opened(path)) for path in paths]
+    look = compare(*measure_both(*plans, measuring=first_look), keys=(), noise=0)
+    assert look.judgement.reason[:40] == found.judgement.reason[:40]
+
+
+def test_what_is_matched_by_kind_is_counted(tmp_path: Path) -> None:
+    found = pair(tmp_path, Run(names=SMALL, grids=AS_LARGE), Run(names=LARGE, grids=AS_LARGE))
+    assert found.verdict is Verdict.SAME
+    assert (
+        "gemm bf16: 4 of 4 kernel names only in A and 4 of 4 only in B; matched as one kind,"
+        f" {4 * REPEATS:.1f} launches per step: libraries choose them by size and release"
+    ) in found.notes
+
+
 @needs_reports
 def test_a_report_without_events_is_not_comparable_with_another() -> None:
     found = compared(REPORTS / "no-events.sqlite", REPORTS / "cuda-graph-2025.5.sqlite")
