@@ -14,6 +14,7 @@ from nsys_tui.fleet.communicators import told_apart
 from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
+from nsys_tui.fleet.overlap import overlapping, told
 from nsys_tui.fleet.ranks import (
     GIVEN,
     NUMBER,
@@ -68,6 +69,12 @@ def reduce(
     order = sorted(range(len(owners)), key=lambda member: ranks[member][0])
     others = of_other_times(reports)
     used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
+    late: list[str] = []
+    if clock is not Clock.SESSION and not all(each.aligned for each in clocks):
+        reports, late = _overlapping(reports, [rank for rank, _ in ranks])
+    if late:
+        owners = _of_communicators([report for _, report in reports], [rank for rank, _ in ranks])
+        used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
     twice = of_same_ranks(reports, others)
     apart = {member for member in others if member in twice or not clocks[member].fitted}
     members = tuple(
@@ -90,9 +97,29 @@ def reduce(
         *_notes(members, used),
         *conflicts(evidence, ranks),
         *(_clock_notes(members) if several else []),
+        *late,
     )
     options = options or Options()
     return Fleet(members, failures, used, origin, options, (*only_notes(options), *notes), left)
+
+
+def _overlapping(
+    reports: Sequence[tuple[str, ReportSummary]], ranks: Sequence[int]
+) -> tuple[list[tuple[str, ReportSummary]], list[str]]:
+    """The reports with the collectives that all captures saw, and what is to be said of others."""
+    processes = [(report, process) for _, report in reports for process in report.processes]
+    calls_of, missing = overlapping(
+        [process.collectives for _, process in processes],
+        [report.start_utc for report, _ in processes],
+    )
+    left = iter(calls_of)
+    cut = [
+        (path, replace(report, processes=tuple(
+            replace(process, collectives=next(left)) for process in report.processes
+        )))
+        for path, report in reports
+    ]  # fmt: skip
+    return cut, told(ranks, missing)
 
 
 def _of_communicators(

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from unit.fleet.fleet_reports import STEP, US, Run
+from synth import Synth
+from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
 
 from nsys_tui import cli
 from nsys_tui.fleet.clocks import fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.overlap import overlapping
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
@@ -151,6 +153,66 @@ def test_a_capture_that_began_later_does_not_pass_for_another_clock() -> None:
     assert all(c.aligned for c in fit(known.seen(ended), [0] * 5))
     assert not any(c.aligned for c in fit(known.seen(ended))), "nobody knows whose calls lack"
     assert all(c.aligned for c in fit(Planted(5).seen(ended))), "irregular calls know themselves"
+
+
+@pytest.mark.parametrize(
+    ("regular", "utc", "found"),
+    [(False, False, True), (False, True, True), (True, True, True), (True, False, False)],
+)
+def test_captures_that_overlap_in_part_are_matched_where_they_do(
+    regular: bool, utc: bool, found: bool
+) -> None:
+    planted = Planted(
+        5, regular=regular, offset={1: S, 2: -3 * S, 4: 7 * MS}, drift={2: 50e-6}, jitter=US
+    )
+    own = planted.seen({2: slice(37, None), 4: slice(5, -20)})
+    # UTC is off by up to 10 ms, a fifth of the time between two calls.
+    starts = [planted.offset.get(rank, 0) + 2 * MS * rank for rank in range(5)]
+    told = starts if utc else [None] * 5
+    left, missing = overlapping(own, told)
+    assert missing == ([37, 37, 0, 37, 32] if found else [0] * 5)
+    clocks = fit(left, told)
+    assert [clock.aligned for clock in clocks] == [found] * 5
+    if found:
+        waited = match(left, clocks).by_rank().waited[:4]
+        kept = slice(37, -20)
+        late = planted.start[:, kept].max(axis=0) - planted.start[:, kept]
+        assert np.abs(waited - late.sum(axis=1)[:4]).max() < planted.calls * 10 * US
+
+
+def test_calls_of_other_times_are_not_matched() -> None:
+    planted = Planted(3)
+    own = planted.seen({0: slice(None, 80), 1: slice(None, 80), 2: slice(90, None)})
+    assert overlapping(own, [0, 0, 0])[1] == [0, 0, 0]
+
+
+def test_a_rank_captured_later_is_in_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Later(Run):
+        def compute(self, rank: int, step: int) -> tuple[int, int]:
+            start, end = super().compute(rank, step)
+            return start, end + 17 * US * (step * step % 7)
+
+    run = Later(ranks=4, steps=40)
+    paths = [run.write_rank(tmp_path / f"{rank}.sqlite", rank) for rank in range(3)]
+    synth = Synth(tmp_path / "3.sqlite").gpu(0, "Test GPU").session(40 * STEP, utc=UTC + 11 * STEP)
+    for text in ("SLURM_PROCID=3", "SLURM_NTASKS=4"):
+        synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", text, capture=True)
+    synth.process(1003, "python3")
+    for step in range(12, 40):
+        start, end = (time - 11 * STEP for time in run.collective(3, step))
+        synth.launch(ALL_REDUCE, (start - 2 * US, start - US), (start, end), stream=13)
+    fleet = run_fleet([*paths, synth.write()])
+    assert all(member.clock.aligned for member in fleet.members)
+    assert fleet.collectives.by_rank().calls.tolist() == [28] * 4
+    assert fleet.collectives.by_rank().waited.tolist() == [
+        sum(max(run.arrivals(step)) - run.arrivals(step)[rank] for step in range(12, 40))
+        for rank in range(4)
+    ]
+    assert cli.main(["fleet", str(tmp_path), "--section", "reports"]) == 0
+    said = "rank 3 captured later than others: of these up to 12 collectives before that are in no"
+    assert said in capsys.readouterr().out
 
 
 def test_utc_that_is_off_is_judged_by_the_ends() -> None:
