@@ -115,10 +115,10 @@ class Cluster:
             by_host.setdefault(host, []).append(worker)
         reasons = []
         for host, workers in by_host.items():
-            paths = answers[workers[0]][1]
-            if isinstance(paths, str):
-                reasons.append(f"{host}: {paths}")
-                continue
+            told = [answers[worker][1] for worker in workers]
+            paths = dict.fromkeys(path for seen in told if isinstance(seen, list) for path in seen)
+            if not paths:
+                reasons.append(f"{host}: {told[0]}")
             for path in paths:
                 self._places[f"{host}:{path}"] = path, _node(workers[0])
         if not self._places:

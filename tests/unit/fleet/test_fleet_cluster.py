@@ -17,14 +17,15 @@ from unit.fleet.fleet_reports import Run
 from unit.fleet.test_fleet_engines import EVERYTHING, UNCACHED, figures
 
 from nsys_tui import cli
-from nsys_tui.errors import UsageError
+from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.fleet import cluster
+from nsys_tui.fleet.files import find_reports
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.summary import Failure, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 distributed = pytest.importorskip(
@@ -94,6 +95,25 @@ def test_what_one_worker_does_not_see_another_reads(
     fleet = run_fleet(paths, opening=UNCACHED, engine=run)
     assert [m.rank for m in fleet.members] == [0, 1, 2, 3]
     assert len(set(mapped)) == 1
+
+
+@pytest.mark.parametrize("blind_one", [0, 1])
+def test_a_worker_that_sees_nothing_does_not_speak_for_its_node(
+    threads: Any, paths: list[Path], monkeypatch: pytest.MonkeyPatch, blind_one: int
+) -> None:
+    asked = iter(range(2))
+
+    def found(names: Sequence[str]) -> list[Path]:
+        if next(asked) == blind_one:
+            raise NoDataError("no report there")
+        return find_reports(names)
+
+    monkeypatch.setattr(cluster, "find_reports", found)
+    run = cluster.dask_cluster(threads.scheduler_address)
+    names = run.per_node([str(paths[0].parent)])
+    assert {name.partition(":")[2] for name in names} >= {str(path) for path in paths}
+    fleet = run_fleet(names, opening=UNCACHED, engine=run)
+    assert [m.rank for m in fleet.members] == [0, 1, 2, 3]
 
 
 def test_what_no_worker_sees_is_read_here(
