@@ -36,7 +36,7 @@ class Mismatch:
     members: tuple[Member, ...]
     what: str
     """``operation``, ``size``, ``type``, ``reduction`` or ``root``; of sends and receives ``size``,
-    ``type``, ``peer``, ``order`` or ``one-sided``."""
+    ``type``, ``peer``, ``order``, ``one-sided`` or ``circle``."""
     point_to_point: bool = False
     waiting: tuple[Member, ...] = ()
     """Ranks that wait because of it."""

@@ -96,7 +96,7 @@ class _Found:
                 self._by_order,
                 tuple(ops),
                 tuple(at(row) for row in odd.rows) + self._other_end(odd),
-                "order" if odd.what == "circle" else odd.what,
+                odd.what,
                 point_to_point=True,
                 waiting=tuple(at(row) for row in odd.waiting),
             )

@@ -45,6 +45,7 @@ _PEERS: Final = {
     "type": "send and receive differ in type",
     "peer": "send and receive with the wrong peer",
     "order": "calls wait for one another: order",
+    "circle": "calls wait for one another in a circle: order",
     "one-sided": "send or receive with no other end",
 }
 

@@ -103,7 +103,7 @@ FAULTS = {
     "lost send": (lost_send, {"one-sided", "size", "order", "peer"}),
     "one more": (one_more_send, {"size", "one-sided"}),
     "died": (died_before_receive, {"behind"}),
-    "order": (swapped, {"order"}),
+    "circle": (swapped, {"circle"}),
 }
 
 
@@ -290,7 +290,7 @@ def test_collectives_are_counted_by_order_where_sends_move_the_counter(tmp_path:
 
 def test_a_cycle_of_a_run_that_ended_well_is_no_hang(tmp_path: Path) -> None:
     run = {0: [send(1), recv(1), REDUCE], 1: [send(0), recv(0), REDUCE]}
-    assert told(find_hangs(run_of(tmp_path, run))) == {"order"}
+    assert told(find_hangs(run_of(tmp_path, run))) == {"circle"}
     assert told(find_hangs(run_of(tmp_path, run, ended=True))) == set()
 
 
@@ -443,4 +443,4 @@ def test_any_call_that_is_left_out_is_named(
 def test_which_of_three_is_left_out_is_not_guessed(tmp_path: Path) -> None:
     run = pipeline(3, 2)
     del run[0][nth(run, 0, "Send", 1)]
-    assert told(find_hangs(run_of(tmp_path, run))) == {"order"}
+    assert told(find_hangs(run_of(tmp_path, run))) == {"circle"}
