@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from nsys_tui.reader.encode import (
     ends,
     instants,
     is_null,
+    iter_columns,
     sample_columns,
 )
 from nsys_tui.reader.filecheck import unreadable
@@ -61,6 +63,7 @@ _CATEGORIES: Final = {
 """Of all but kernels, whose names decide."""
 UVM_KINDS: Final = (11, 12, 13)
 _UNKNOWN_MEMORY: Final = 255
+_SAMPLED: Final = 10_000
 _MOST_DEVICES: Final = np.iinfo(np.int16).max
 
 
@@ -96,6 +99,16 @@ def kernel_names(db: Database, strings: Strings) -> KernelNames:
     namer = _KernelNames()
     gather(db, TABLES[OpKind.KERNEL], lambda raw: {"name": namer.encode(raw)}, None)
     return KernelNames(tuple(dict.fromkeys(namer.names(strings))))
+
+
+def some_kernel_names(db: Database, strings: Strings) -> tuple[OpName, ...]:
+    """Names of the first kernels, and of a sample of the others."""
+    namer, table = _KernelNames(), TABLES[OpKind.KERNEL]
+    columns, _ = asked_by(lambda raw: {"name": namer.encode(raw)})
+    for first in islice(iter_columns(db, table, columns), 1):
+        namer.encode(first)
+        namer.encode(sample_columns(db, table, columns, _SAMPLED))
+    return tuple(dict.fromkeys(namer.names(strings)))
 
 
 def sample_operations(

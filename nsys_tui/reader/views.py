@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, is_communication
-from nsys_tui.model.events import OpName, called
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import NameStyle, api_name
-from nsys_tui.reader.encode import UNNAMED, Strings
+from nsys_tui.names import api_name
+from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.schema import COPY_KINDS, STRINGS
+from nsys_tui.reader.short_names import early_names, late_names
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.target import Devices, read_process_names, read_ranks, read_thread_names
 
@@ -120,6 +120,9 @@ _THREAD: Final = (
     _column("global_tid", "nsys's globalTid", at="globalTid"),
     _column("global_pid", "nsys's globalPid", "{globalTid} & ~16777215"),
 )  # fmt: skip
+_FULL: Final = "coalesce({demangledName}, {shortName})"
+LATE_NAME: Final = "_late_name"
+"""Function that names a kernel by its full name where ``_kernels`` was filled early."""
 _SHAPE: Final = tuple(
     _column(f"{part}_{axis.lower()}", f"{what} in {axis.lower()}", at=f"{part}{axis}")
     for part, what in (("grid", "blocks of the grid"), ("block", "threads of a block"))
@@ -136,8 +139,9 @@ VIEWS: Final = (
             _column("name", "nsys's short name, which kernels of other types share",
                     _string("shortName")),
             _column("short_name", "as screens list it: no other kernel of the report has it",
-                    "coalesce((SELECT name FROM _kernels WHERE"
-                    f" id = coalesce({{demangledName}}, {{shortName}})), {_string('shortName')})",
+                    f"coalesce((SELECT name FROM _kernels WHERE id = {_FULL}), {LATE_NAME}("
+                    f"(SELECT value FROM {{{{strings}}}} WHERE id = {_FULL})),"
+                    f" {_string('shortName')})",
                     "_kernels"),
             *_WORK[5:],
             _CORRELATION,
@@ -328,7 +332,7 @@ def name_rows(
         if table == "_strings":
             return strings
         if table == "_kernels":
-            return _kernels(strings, report.kernel_names)
+            return _kernels(strings, early_names(db, strings) or late_names(report))
         if table == "_calls":
             calls = ((number, text, api_name(text)) for number, text in strings)
             return [(number, name) for number, text, name in calls if name != text]
@@ -344,12 +348,10 @@ def name_rows(
 
 
 def _kernels(
-    strings: Iterable[tuple[int, str]], names: tuple[OpName, ...]
+    strings: Iterable[tuple[int, str]], names: Mapping[str, str]
 ) -> Iterable[Sequence[Any]]:
     """(number of the full name, short name) of the kernels."""
-    shown = zip(names, called(names, NameStyle.SHORT), strict=True)
-    short = {o.short if o.demangled == UNNAMED else o.demangled: name for o, name in shown}
-    return [(number, short[text]) for number, text in strings if text in short]
+    return [(number, names[text]) for number, text in strings if text in names]
 
 
 def _domains(db: Database) -> Iterable[Sequence[Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, count, islice
 from typing import Any, Final, TypeAlias
 
@@ -20,8 +21,18 @@ from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
 from nsys_tui.reader.schema import STRINGS
+from nsys_tui.reader.short_names import late_names
 from nsys_tui.reader.sqlite import Database, quoted
-from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, name_rows, view_sql
+from nsys_tui.reader.views import (
+    LATE_NAME,
+    PROCESS,
+    TEMPORARY,
+    VIEWS,
+    View,
+    device_sql,
+    name_rows,
+    view_sql,
+)
 from nsys_tui.redaction import redacted
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
@@ -124,6 +135,7 @@ class Console:
             self._raw[table] = (*self._raw.get(table, ()), column)
         for table, columns in TEMPORARY.items():
             connection.execute(f"CREATE TEMP TABLE {table} ({columns})").close()
+        connection.create_function(LATE_NAME, 1, self._late_name, deterministic=True)
         self._searched: set[tuple[str, str]] = set()
         self._hidden: set[str] = set()
         self._view_settings = self._settings()
@@ -223,6 +235,15 @@ class Console:
             connection.execute(f"DELETE FROM temp.{table}").close()
             raise
         self._filled.add(table)
+
+    @cached_property
+    def _late_names(self) -> dict[str, str]:
+        return late_names(self._report)
+
+    def _late_name(self, full: str | None) -> str | None:
+        """The short name of a kernel that was not among those found early."""
+        name = None if full is None else self._late_names.get(full)
+        return redacted(name) if name and self._redacts else name
 
     def run(
         self,

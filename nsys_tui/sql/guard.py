@@ -17,6 +17,7 @@ from math import isqrt
 from typing import Final, TypeVar
 
 from nsys_tui.errors import CancelledError, UsageError
+from nsys_tui.reader.views import LATE_NAME
 
 _Part = TypeVar("_Part")
 
@@ -222,7 +223,7 @@ class Guard:
         if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
             self.slow += [name] if name in SLOW else []
-            return self._ruled(name in FUNCTIONS, f"the function {name}")
+            return self._ruled(name in FUNCTIONS or name == LATE_NAME, f"the function {name}")
         if action == sqlite3.SQLITE_PRAGMA:
             name = (first or "").lower()
             return self._ruled(name in PRAGMAS, f"PRAGMA {name}")

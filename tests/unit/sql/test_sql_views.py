@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,8 @@ from nsys_tui import cli
 from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.events import called
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import OpName, called
 from nsys_tui.names import NameStyle
 from nsys_tui.reader import open_report
 from nsys_tui.reader.cache import cache_at
@@ -52,6 +54,8 @@ PAIRS = {
     " join CUPTI_ACTIVITY_KIND_RUNTIME r on r.correlationId = k.correlationId"
     " and (r.globalTid & ~16777215) = k.globalPid and r.eventClass <> 67",
 }  # fmt: skip
+
+KINDS = ("int", "float", "4", "at::Sum<float>", "lambda#1")
 
 
 @pytest.fixture(scope="module", params=GENERATIONS)
@@ -194,12 +198,60 @@ def test_names_of_kernels_come_from_work_that_was_read_before(
 def test_names_of_kernels_are_kept_for_the_next_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = Synth(tmp_path / "r.sqlite").launch("k()", (1, 2), (3, 4)).write()
-    cache = cache_at(str(tmp_path / "cache"))
+    made = Synth(tmp_path / "r.sqlite").launch("void k<int>(int)", (1, 2), (3, 4))
+    made.string("void k<float>(float)")  # of no kernel, which only reading all of them shows
+    path, cache = made.write(), cache_at(str(tmp_path / "cache"))
     asked = "select short_name from kernels"
     first = Console(open_report(path, cache=cache)).run(asked).table.rows()
     monkeypatch.setattr("nsys_tui.reader.source.kernel_names", None)
     assert Console(open_report(path, cache=cache)).run(asked).table.rows() == first == [("k",)]
+
+
+@pytest.mark.parametrize("demo", ["2026.2"], indirect=True)
+def test_the_first_page_waits_for_no_reading_of_all_kernels(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ops = open_report(demo, use_cache=False).operations
+    kernels = ops.of_kind(OpKind.KERNEL)
+    shown = [ops.shown[name] for name in ops.name[kernels[ops.rowid[kernels].argsort()]]]
+    monkeypatch.setattr("nsys_tui.reader.source.kernel_names", None)
+    console = Console(open_report(demo, use_cache=False))
+    page = console.run("select short_name from kernels", limit=1_000).table.rows()
+    assert [name for (name,) in page] == shown[:1_000]
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2, 3])
+def test_kernels_that_come_late_are_called_as_on_the_screens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: int
+) -> None:
+    made = Synth(tmp_path / "r.sqlite")
+    names = ("void k<int>(int)", "void k<float>(float)", "void cub::CUB_200_NS::f<1>(int)")
+    for place, name in enumerate(names):
+        made.launch(name, (place, place + 1), (100 * place + 10, 100 * place + 20))
+    report = open_report(made.write(), use_cache=False)
+    early = report.kernel_names[:seen]
+    monkeypatch.setattr("nsys_tui.reader.short_names.some_kernel_names", lambda *_: early)
+    found = Console(report).run("select short_name from kernels order by id").table.rows()
+    assert [name for (name,) in found] == [*called(report.kernel_names, NameStyle.SHORT)]
+
+
+def test_what_is_called_the_same_beside_none_and_all_is_so_beside_some() -> None:
+    chance, told = Random(17), 0
+    for _ in range(2_000):
+        texts = [
+            f"void {chance.choice('fgh')}<{', '.join(chance.choices(KINDS, k=2))}>({part})"
+            for part in chance.choices(("int", "float*"), k=chance.randrange(2, 9))
+        ]
+        names = [OpName("", text, text) for text in dict.fromkeys(texts)]
+        some, half = len(names) // 3, 2 * len(names) // 3
+        few, more, every = (
+            called(tuple(names[:count]), NameStyle.SHORT) for count in (some, half, len(names))
+        )
+        pairs = zip(few, more, every, strict=False)
+        known = [(mine, theirs) for mine, theirs, alone in pairs if mine == alone]
+        assert all(mine == theirs for mine, theirs in known)
+        told += len(known)
+    assert told > 500
 
 
 def test_a_question_without_them_waits_for_no_analysis(demo: Path) -> None:
