@@ -228,7 +228,7 @@ def _stop(arguments: argparse.Namespace) -> int:
         print("killed; what it collected is lost", file=sys.stderr)
         return OK
     if arguments.discard and record.kept == "discarded":
-        return _remove_parts(arguments, remote=True, local=False)
+        return asyncio.run(_remove_listed(arguments, remote=True, local=False))
     return console.finish(record, arguments)
 
 
@@ -297,13 +297,10 @@ async def _ask_follower(capture: Capture, arguments: argparse.Namespace) -> Reco
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    return _remove_parts(arguments, remote=not arguments.local, local=not arguments.remote)
-
-
-def _remove_parts(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
     import asyncio
 
-    return asyncio.run(_remove_listed(arguments, remote=remote, local=local))
+    parts = {"remote": not arguments.local, "local": not arguments.remote}
+    return asyncio.run(_remove_listed(arguments, **parts))
 
 
 async def _remove_listed(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
