@@ -143,10 +143,14 @@ async def end_left_over(job: Job, name: str = "") -> None:
     """
     left = await _left(job, name)
     patience_s = _LAST_S
+    stays = not job.record.stop or job.plan.options.get("kill") == "none"
+    if stays and not all(map(_is_nsys, left)):
+        await asyncio.sleep(_LAST_S)
+        left = await _left(job, name)
     if program := ", ".join(process for process in left if not _is_nsys(process)):
-        if not job.record.stop or job.plan.options.get("kill") == "none":
+        if stays:
             remedy = f"nsys-tui captures stop {job.record.id} --kill ends it"
-            job.remark("note", f"still running after the end: {program}", remedy)
+            job.remark("note", f"still running after the end: {', '.join(left)}", remedy)
             return
         patience_s = PROGRAM_S if job.record.stop == "keep" else DISCARD_GRACE_S
         wait = f"KILL follows in {patience_s:.0f} s"

@@ -128,7 +128,8 @@ def _register_ranges() -> None:
             return _range_summary(query, rows(query))
 
         ranges.__name__, ranges.__doc__ = name, f"{about} and their durations."
-        report(title, Needs(data, f"--trace={traced}-annotations"), old=old)(ranges)
+        where = " (on Windows)" * traced.startswith("dx")
+        report(title, Needs(data, f"--trace={traced}-annotations{where}"), old=old)(ranges)
 
 
 _register_ranges()

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -491,6 +492,17 @@ async def test_words_of_nsys_that_nobody_knows_are_told(place: Place) -> None:
         NoReportError, match="ended with status 1\nthe log ends: Connection refused"
     ):
         await place.fake(FAULTS="refused").capture("echo", "out").run()
+
+
+async def test_what_nsys_leaves_beside_the_program_is_named_with_it(
+    place: Place, heard: Recorder
+) -> None:
+    (place.cwd / "nsys-tee").symlink_to(shutil.which("sleep") or "")
+    script = "setsid ./nsys-tee 600 & setsid sleep 600 & setsid ./nsys-tee 0.5 & sleep 0.1"
+    record = await place.capture("sh", "-c", script, recorder=heard).run()
+    (told,) = [note for note in record.notes if "still running after the end" in note]
+    assert sorted(re.findall("[0-9]+ ([a-z-]+)[ ,]", told)) == ["nsys-tee", "sleep"]
+    await place.attach(record.id).kill_left()
 
 
 async def test_a_program_whose_nsys_died_is_told_and_can_be_killed(
