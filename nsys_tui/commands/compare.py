@@ -322,9 +322,10 @@ def _stacks(arguments: argparse.Namespace, first: Part, second: Part) -> None:
     from nsys_tui.export.folded import differential_graph, differential_lines
 
     stacks = differential_stacks(first.plan, second.plan)
-    what = "ns per steady step" if stacks.by_step else "ns"
+    what = f"{stacks.a.unit} {stacks.steps}".rstrip()
+    of = "CPU samples" if stacks.is_sampled else "GPU time"
     if arguments.svg:
-        graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
+        graph = differential_graph(stacks, f"{first.label} and {second.label}: {of}, {what}")
         with printing.text_file(arguments.svg, overwrite=arguments.force_overwrite) as file:
             file.write(graph)
         printing.say(f"nsys-tui: differential flame graph in {arguments.svg}")

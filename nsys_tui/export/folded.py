@@ -20,7 +20,7 @@ from nsys_tui.model.groups import sums
 from nsys_tui.model.table import Document, Form, Unit, column, columns, number, records
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, WeightedTree, shortened
 from nsys_tui.names import cell_len, cut, visible
-from nsys_tui.units import format_count, format_difference, format_duration, format_share, plural
+from nsys_tui.units import format_count, format_share, plural
 
 LESS: Final = 215
 """Hue of frames that take less time: blue, since green and red look alike to too many."""
@@ -43,22 +43,22 @@ def differential_graph(stacks: DifferentialStacks, title: str) -> str:
     """A flame graph as wide as B, with frames that take less time blue, with more orange."""
 
     def paint(node: int) -> tuple[str, str]:
-        a, b = int(stacks.a.weight[node]), int(stacks.b.weight[node])
+        a = stacks.a.amount(int(stacks.a.weight[node]))
         change = float(stacks.change[node])
         hue = LESS if change < 0 else MORE
         colour = f"hsl({hue},90%,{95 - 38 * abs(change):.0f}%)"
-        return colour, f"; A {format_duration(a)}, {format_difference(b - a)}"
+        return colour, f"; A {a}, {stacks.difference(node)}"
 
     return flame_graph(stacks.b, title, _notes(stacks), paint)
 
 
 def _notes(stacks: DifferentialStacks) -> tuple[str, ...]:
-    notes = ["Widths are B's. Blue: less time than in A; orange: more; pale: the same."]
+    notes = ["Widths are B's. Blue: less than in A; orange: more; pale: the same."]
     if stacks.by_step:
-        notes.append("Weights are means per steady step.")
+        notes.append(f"Weights are {'' if stacks.is_sampled else 'means '}{stacks.steps}.")
     count, weight = stacks.gone
     if count:
-        lost = f"{format_count(count)} stacks of A ({format_duration(weight)}) are gone in B"
+        lost = f"{format_count(count)} stacks of A ({stacks.a.amount(weight)}) are gone in B"
         notes.append(f"{lost} and have no width here: exchange A and B to see them.")
     return tuple(notes)
 

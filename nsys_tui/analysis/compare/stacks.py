@@ -1,9 +1,12 @@
-"""GPU time by NVTX path on two sides, in one tree: what grew and what shrank, and where."""
+"""GPU time by NVTX path on two sides, in one tree: what grew and what shrank, and where.
+
+Where a side has no GPU work, CPU samples of both by stack.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -11,23 +14,39 @@ import numpy as np
 
 from nsys_tui.analysis.compare.comparison import aligned
 from nsys_tui.analysis.compare.plan import Plan
-from nsys_tui.analysis.stacks.folding import FrameRules, gpu_stacks, rewrite
+from nsys_tui.analysis.stacks.folding import FrameRules, cpu_stacks, gpu_stacks, rewrite
 from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import across, normalise_nvtx
+from nsys_tui.units import format_difference
 
 _NUMBERED: Final = FrameRules(rename=(normalise_nvtx,))
 
 
 @dataclass(frozen=True, eq=False)
 class DifferentialStacks:
-    """Folded stacks of both sides over one trie; weights are ns, per step where ``by_step``."""
+    """Folded stacks of both sides over one trie; weights are ns, or samples."""
 
     a: WeightedTree
     b: WeightedTree
     by_step: bool
-    """Whether weights are means per steady step, rounded to whole ns."""
+    """Whether weights are of steady steps: means, rounded to whole ns; samples of as many steps."""
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether CPU samples are folded, not GPU time."""
+        return self.a.unit == "samples"
+
+    @property
+    def steps(self) -> str:
+        """What of the reports it is of, in words; empty = all."""
+        return ("in as many steady steps" if self.is_sampled else "per steady step") * self.by_step
+
+    def difference(self, node: int) -> str:
+        """How much more B has at a node, with a sign."""
+        delta = int(self.b.weight[node] - self.a.weight[node])
+        return f"{delta:+,} samples" if self.is_sampled else format_difference(delta)
 
     @property
     def trie(self) -> Trie:
@@ -61,14 +80,20 @@ def differential_stacks(a: Plan, b: Plan) -> DifferentialStacks:
         b: the same of B.
 
     Raises:
-        NoDataError: a side has no GPU work.
+        NoDataError: a side has no GPU work, and one no samples.
     """
     plans = aligned(a, b)
     builder = TrieBuilder()
-    folded = [_folded(plan) for plan in plans]
+    if all(len(plan.report.operations) for plan in plans) or not all(
+        len(plan.report.samples) for plan in plans
+    ):
+        folded = [_folded(plan) for plan in plans]
+    else:
+        count = min(len(plan.steps) for plan in plans)
+        folded = [cpu_stacks(plan.report, _first(plan, count).part).tree for plan in plans]
     nodes = [_moved(tree.trie, builder) for tree in folded]
     trees = [
-        _placed(builder, tree, moved, len(plan.steps) if plan.by_step else 1)
+        _placed(builder, tree, moved, len(plan.steps) if plan.by_step and tree.unit == "ns" else 1)
         for tree, moved, plan in zip(folded, nodes, plans, strict=True)
     ]
     return DifferentialStacks(trees[0], trees[1], plans[0].by_step)
@@ -76,6 +101,12 @@ def differential_stacks(a: Plan, b: Plan) -> DifferentialStacks:
 
 def _folded(plan: Plan) -> WeightedTree:
     return gpu_stacks(plan.report, plan.part, rules=_NUMBERED, names=across(plan.style)).tree
+
+
+def _first(plan: Plan, count: int) -> Plan:
+    """With the first steady steps alone, where there are any."""
+    steps = plan.steps
+    return replace(plan, steps=replace(steps, start=steps.start[:count], end=steps.end[:count]))
 
 
 def _moved(trie: Trie, builder: TrieBuilder) -> Int64:

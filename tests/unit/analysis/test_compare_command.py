@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from synth import Synth
 from training import Run
 
 from nsys_tui import cli
@@ -286,6 +287,25 @@ def test_differential_stacks_for_flamegraph_pl(runs: dict[str, str], capsys: Out
     assert before == pytest.approx(1_200_000, rel=0.005)
     assert after == pytest.approx(1_260_000, rel=0.005)
     assert "ns per steady step of A and of B" in err
+
+
+def test_without_gpu_work_samples_of_as_many_steps_are_folded(tmp_path: Path, capsys: Out) -> None:
+    paths = []
+    for name, steps, slow in (("a", 12, 1), ("b", 15, 3)):
+        made = Synth(tmp_path / f"{name}.sqlite")
+        for step in range(steps):
+            begin = step * 100_000
+            made.nvtx("step", begin, begin + 90_000)
+            for sample in range(slow):
+                made.sample(begin + 10 + sample, ("slow", "main"))
+            made.sample(begin + 50, ("same", "main"))
+        paths.append(str(made.write()))
+    status, out, err = run(capsys, "compare", *paths, "--folded", "--no-cache")
+    assert (status, out) == (0, "main;same 11 11\nmain;slow 11 33\n")
+    assert "samples in as many steady steps of A and of B" in err
+    svg = tmp_path / "d.svg"
+    run(capsys, "compare", *paths, "--svg", str(svg), "--no-cache")
+    assert "A 11 samples, +22 samples" in svg.read_text()
 
 
 def test_differential_flame_graph_is_blue_and_orange(

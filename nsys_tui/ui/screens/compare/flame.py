@@ -19,7 +19,6 @@ from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import Writer, text_writer
 from nsys_tui.ui.screens.compare.pair import Result
 from nsys_tui.ui.widgets.icicle import IciclePane
-from nsys_tui.units import format_difference, format_duration
 
 
 def comparison_writers(comparison: Comparison) -> dict[str, Writer]:
@@ -85,10 +84,13 @@ class DifferenceIcicle(IciclePane):
             self.heading("Flame graph of the difference", str(difference))
             return
         self.difference = difference
-        per = "per step, " if difference.by_step else ""
+        per = f"{difference.steps.replace('steady ', '')}, " if difference.by_step else ""
         count, lost = difference.gone
-        gone = f" (not in it: {count} of A, {format_duration(lost)})" if count else ""
-        self.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
+        gone = f" (not in it: {count} of A, {difference.a.amount(lost)})" if count else ""
+        what = (
+            "CPU samples of B by stack" if difference.is_sampled else "GPU time of B by NVTX path"
+        )
+        self.heading(f"{what}{gone}", f"{per}blue: less, orange: more")
         inks = np.full(len(difference.change), int(Ink.MUTED))
         inks[difference.change <= -threshold] = Ink.BETTER
         inks[difference.change >= threshold] = Ink.WORSE
@@ -101,5 +103,4 @@ class DifferenceIcicle(IciclePane):
         if both is None:
             return super().label(stacks, node)
         name = both.trie.labels[both.trie.label[node]] if node else "all"
-        delta = int(both.b.weight[node] - both.a.weight[node])
-        return f"{name} {format_difference(delta)}"
+        return f"{name} {both.difference(node)}"
