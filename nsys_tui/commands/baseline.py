@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from nsys_tui.analysis.compare.side import runs_of
+    from nsys_tui.analysis.compare.pooling import runs_of
     from nsys_tui.export import baselines
     from nsys_tui.units import plural
 
@@ -148,7 +148,7 @@ def _list(arguments: argparse.Namespace) -> int:
 def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
-    from nsys_tui.analysis.compare.side import runs_of
+    from nsys_tui.analysis.compare.pooling import runs_of
     from nsys_tui.export import baselines
 
     runs = baselines.load_runs(arguments.file).runs

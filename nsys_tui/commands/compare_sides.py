@@ -116,7 +116,7 @@ def kernel_names(asked: str | None, kept: str | None, what: str) -> str:
 
 def measured(arguments: argparse.Namespace) -> tuple[Side, Side]:
     """Both sides, each of one run or of several."""
-    from nsys_tui.analysis.compare.side import pooled_side
+    from nsys_tui.analysis.compare.pooling import pooled_side
 
     sides: list[Side] = []
     opening = opener(arguments)
@@ -137,7 +137,7 @@ def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
         UsageError: the file cannot be used, or its runs are not of a kind.
     """
     from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
-    from nsys_tui.analysis.compare.side import pooled_side, runs_of
+    from nsys_tui.analysis.compare.pooling import pooled_side, runs_of
     from nsys_tui.export import baselines
     from nsys_tui.units import plural
 

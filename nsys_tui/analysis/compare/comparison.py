@@ -20,6 +20,7 @@ from nsys_tui.analysis.compare.comparability import (
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import Plan
+from nsys_tui.analysis.compare.pooling import of_the_same_run
 from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import (
     GROUPS,
@@ -27,7 +28,6 @@ from nsys_tui.analysis.compare.side import (
     OPTIONAL,
     Found,
     Side,
-    of_the_same_run,
 )
 from nsys_tui.analysis.compare.stats import (
     FEWEST,

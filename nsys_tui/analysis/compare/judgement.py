@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nsys_tui.analysis.compare.comparability import different_work, explained
+from nsys_tui.analysis.compare.pooling import of_the_same_run
 from nsys_tui.analysis.compare.rows import Row
-from nsys_tui.analysis.compare.side import HOST_AHEAD, TAIL, WHOLE, Named, Side, of_the_same_run
+from nsys_tui.analysis.compare.side import HOST_AHEAD, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
     FEWEST,

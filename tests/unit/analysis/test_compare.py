@@ -26,7 +26,8 @@ from nsys_tui.analysis.compare.gates import outcomes, parse_gate
 from nsys_tui.analysis.compare.judgement import percent
 from nsys_tui.analysis.compare.measure import first_look, measure
 from nsys_tui.analysis.compare.plan import iteration_scope, plan
-from nsys_tui.analysis.compare.side import Found, Side, pooled_side
+from nsys_tui.analysis.compare.pooling import pooled_side
+from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Change, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations

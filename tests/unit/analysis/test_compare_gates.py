@@ -12,7 +12,8 @@ from training import Run
 from nsys_tui import cli
 from nsys_tui.analysis.compare.gates import parse_gate
 from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
-from nsys_tui.analysis.compare.side import Side, Steps, runs_of
+from nsys_tui.analysis.compare.pooling import runs_of
+from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.compare.stats import Sample
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.rules import ranking

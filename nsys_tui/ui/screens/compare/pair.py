@@ -18,8 +18,9 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, i
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.plan import Plan, identity_of, plan
+from nsys_tui.analysis.compare.pooling import pooled_side
 from nsys_tui.analysis.compare.rows import Row
-from nsys_tui.analysis.compare.side import Found, Side, pooled_side
+from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.stats import Rules
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
