@@ -1,4 +1,4 @@
-"""Our rules on what changes in a run: first uses of code, slower kernels, processes by turns."""
+"""Our rules on who works when: slower kernels, processes by turns, GPUs without work."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import moved_first
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
-from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
-from nsys_tui.names import api_name, fit
+from nsys_tui.names import fit
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""
@@ -289,165 +285,3 @@ def unused_gpus(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
         (Column("Process"), [*users.values()]),
     )
     return Result(columns, findings)
-
-
-_CALL_CELLS: Final = 22
-_TOLD_APART: Final = frozenset(
-    (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
-)
-"""Causes with a finding for each call; of the others one finding names the worst."""
-
-
-def kinds_of(gaps: Gaps) -> Int64:
-    """Of each gap the cause, and the call at fault where that tells more: int64 [2, n]."""
-    apart = np.isin(gaps.cause, [*_TOLD_APART])
-    return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
-
-
-@rule(
-    "First use of code",
-    advice="Loading, compiling and setting up happen once: leave the first steps out of what you"
-    " measure, load eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
-    nothing="No GPU idles while code is loaded or used for the first time.",
-)
-def warm_up(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps that come in the first of named steps alone, first uses of code, copies made once.
-
-    In the steps after these, ``module_loading`` tells of what is loaded.
-    """
-    gaps = case.stalls.gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
-    gaps = gaps.take(first_uses(case, gaps))
-    shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
-    work = case.stalls.work
-    columns = (
-        (Column("Idle", Unit.NS), gaps.idle[shown]),
-        (Column("Start", Unit.NS), gaps.start[shown]),
-        (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
-    )
-    findings = (_warm_up(case, gaps) if len(gaps) else []) + moved_first(case)
-    return Result(columns, tuple(findings), hidden=hidden)
-
-
-def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
-    device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
-    gaps = gaps.take(gaps.device == device)
-    early = _middle(gaps) < case.set_up_until[gaps.device]
-    each = np.where(early, _charged(gaps), _used_first(gaps))
-    cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
-    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
-    longest = f", longest in {fit(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
-    loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
-    longest = (
-        f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest
-    )
-    before = 2 * int(each[early].sum()) > cost
-    first = "before most of its work"
-    if case.has_named_steps:
-        first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
-    where = first if before else "at first use of code"
-    return case.finding(
-        "warm_up",
-        f"{case.device_labels([device])} idle {units.format_duration(cost)} {where}{longest}:"
-        " only once",
-        "leave it out of what you measure" + (", or load code before (eagerly)" if loads else ""),
-        subject="set-up (once)" if before else "first use of code (once)",
-        saved_ns=cost + tried,
-        at_most=Severity.MEDIUM if case.has_named_steps else None,
-        window=(int(gaps.start[worst]), int(gaps.end[worst])),
-        device=device,
-        screen="5",
-        command="nsys-tui stalls REPORT",
-        lost=case.idle_time.idle_part(device, (gaps.start, gaps.end)),
-    )
-
-
-def _tried(case: Case, device: int) -> int:
-    """How long a GPU runs kernels, in the first of named steps, that never come again."""
-    ops, rows = case.report.operations, case.by_device[device]
-    rows = rows[ops.category[rows] != Category.MEMORY]
-    last = np.zeros(len(ops.names), np.int64)
-    np.maximum.at(last, ops.name[rows], ops.start[rows])
-    warm = case.set_up_until[device] if case.has_named_steps else -FARTHEST
-    once = rows[last[ops.name[rows]] < warm]
-    return intervals.total(*intervals.union(ops.start[once], ops.end[once]))
-
-
-def _charged(gaps: Gaps) -> Int64:
-    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
-    cause = np.minimum(gaps.cause, len(SHARES) - 1)
-    charged = shares_of(gaps)[np.arange(len(gaps)), cause]
-    return np.where(gaps.cause < len(SHARES), charged, gaps.idle)
-
-
-def _used_first(gaps: Gaps) -> Int64:
-    """Of each gap the part in which code was loaded, or the call that happens once was made."""
-    loaded = gaps.shares[:, Cause.MODULE]
-    called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
-    called += gaps.shares[:, Cause.ALLOCATION] * (gaps.cause == Cause.ALLOCATION)
-    return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
-
-
-def _middle(gaps: Gaps) -> Int64:
-    """Where most of each gap lies: one that begins with a step is of it, not of the step before."""
-    return (gaps.start + gaps.end) // 2
-
-
-def _sets_up(case: Case, gaps: Gaps) -> Bool:
-    """In which gaps the process that ends them makes its first CUDA call."""
-    api = case.report.api
-    processes, owner = np.unique(api.thread_process, return_inverse=True)
-    first = np.zeros(len(processes), np.int64)
-    # Of equal places the last that is assigned stays.
-    first[owner[api.thread[::-1]]] = api.start[::-1]
-    known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= _CONTEXT_NS))
-    begun = first[owner[api.thread[gaps.call[known]]]]
-    with_set_up = np.zeros(len(gaps), bool)
-    with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
-    return with_set_up
-
-
-_CONTEXT_NS: Final = 10_000_000
-"""No context is set up in less time: the call is merely the first that was recorded."""
-_ONCE: Final = 2
-"""Calls of one name up to which they are set-up."""
-_AGAIN: Final = 5
-"""Loads before kernels that ran already, after set-up, from which on loading belongs to the run."""
-
-
-def _usual(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
-    _, kind = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
-    kind = kind.ravel()
-    steady = _middle(gaps) >= case.set_up_until[gaps.device]
-    longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
-    np.maximum.at(longest, kind[steady], gaps.idle[steady])
-    return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
-
-
-def first_uses(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps happen once: before the second step, at first use of code, in a lone call.
-
-    So does the one in which a process makes its first CUDA call, which sets its context up.
-    """
-    report = case.report
-    api = report.api
-    before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
-    used_first = np.isin(gaps.next, case.first_of_names) & before
-    first: Bool = (gaps.cause == Cause.MODULE) & before
-    again = first & ~used_first & (_middle(gaps) >= case.set_up_until[gaps.device])
-    if again.sum() >= _AGAIN:
-        first &= ~again
-    first |= (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
-    first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
-    first |= _sets_up(case, gaps) & before
-    by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
-    if not len(by_api):
-        return first
-    count = np.bincount(api.name[api.real], minlength=len(api.names))
-    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
-    first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
-    long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
-    long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
-    first[by_api] |= used_first[by_api] & long
-    return first

@@ -25,6 +25,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     report_quality,
     small_work,
     utilisation,
+    warm_up,
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity

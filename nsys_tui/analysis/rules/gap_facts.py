@@ -1,0 +1,200 @@
+"""What can be told of some idle gaps of a GPU: whom they wait for, in which call, how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules import idle_causes as words
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.names import api_name, strip_op_id
+
+_BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
+"""Causes that are calls, or rows of what holds a call up."""
+_BESIDE: Final = 0.05
+"""Part of the time from which other calls are worth a word."""
+_REST_NS: Final = 10_000
+"""Work of a GPU is done where it idles for so long."""
+_HANDED_NS: Final = 300_000
+"""Within this time results of one GPU reach the launch on the next one."""
+_CHANCE: Final = 0.2
+"""Part of the time near ends of another GPU's work up to which a gap's end there is no chance."""
+_NEARLY: Final = 0.9
+_FEW: Final = 4
+"""So many times as many steps as gaps with nearly all of the time: these are pauses."""
+_PAUSE: Final = 5
+"""So many times as long as usual the host computes in a pause."""
+_LATE_NS: Final = 1_000_000
+"""No launch takes so long from its call to its work."""
+
+
+def pauses(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the host computes so much longer than in the others that few steps have one."""
+    pausing = np.zeros(len(gaps), bool)
+    for device in np.unique(gaps.device):
+        mine = np.flatnonzero((gaps.device == device) & (gaps.cause == Cause.HOST))
+        long = mine[gaps.idle[mine] > _PAUSE * np.median(gaps.idle[mine])] if len(mine) else mine
+        pausing[long] = case.has_named_steps and _FEW * len(long) <= len(case.iterations)
+    return pausing
+
+
+def is_rare(case: Case, gaps: Gaps) -> bool:
+    """Whether few of the named steps lose nearly all of it: the others get on without."""
+    time = np.cumsum(-np.sort(-gaps.idle))
+    few = int(np.searchsorted(time, _NEARLY * time[-1])) + 1
+    return case.has_named_steps and _FEW * few <= len(case.iterations)
+
+
+def emptied_by(case: Case, gaps: Gaps) -> str:
+    """The call in which the host waits for the GPU before most of some gaps, empty for none.
+
+    Without its waits the host would be ahead by their time, less the idle time since: enough to
+    hide a fourth of the gap at least. Shorter waits than that do not count.
+    """
+    api, work = case.report.api, case.stalls.work
+    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
+    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
+    rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
+    rows = rows[np.argsort(api.end[rows], kind="stable")]
+    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
+    order = np.argsort(np.concatenate((api.end[rows], gaps.end)), kind="stable")
+    ahead = np.cumsum(np.concatenate((api.durations(rows), -gaps.idle))[order])
+    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
+    before = ahead[np.flatnonzero(order >= len(rows))]
+    hidden = (before > 0) & (4 * before >= gaps.idle)
+    last = rows[np.searchsorted(api.end[rows], gaps.end[hidden], side="right") - 1]
+    codes = np.full(len(gaps), -1, np.int64)
+    codes[hidden] = work.codes(api.name[last], lambda code: api_name(api.names[code]))
+    return usual_name(case, codes, gaps.idle)
+
+
+def thread_of(case: Case, gaps: Gaps) -> int:
+    """The thread that most gaps waited for."""
+    caller = np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
+    return int(case.report.api.threads[caller])
+
+
+def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether the program waits for requests: itself, or behind a thread that takes them."""
+    if cause is not Cause.WAIT:
+        return False
+    if words.WAITS.match(what):
+        return words.is_asked(case, thread_of(case, gaps))
+    return words.by_requests(case, thread_of(case, gaps), lost)
+
+
+def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether the thread could go on for most of some time, had it a CPU."""
+    ready = case.stalls.work.scheduling.ready(thread_of(case, gaps))
+    return 2 * intervals.overlap_length(ready, lost) > intervals.total(*lost)
+
+
+def usual_name(case: Case, codes: Int64, idle: Int64) -> str:
+    """The name that more than half of the idle time has, empty for none."""
+    if not len(codes):
+        return ""
+    names, group = np.unique(codes, return_inverse=True)
+    time = np.bincount(group, idle)
+    top = int(np.argmax(time))
+    name = case.stalls.work.name(int(names[top]))
+    return strip_op_id(name) if 2 * time[top] > time.sum() else ""
+
+
+def most_called(case: Case, cause: Cause, gaps: Gaps, lost: Intervals) -> tuple[str, bool]:
+    """The call that most of the time was in, empty for none, and whether much was in others."""
+    work, time = case.stalls.work, Counter[str]()
+    for caller in np.unique(gaps.caller) if cause in _BY_CALL else ():
+        thread = work.near(int(case.report.api.threads[caller]), *lost)
+        time.update(work.by_name(thread.by_class.get(cause), lost))
+    if not time:
+        return usual_name(case, gaps.what, gaps.idle), bool((gaps.what != gaps.what[0]).any())
+    (name, most), whole = time.most_common(1)[0], time.total()
+    return (name if 2 * most > whole else ""), most < (1 - _BESIDE) * whole
+
+
+def hold_most(gaps: Gaps, chosen: Bool) -> bool:
+    """Whether some gaps that end with an operation have most of the idle time."""
+    return 2 * int(gaps.idle[chosen & (gaps.next >= 0)].sum()) > int(gaps.idle.sum())
+
+
+def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
+    """Other GPUs that work for the waiting thread through most of some gaps: one, or by turns.
+
+    Args:
+        case: the report.
+        gaps: of one GPU.
+        queued: the GPU itself waits, for whatever thread: the others idle while it works.
+    """
+    report, spans = case.report, intervals.union(gaps.start, gaps.end)
+    device = int(gaps.device[0])
+    if queued:
+        others = [other for other in case.by_device if other != device]
+        return others if case.idle_time.by_turns(device, others) else []
+    waited_for: list[int] = []
+    idle = spans
+    for other, rows in case.by_device.items():
+        calls = report.calls[rows]
+        threads = report.api.thread[calls[calls >= 0]]
+        if other == device or not np.isin(threads, gaps.caller).any():
+            continue
+        idle_of_other = case.idle_time.idle_part(other, spans)
+        if 2 * intervals.total(*idle_of_other) < intervals.total(*spans):
+            return [other]
+        waited_for, idle = [*waited_for, other], intervals.meet(idle, idle_of_other)
+    return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
+
+
+def follows(case: Case, gaps: Gaps) -> int:
+    """The GPU of another process whose work ends right before most of some gaps do, -1 for none.
+
+    Others work meanwhile, and so rarely end that chance does not tell: GPUs that idle together
+    wait for no stage.
+    """
+    device, whole = int(gaps.device[0]), intervals.union(*np.array([case.base], np.int64).T)
+    ops, idle, best = case.report.operations, intervals.union(gaps.start, gaps.end), (0, -1)
+    owners = {gpu: np.bincount(ops.process[rows]) for gpu, rows in case.by_device.items()}
+    mine = {*np.flatnonzero(owners[device]).tolist()}
+    for other, counts in owners.items():
+        if not mine.isdisjoint(np.flatnonzero(counts).tolist()):
+            continue
+        idle = case.idle_time.idle_part(other, idle)
+        starts, ends = case.idle_time.idle_part(other, whole)
+        done = starts[ends - starts >= _REST_NS]
+        since = np.maximum(gaps.start, gaps.end - _HANDED_NS)
+        near = np.searchsorted(done, gaps.end) > np.searchsorted(done, since)
+        rare = len(done) * _HANDED_NS <= _CHANCE * case.base_ns
+        best = max(best, (int(gaps.idle[near].sum()) * rare, other))
+    lost = int(gaps.idle.sum())
+    works = intervals.total(*idle) <= (1 - _NEARLY) * lost
+    return best[1] if works and best[0] >= _NEARLY * lost else -1
+
+
+def after_host_functions(case: Case, gaps: Gaps) -> bool:
+    """Whether functions of the host were put into the stream before most of some gaps' ends."""
+    api, calls = case.report.api, case.report.calls
+    named = np.array(["HostFunc" in one or "AddCallback" in one for one in api.names], bool)
+    times = np.sort(api.start[np.flatnonzero(named[api.name])])
+    before = np.where(gaps.previous >= 0, calls[gaps.previous], -1)
+    since, until = (np.searchsorted(times, api.start[rows]) for rows in (before, gaps.call))
+    return hold_most(gaps, (before >= 0) & (gaps.call >= 0) & (until > since))
+
+
+def are_held_up(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the time lies so long after launches that something else holds work up."""
+    until = np.where(gaps.call >= 0, case.report.api.end[gaps.call], gaps.end)
+    return hold_most(gaps, gaps.end - until >= _LATE_NS)
+
+
+def are_long(case: Case, gaps: Gaps) -> bool:
+    """Whether long calls that launch what ends some gaps take most of them, not those before."""
+    api, calls = case.report.api, gaps.call
+    within = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
+    long = (calls >= 0) & (api.durations(calls) >= LONG_CALL_NS)
+    return 2 * int(within[long].clip(0).sum()) > int(gaps.idle.sum())
