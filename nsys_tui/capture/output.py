@@ -32,6 +32,8 @@ _SAVED = re.compile(r"(?:Saved report file to|Report file moved to) \"([^\"]+)\"
 _OLD_IMPORT = re.compile(r"^(Processing events\.\.\.|Creating final output files|Processing \[)")
 _COLLECTING = re.compile(r"^(Collecting data|Capture range started)")
 _GENERATED = re.compile(r"\bGenerated:(.*)$")
+_POINTER = re.compile(r"Please refer to the troubleshooting|docs.nvidia.com/nsight-systems")
+"""Lines that nsys ends with where something went wrong, and that tell nothing of it."""
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -191,7 +193,8 @@ class OutputParser:
             self.step = (int(match[1]), int(match[2]), min(100, int(match[3])))
 
     def _read(self, line: str) -> None:
-        self.last = line.strip() or self.last
+        if not _POINTER.search(line):
+            self.last = line.strip() or self.last
         if match := _GENERATED.search(line):
             self._block = _BLOCK_LINES
             self._result(match[1])

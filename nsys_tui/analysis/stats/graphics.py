@@ -46,7 +46,7 @@ def _calls(query: Query, kind: Kind, *fields: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["event_class"] not in _MARKERS]
 
 
-VULKAN: Final = Needs("Vulkan API", "--trace=vulkan")
+VULKAN: Final = Needs("Vulkan API trace", "--trace=vulkan")
 
 
 @report("Vulkan API Summary", VULKAN, old="vulkanapisum")
@@ -135,7 +135,7 @@ def _register_ranges() -> None:
 _register_ranges()
 
 
-@report("NvVideo API Summary", Needs("NvVideo API", "--trace=nvvideo"), old="nvvideoapisum")
+@report("NvVideo API Summary", Needs("NvVideo trace", "--trace=nvvideo"), old="nvvideoapisum")
 def nvvideo_api_sum(query: Query) -> Columns:
     """Video encoder, decoder and JPEG calls by function and their durations."""
     rows, names = [], []
@@ -177,7 +177,7 @@ _SHARED_BY: Final = 2
 
 @report(
     "WDDM Queue Utilization Summary",
-    Needs("WDDM event", "--trace=wddm (on Windows)"),
+    Needs("WDDM context", "--trace=wddm (on Windows)"),
     old="wddmqueuesdetails",
 )
 def wddm_queue_sum(query: Query) -> Columns:

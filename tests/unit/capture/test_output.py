@@ -209,3 +209,12 @@ def test_its_words_are_lifted(line: str, said: str) -> None:
 def test_nsys_takes_only_endings_of_its_own_files_off_an_output(output: str, stem: str) -> None:
     """As nsys 2022.4 and 2023.4 were seen to."""
     assert output_stem(output) == stem
+
+
+def test_where_nsys_points_to_its_handbook_the_line_before_counts() -> None:
+    parser = OutputParser()
+    parser.feed(
+        b"Generating '/tmp/a.qdstrm'\n\nPlease refer to the troubleshooting section of the docs:\n"
+        b"https://docs.nvidia.com/nsight-systems/UserGuide/index.html#troubleshooting\n"
+    )
+    assert parser.last == "Generating '/tmp/a.qdstrm'"
