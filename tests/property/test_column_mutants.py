@@ -41,6 +41,8 @@ VERBS: Final = (
     ("stacks", "--source", "cpu"),
 )
 OTHER_TYPE: Final = {"INTEGER": "TEXT", "TEXT": "INTEGER", "REAL": "TEXT"}
+FEWEST: Final = 5
+"""Steps of a demo that has rows in all tables it can have."""
 HOWS: Final = ("rename", "drop", "retype")
 pytestmark = pytest.mark.timeout(7200)  # all columns take longer than any other test
 
@@ -62,12 +64,20 @@ def declared_columns(path: Path) -> Iterator[tuple[str, str, str]]:
                     yield table, column, kind
 
 
-def mutated(source: Path, target: Path, table: str, column: str, how: str) -> bool:
-    """Whether a copy of the report could be changed so."""
+@contextlib.contextmanager
+def copied(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
+    """A copy to change, without the views, which would hold its names."""
     shutil.copyfile(source, target)
     with closing(sqlite3.connect(target, isolation_level=None)) as db:
+        db.execute("PRAGMA synchronous = OFF")
         for (view,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
             db.execute(f"DROP VIEW {quoted(view)}")
+        yield db
+
+
+def mutated(source: Path, target: Path, table: str, column: str, how: str) -> bool:
+    """Whether a copy of the report could be changed so."""
+    with copied(source, target) as db:
         try:
             if how == "rename":
                 db.execute(f"ALTER TABLE {quoted(table)} RENAME {quoted(column)} TO strange_name")
@@ -92,10 +102,7 @@ def _retyped(db: sqlite3.Connection, table: str, column: str) -> bool:
 
 
 def renamed(source: Path, target: Path, table: str, name: str) -> None:
-    shutil.copyfile(source, target)
-    with closing(sqlite3.connect(target, isolation_level=None)) as db:
-        for (view,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
-            db.execute(f"DROP VIEW {quoted(view)}")
+    with copied(source, target) as db:
         db.execute(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(name)}")
 
 
@@ -176,18 +183,20 @@ def test_no_column_of_the_demo_is_lost_in_silence(
 ) -> None:
     demo = tmp_path / "made" / "demo.sqlite"
     demo.parent.mkdir()
-    make_report(demo)
+    make_report(demo, steps=FEWEST)
     thorough = request.config.getoption("--all-columns")
     assert silent_differences(demo, tmp_path, thorough=thorough) == []
 
 
 @needs_reports
 @pytest.mark.parametrize(
-    "name", ["cuda-graph-2025.5", "windows-streams-2022.1", "cloverleaf-a100-2024.5"]
+    "name", ["windows-streams-2022.1", "cuda-graph-2025.5", "cloverleaf-a100-2024.5"]
 )
 def test_no_column_of_a_real_report_is_lost_in_silence(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     thorough = request.config.getoption("--all-columns")
+    if name != "windows-streams-2022.1" and not thorough:
+        pytest.skip("the demo has rows in all its columns; --all-columns asks for it too")
     source = REPORTS / f"{name}.sqlite"
     assert silent_differences(source, tmp_path, thorough=thorough) == []
