@@ -128,13 +128,18 @@ class Filtered:
     version: int = 0
     """Which state of the lanes this is of."""
     hidden: int = 0
-    """Events that the filter hides."""
+    """Events that the filter hides in the lanes it leaves."""
+    gone: int = 0
+    """Lanes that it takes away."""
     layers: Mapping[Lane, Layers] = field(default_factory=dict)
     """Busy time by category of the shorter lanes."""
 
 
 def filtered(whole: Lineup, wanted: Filter, style: str, version: int) -> Filtered:
-    """Applies a filter: lanes keep the events that fit; rows without any stay, empty."""
+    """Applies a filter: lanes keep the events that fit; rows without any stay, empty.
+
+    A GPU none of whose streams is left goes with all its rows: it was not idle.
+    """
     if not wanted:
         return Filtered(whole, wanted, version)
     fits = matcher(wanted.pattern) if wanted.pattern else None
@@ -160,8 +165,19 @@ def filtered(whole: Lineup, wanted: Filter, style: str, version: int) -> Filtere
         hidden += len(lane) - len(shorter)
         by_lane[lane] = shorter
         kept.append(replace(track, lane=shorter))
-    tracks = tuple(_summarised(track, by_lane) for track in kept)
-    return Filtered(Lineup(tracks).prepare(), wanted, version, hidden, layers_of(tracks))
+    without = {t.device for t in kept if t.summary is not None and _is_without(t.summary, by_lane)}
+    tracks = tuple(
+        _summarised(track, by_lane)
+        for track in kept
+        if track.device not in without or track.process is not None
+    )
+    gone = len(whole.tracks) - len(tracks)
+    return Filtered(Lineup(tracks).prepare(), wanted, version, hidden, gone, layers_of(tracks))
+
+
+def _is_without(summary: Summary, by_lane: Mapping[Lane, Lane]) -> bool:
+    """Whether a device had streams, and none of them is left."""
+    return bool(summary.lanes) and by_lane.keys().isdisjoint(summary.lanes)
 
 
 def _summarised(track: Track, by_lane: Mapping[Lane, Lane]) -> Track:

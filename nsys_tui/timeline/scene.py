@@ -157,8 +157,10 @@ def _filtered(model: TimelineModel) -> list[str]:
     terms = [f"/{wanted.pattern}/"] if wanted.pattern else []
     if wanted.min_duration:
         terms.append(f"dur >= {format_duration(wanted.min_duration)}")
-    hidden = format_count(model.lanes.shown.hidden)
-    return [f"filter: {' '.join(terms) or 'lanes'} (hides {hidden} events)"]
+    shown = model.lanes.shown
+    if not terms:
+        return [f"filter: hides {plural(shown.gone, 'lane')}"]
+    return [f"filter: {' '.join(terms)} (hides {format_count(shown.hidden)} events)"]
 
 
 def _short_work(model: TimelineModel) -> str:

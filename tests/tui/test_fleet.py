@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,13 @@ async def test_a_rank_of_a_shared_report_opens_beside_a_typical_one(tmp_path: Pa
         shown = {pid >> 24 & 0xFFFFFF for pid in app.state.filter.processes}
         assert len(shown) == 2
         assert 2002 in shown
-        assert "is typical" in text(pilot)
+        body = text(pilot)
+        assert "is typical" in body
+        (other,) = {2000, 2001, 2002} - shown
+        titles = [row.title for row in app.front.model.lanes.shown.lineup.tracks]
+        assert not [title for title in titles if title.startswith(f"GPU {other - 2000}")]
+        assert [title for title in titles if title.startswith("GPU 2")]
+        assert re.search(r"filter: hides \d+ lanes?", body)
 
 
 async def test_a_broken_report_is_named_and_the_others_are_shown(
