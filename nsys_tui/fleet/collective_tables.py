@@ -19,6 +19,7 @@ from nsys_tui.fleet.table_parts import (
     time_column,
 )
 from nsys_tui.model.arrays import Float64
+from nsys_tui.model.kernel_names import short_name
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import format_duration, format_share, named_ranks, ranks_text
 
@@ -147,8 +148,9 @@ def short_of_calls(fleet: Fleet, least: float = 0.0) -> list[Told]:
     told = sorted(((max(numbers), short) for short, numbers in lacking.items()), reverse=True)
     return [
         Told(
-            f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
-            " before the others did, or captured for a shorter time",
+            f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of"
+            f" {short_name(name).name}: stopped before the others did, or captured for a shorter"
+            " time",
             short[0] if len(short) == 1 else None,
             name,
         )
