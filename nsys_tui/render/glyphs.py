@@ -70,6 +70,10 @@ class Glyphs:
     related: str = "◇"
     """First cell of an event that belongs to it."""
 
+    def fill(self, category: Category) -> str:
+        """What a cell that a category fills is drawn with."""
+        return self.bar if self.solid else FILLS[category]
+
     def level(self, value: float, top: float) -> str:
         """Step of the ramp for a value: 0 is empty, anything above draws at least the lowest."""
         if value <= 0 or top <= 0:

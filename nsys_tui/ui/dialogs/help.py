@@ -185,7 +185,8 @@ class HelpScreen(Dialog[str]):
 
     def _notes(self) -> list[Line]:
         legend: Line = [("LEGEND  ", BOLD)]
-        for category, fill in FILLS.items():
+        for category in FILLS:
+            fill = self.app.glyphs.fill(category)
             legend += [(fill, style(category_ink(category))), (f" {category.name.lower()}  ", 0)]
         terminal, config = self.app.terminal, self.app.config
         reasons = [f"{name} {why}" for name, why in terminal.reasons.items() if name != "app"]

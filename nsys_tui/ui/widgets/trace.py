@@ -15,7 +15,7 @@ from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.names import pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, category_ink, style
-from nsys_tui.render.glyphs import FILLS, Glyphs
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
@@ -230,8 +230,7 @@ class TracePane(DrawnPane, can_focus=True):
 def legend_row(width: int, glyphs: Glyphs) -> Row:
     """What the colours or fills of GPU work, and of idle time, stand for."""
     parts = [
-        ("█" if glyphs.solid else FILLS[category], category.name.lower(), category_ink(category))
-        for category in GPU
+        (glyphs.fill(category), category.name.lower(), category_ink(category)) for category in GPU
     ]
     parts.append((glyphs.idle, "idle", Ink.IDLE))
     row = Row.blank(width)

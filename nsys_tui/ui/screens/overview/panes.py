@@ -17,7 +17,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.target import Metadata
 from nsys_tui.names import cell_len, cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, Line, category_ink, style
-from nsys_tui.render.glyphs import FILLS, Glyphs
+from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.ui.pane_text import side_by_side, wrapped
 from nsys_tui.ui.session import Session
@@ -104,11 +104,6 @@ class Chosen(NamedTuple):
     name: str
 
 
-def category_fill(category: Category, glyphs: Glyphs) -> tuple[str, int]:
-    """The sign and the style code of a category."""
-    return glyphs.bar if glyphs.solid else FILLS[category], style(category_ink(category))
-
-
 def time_split(
     overview: Overview, width: int, glyphs: Glyphs, *, sampled: bool = False
 ) -> list[Line]:
@@ -136,7 +131,8 @@ def time_split(
     legend: list[Line] = []
     end = 0
     for category, label, ns, alone in parts:
-        sign, before, end = category_fill(category, glyphs), end, end + alone
+        sign = glyphs.fill(category), style(category_ink(category))
+        before, end = end, end + alone
         cells = round(width * end / whole) - round(width * before / whole) if whole else 0
         line.append((sign[0] * cells, sign[1]))
         exposed = f" ({format_share(alone, whole)} exposed)" * (category is Category.COMM)
@@ -330,7 +326,7 @@ def unseen_lines(unseen: Sequence[NotLookedAt], width: int, *, chosen: bool) -> 
 
 
 def report_facts(overview: Overview, width: int, gpus: str) -> list[Line]:
-    """What was captured, where and with what; what nsys said; what is missing and why."""
+    """What was captured, where and with what; what nsys warns of; what is missing and why."""
     meta = overview.metadata
     lines: list[Line] = []
     for label, text in _facts(meta, overview, gpus):
@@ -338,8 +334,8 @@ def report_facts(overview: Overview, width: int, gpus: str) -> list[Line]:
         lines.append([(f"{label:<10}", MUTED), (first, 0)])
         lines += [[(" " * 10 + part, 0)] for part in rest]
     for message in overview.messages:
-        sign = "!" if message.serious else " "
-        lines += _listed(f"{sign} {message.first.severity}: ", message.text, width)
+        if message.serious:
+            lines += _listed(f"! {message.first.severity}: ", message.text, width)
     for entry in overview.missing:
         lines += _listed("- ", entry.reason, width)
     for note in overview.notes:
