@@ -42,9 +42,13 @@ def lane_label(
 
 
 def _fitted(text: str, room: int) -> str:
-    """A label cut before its number, which tells it from its like: ``pyth~145``, ``lvl3``."""
+    """A label cut before its number, which tells it from its like: ``pyth~145``, ``lvl3``.
+
+    A name that ends in a digit would swallow the number.
+    """
     name, _, number = text.removeprefix("tid ").rpartition(" ")
     left = room - len(number)
     if cell_len(text) <= room or not number.isdecimal() or not name or left < 1:
         return fit(text, room)
-    return (name if cell_len(name) <= left else f"{cut(name, left - 1)}~") + number
+    joins = cell_len(name) <= left and not name[-1].isdecimal()
+    return (name if joins else f"{cut(name, left - 1)}~") + number
