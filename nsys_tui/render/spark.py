@@ -119,22 +119,27 @@ def draw_bars(
         bar is as high as the highest of them.
     """
     numbers = np.nan_to_num(np.asarray(values, np.float64))
-    room, merged = max(1, width - MARGIN), _merged(len(numbers), width)
+    merged, wide = _pitch(len(numbers), width)
     heads = np.arange(0, len(numbers), merged)
     bars = np.maximum.reduceat(numbers, heads) if len(numbers) else numbers
     top = float(bars.max(initial=0.0))
+    spread = np.repeat(bars, wide)
+    if wide > GAPLESS:
+        spread[wide - 1 :: wide] = 0
     scale = {height // 2: text(top / 2)} if height > 1 else {}
-    rows = _framed(columns_of(bars, height, top, glyphs), {**scale, 0: text(top)}, width)
+    rows = _framed(columns_of(spread, height, top, glyphs), {**scale, 0: text(top)}, width)
     for place in outliers:
-        rows[0].put(MARGIN + int(place) // merged, glyphs.outlier, STALL)
+        rows[0].put(bar_column(int(place), len(numbers), width), glyphs.outlier, STALL)
     if chosen is not None:
-        column = MARGIN + chosen // merged
+        column = bar_column(chosen, len(numbers), width)
         for row in rows:
-            row.styles[column : column + 1] = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
+            cells = slice(column, column + max(1, wide - (wide > GAPLESS)))
+            row.styles[cells] = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
     labels = Row.blank(width, style(Ink.AXIS))
-    every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
+    few = next((some for some in (1, 2, 5) if some * wide >= LABEL), 10)
+    every = max(few, len(heads) // 81 * 10 + 10 * (len(heads) > 80))
     for bar in range(0, len(heads), every):
-        labels.put(MARGIN + bar, str(bar * merged))
+        labels.put(MARGIN + bar * wide, str(bar * merged))
     return [*rows, labels], merged
 
 
@@ -146,19 +151,32 @@ def bar_at(values: Sequence[float] | Numbers, width: int, column: int) -> int | 
         width: cells, as there.
         column: a cell of the pane.
     """
-    merged = _merged(len(values), width)
-    first = (column - MARGIN) * merged
+    merged, wide = _pitch(len(values), width)
+    first = (column - MARGIN) // wide * merged
     part = np.nan_to_num(np.asarray(values[first : first + merged], np.float64))
     return first + int(part.argmax()) if 0 <= first < len(values) else None
 
 
-def _merged(count: int, width: int) -> int:
-    """How many iterations a bar stands for."""
-    return max(1, -(-count // max(1, width - MARGIN)))
+def bar_column(place: int, count: int, width: int) -> int:
+    """The first cell of the bar of an iteration."""
+    merged, wide = _pitch(count, width)
+    return MARGIN + place // merged * wide
+
+
+def _pitch(count: int, width: int) -> tuple[int, int]:
+    """How many iterations a bar stands for, and how many cells it takes."""
+    room = max(1, width - MARGIN)
+    return max(1, -(-count // room)), min(WIDEST, max(1, room // max(1, count)))
 
 
 MARGIN = 10
 """Cells left of the bars: the scale and a line."""
+WIDEST = 6
+"""Cells of a bar at most."""
+GAPLESS = 2
+"""Cells up to which bars touch each other."""
+LABEL = 6
+"""Cells that the number of an iteration takes at least."""
 
 
 def _framed(bars: Cells, scale: Mapping[int, str], width: int | None = None) -> Cells:

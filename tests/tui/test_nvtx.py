@@ -11,7 +11,7 @@ from synth import Synth
 from tui.frames import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.events import key_of
-from nsys_tui.render.spark import MARGIN
+from nsys_tui.render.spark import bar_column
 from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
@@ -316,10 +316,11 @@ async def test_a_click_on_a_bar_chooses_its_iteration(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot)
         steps = screen.detail.steps
-        await pilot.click("#steps", offset=(1 + MARGIN + 1, 2))
+        second = 1 + bar_column(1, len(steps), screen.query_one("#steps").room), 4
+        await pilot.click("#steps", offset=second)
         await settled(pilot)
         assert screen.step == 1
-        await pilot.click("#steps", offset=(1 + MARGIN + 1, 2), times=2)
+        await pilot.click("#steps", offset=second, times=2)
         await settled(pilot)
         app: Any = pilot.app
         assert app.screen.SCREEN == "timeline"

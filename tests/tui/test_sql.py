@@ -9,7 +9,7 @@ from hostile_sql import HOSTILE, UNSTOPPABLE
 from synth import Synth
 from tui.frames import running, settled, text
 
-from nsys_tui.render.spark import MARGIN
+from nsys_tui.render.spark import bar_column
 from nsys_tui.ui.screens.sql.editor import Editor, asked_before
 from nsys_tui.ui.screens.sql.screen import SqlScreen
 
@@ -157,10 +157,10 @@ async def test_a_click_on_a_bar_goes_to_its_row(path: Path) -> None:
         await pilot.press("right", "f4")
         await settled(pilot)
         for bar, row in enumerate((1, 2, 0)):
-            await pilot.click("#chart", offset=(1 + MARGIN + bar, 2))
+            await pilot.click("#chart", offset=(1 + bar_column(bar, 3, 98), 2))
             await settled(pilot)
             assert app.front.table.row == row
-        await pilot.click("#chart", offset=(1 + MARGIN + 3, 2))
+        await pilot.click("#chart", offset=(1 + bar_column(3, 3, 98), 2))
         await settled(pilot)
         assert app.front.table.row == 0, "no bar stands there"
 

@@ -11,7 +11,7 @@ from demo_making import make
 from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.render.spark import MARGIN
+from nsys_tui.render.spark import MARGIN, bar_column
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -229,11 +229,25 @@ async def test_names_that_a_pane_has_no_room_for_end_with_a_mark(demo: Path) -> 
         assert all(line.endswith((")", "~")) for line in whole), whole
 
 
+async def test_what_a_tall_screen_leaves_goes_to_chart_and_facts(demo: Path) -> None:
+    async with running(demo, size=(240, 67)) as pilot:
+        screen = await ready(pilot)
+        lower = screen.query_one("#lower")
+        assert lower.size.height > 30, "ten steps need no more"
+        assert not screen.query_one("#step").show_vertical_scrollbar
+        assert "##### #####" in rows(pilot)[-4], "bars are as wide as there is room for"
+
+
 async def test_a_click_on_a_bar_goes_to_its_step_and_a_double_click_opens_it(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot)
         app: Any = pilot.app
-        await pilot.click("#chart", offset=(FIRST_BAR + 3, 2))
+        chart = screen.query_one("#chart")
+
+        def bar(step: int) -> tuple[int, int]:
+            return 1 + bar_column(step, screen.table.size_all, chart.room), 4
+
+        await pilot.click("#chart", offset=bar(3))
         await settled(pilot)
         assert screen.table.row == 3
         assert app.screen is screen
@@ -241,7 +255,7 @@ async def test_a_click_on_a_bar_goes_to_its_step_and_a_double_click_opens_it(dem
         await settled(pilot)
         assert screen.table.row == 3, "the scale is no bar"
         _, start, time = expected_of(screen, demo)[4]
-        await pilot.click("#chart", offset=(FIRST_BAR + 4, 2), times=2)
+        await pilot.click("#chart", offset=bar(4), times=2)
         await settled(pilot)
         assert app.screen.SCREEN == "timeline"
         assert app.state.window.start <= start < start + time <= app.state.window.end

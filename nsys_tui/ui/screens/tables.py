@@ -22,8 +22,6 @@ D = TypeVar("D")
 
 AROUND_ROWS: Final = 7
 """Lines of a screen that are no rows of its table: tabs, frames, header, footer, and one left."""
-TALL_LOWER: Final = 13
-"""Lines of the lower part of a tall screen where rows need the others."""
 WIDE = 120
 """Columns from which details stand beside each other and sparklines are wide."""
 
@@ -49,6 +47,11 @@ class TableScreen(ResultScreen[T]):
     """What the heading says while another one is being made."""
     ON_ROWS: ClassVar[tuple[str, ...]] = ("table_", "tree_", "timeline_iteration_")
     """What actions begin with that do nothing without a row."""
+    GROWS_FROM: ClassVar[int] = 0
+    """Lines that the lower part has on a tall screen, where it takes more if rows leave them.
+
+    0 where folding a row would move it.
+    """
     wish: Any = None
     """What decides, beside the view state, which result is wanted."""
     DEFAULT_CSS: ClassVar[str] = """
@@ -110,6 +113,27 @@ class TableScreen(ResultScreen[T]):
             return False
         return super().check_action(action, parameters)
 
+    def on_grid_counted(self, message: Grid.Counted) -> None:
+        """More or fewer rows."""
+        if message.grid is self.main:
+            self._share_room()
+
+    @property
+    def in_instances(self) -> bool:
+        """Whether the instances of a row are walked, which have the room then."""
+        return False
+
+    def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
+        """Another height; Textual calls the handlers of all classes."""
+        self._share_room()
+
+    def _share_room(self) -> None:
+        height = self.size.height
+        free = min(height - AROUND_ROWS - self.main.shown, height // 2)
+        if self.GROWS_FROM:
+            roomy = free > self.GROWS_FROM and not self.in_instances
+            self.query_one("#lower").styles.height = free if roomy else None
+
     def filter_by(self, pattern: str) -> None:
         """Only rows whose text fits."""
         self.main.filter_by(pattern)
@@ -156,18 +180,13 @@ class TableScreen(ResultScreen[T]):
 
 
 class DetailScreen(TableScreen[T]):
-    """The instances of a row take the lower part on demand; sparklines have two widths.
-
-    What rows leave of a tall screen may go to the lower part.
-    """
+    """The instances of a row take the lower part on demand; sparklines have two widths."""
 
     DEFAULT_CSS: ClassVar[str] = """
     DetailScreen #lower { height: 7; }
     DetailScreen.-medium #lower { height: 10; }
     DetailScreen.-tall #lower { height: 13; }
     """
-    GROWS: ClassVar[bool] = False
-    """Whether the lower part takes what rows leave: not where folding a row would move it."""
     wide = False
     """Whether sparklines are wide."""
 
@@ -181,18 +200,6 @@ class DetailScreen(TableScreen[T]):
             self.wide = wide
             if self.report is not None and self.result is not None:
                 self.show_result(self.report, self.result)
-        self._share_room()
-
-    def on_grid_counted(self, message: Grid.Counted) -> None:
-        """More or fewer rows."""
-        if message.grid is self.main:
-            self._share_room()
-
-    def _share_room(self) -> None:
-        height = self.size.height
-        free = min(height - AROUND_ROWS - self.main.shown, height // 2)
-        roomy = self.GROWS and free > TALL_LOWER and not self.in_instances
-        self.query_one("#lower").styles.height = free if roomy else None
 
     def action_table_instances(self) -> None:
         """Goes to the instances of the row, or back."""

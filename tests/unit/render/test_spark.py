@@ -8,6 +8,7 @@ from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.spark import (
     MARGIN,
     bar_at,
+    bar_column,
     columns_of,
     draw_bars,
     draw_histogram,
@@ -51,11 +52,29 @@ def test_bars_stack_by_levels() -> None:
 
 def test_a_bar_is_found_by_its_column() -> None:
     values = np.array([3, 9, 4, 1, 8, 2, 5])
-    assert [bar_at(values, 30, MARGIN + n) for n in range(-1, 8)] == [None, *range(7), None]
+    exact = MARGIN + 8
+    assert [bar_at(values, exact, MARGIN + n) for n in range(-1, 8)] == [None, *range(7), None]
     narrow = MARGIN + 3
     _, merged = draw_bars(values, narrow, 2, ASCII, str)
     assert merged == 3
     assert [bar_at(values, narrow, MARGIN + n) for n in range(4)] == [1, 4, 6, None]
+
+
+def test_few_bars_are_as_wide_as_there_is_room_for() -> None:
+    values = np.array([4, 8, 2])
+    rows, _ = draw_bars(values, MARGIN + 17, 2, UNICODE, str, outliers=[1], chosen=2)
+    assert [row.text()[MARGIN:] for row in rows] == [
+        "     !███        ",
+        "████ ████ ▄▄▄▄   ",
+        "0         2      ",
+    ]
+    assert [bar_column(place, 3, MARGIN + 17) for place in range(3)] == [10, 15, 20]
+    assert [bar_at(values, MARGIN + 17, column) for column in (10, 14, 15, 23, 25)] == [
+        *(0, 0, 1, 2),
+        None,
+    ]
+    marked = [bool(cell) for cell in rows[1].styles == rows[1].styles[MARGIN + 10]]
+    assert marked[MARGIN:] == [False] * 10 + [True] * 4 + [False] * 3
 
 
 def test_iteration_bars_mark_outliers() -> None:

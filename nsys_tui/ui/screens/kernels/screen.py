@@ -42,7 +42,7 @@ class KernelsScreen(KernelDetail):
     READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
     BUSY = "grouping"
     BY_NAMES = True
-    GROWS = True
+    GROWS_FROM = 13
     wish: GroupBy = GroupBy.NAME
     DEFAULT_CSS: ClassVar[str] = """
     KernelsScreen #kernels { height: 1fr; }

@@ -66,7 +66,7 @@ class NvtxScreen(RangeDetail):
     DEFAULT_CSS: ClassVar[str] = """
     NvtxScreen #upper { height: 1fr; }
     NvtxScreen #tree, NvtxScreen #flat { width: 1fr; }
-    NvtxScreen #under { width: 40; }
+    NvtxScreen #under { width: 25%; min-width: 40; }
     NvtxScreen #flat, NvtxScreen.-narrow #under { display: none; }
     NvtxScreen #steps { width: 1fr; }
     NvtxScreen #instances { width: 1fr; display: none; }

@@ -84,7 +84,7 @@ class StacksScreen(Finding):
     StacksScreen.-tree #icicle { display: none; }
     StacksScreen #functions { width: 100%; height: 1fr; display: none; }
     StacksScreen.-sandwich #functions, StacksScreen.-xwide #functions { display: block; }
-    StacksScreen.-wide #functions, StacksScreen.-xwide #functions { width: 47%; }
+    StacksScreen.-wide #functions, StacksScreen.-xwide #functions { width: 47%; max-width: 90; }
     StacksScreen.-narrow #split { layout: vertical; }
     StacksScreen.-narrow #main { height: 2fr; }
     StacksScreen.-narrow.-sandwich #frame { display: none; }

@@ -35,8 +35,6 @@ ALL_COLUMNS: Final = 116
 """Cells of a row from which thread and number of gaps have room too."""
 STEPS: Final = 100_000
 """Moments are told apart to this part of what is shown."""
-SIDE_CELLS: Final = 2
-"""Margin and scroll bar."""
 DIRECTION: Final = re.compile(r"\b([A-Z])\w*-to-([A-Z])\w*")
 
 
@@ -62,7 +60,7 @@ def gap_columns(
         table: the rows.
         report: their report.
         time: how moments are written.
-        width: cells of a row; causes take what the others leave.
+        width: cells of a row, which decide how much of names is shown.
     """
     (lo, hi), gaps = table.result.bounds, table.gaps
     step = max(1, (hi - lo) // STEPS)
@@ -96,9 +94,7 @@ def gap_columns(
         texts("thread", 15, *table.thread, extra=True),
         counts("gaps", 6, gaps.count, extra=True),
     ]
-    beside = [*fixed, *names, *(extra if width >= ALL_COLUMNS else [])]
-    room = width - SIDE_CELLS - sum(column.width + 1 for column in beside)
-    cause = texts("cause", max(20, room), *table.cause)
+    cause = texts("cause", 20, *table.cause, grow=True)
     return (*fixed, cause, *names, *extra)
 
 

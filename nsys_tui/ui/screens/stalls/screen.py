@@ -81,7 +81,7 @@ class StallsScreen(TableScreen[Found]):
     StallsScreen #main { width: 1fr; }
     StallsScreen #stalls { height: 1fr; }
     StallsScreen #sums { height: 2; }
-    StallsScreen #causes { width: 58; display: none; }
+    StallsScreen #causes { width: 25%; min-width: 58; display: none; }
     StallsScreen #scene { height: 8; }
     StallsScreen.-medium #scene { height: 12; }
     StallsScreen.-tall #scene { height: 18; }

@@ -22,7 +22,7 @@ from nsys_tui.model.table import Table
 from nsys_tui.model.target import pid_of
 from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.spark import MARGIN, bar_at, draw_bars
+from nsys_tui.render.spark import MARGIN, bar_at, bar_column, draw_bars
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of, show_segment
@@ -57,12 +57,10 @@ def chart_lines(
     The scale is that of the steady part: what is in no statistics is cut there and marked.
     """
     iterations, tall = answer.table.iterations, max(1, height - 1)
-    apart = np.flatnonzero(~iterations.counted)
-    rows, merged = draw_bars(
-        bar_times(answer), width, tall, glyphs, format_duration, iterations.outliers, chosen
-    )
-    for place in apart.tolist():
-        rows[0].put(MARGIN + place // merged, APART, MUTED)
+    times = bar_times(answer)
+    rows, _ = draw_bars(times, width, tall, glyphs, format_duration, iterations.outliers, chosen)
+    for place in np.flatnonzero(~iterations.counted).tolist():
+        rows[0].put(bar_column(place, len(times), width), APART, MUTED)
     return [row.runs() for row in rows]
 
 
@@ -164,10 +162,8 @@ ACTIONS = (
     Action("steps.path", ("c",), "critical path", "what the end of the step waited for", 5),
 )
 FIGURES = ("Time", "Of median", "GPU busy")
-NAME, NOTE = 14, 28
-"""Least cells of a step's name and of what is odd about it; it takes what others leave."""
-WHOLE_NOTE = 64
-"""Cells that it gets before there are more figures."""
+NAME, NOTE, WHOLE_NOTE = 14, 28, 64
+"""Least cells of a step's name and of what is odd about it; those before there are more figures."""
 AROUND = 50
 """On the timeline a step has one part in so many beside it."""
 
@@ -186,6 +182,7 @@ class StepsScreen(TableScreen[Steps]):
 
     SCREEN = "steps"
     OF_WHOLE_TRACE = True
+    GROWS_FROM = 16
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#steps"
     ON_ROWS = (*TableScreen.ON_ROWS, "steps_")
@@ -259,13 +256,12 @@ class StepsScreen(TableScreen[Steps]):
                 return replace(column, width=least, wanted=wanted, grow=long, names=True)
             if column.header == "Note":
                 least = min(column.width, NOTE)
-                wanted = WHOLE_NOTE if column.width > NOTE else least
-                return replace(column, width=least, wanted=wanted, grow=True)
+                return replace(column, width=least, wanted=column.width, grow=True)
             if column.header == "Start" and isinstance(column, Numbers):
                 return replace(column, write=moment, width=15, extra=True)
             return replace(column, extra=column.header not in FIGURES)
 
-        return tuple(map(written, columns_of(table)))
+        return tuple(map(written, columns_of(table, WHOLE_NOTE)))
 
     def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the step that a selected event begins in."""

@@ -45,12 +45,12 @@ def _categories(area: Area) -> list[Line]:
 
 
 def _names(area: Area, width: int, *, ascii_only: bool) -> list[Line]:
-    lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", BOLD)]]
-    room = max(8, width - 24)
+    lines: list[Line] = [[(f" {'top in area':<{max(12, width - 20)}}{'time':>9}{'n':>8}", BOLD)]]
+    room = max(8, width - 22)
     told = told_apart([visible(row.name, ascii_only) for row in area.names], room)
     for row, name in zip(area.names, told, strict=True):
         more = f"+{row.straddling}" if row.straddling else ""
-        figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
+        figures = f"{format_duration(row.total):>9}{format_count(row.events) + more:>8}"
         letter = (f" {LETTERS[row.category]} ", style(word_ink(row.category)))
         lines.append([letter, (f"{name:<{room}}{figures}", 0)])
     if area.more_names:

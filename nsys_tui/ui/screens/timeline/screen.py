@@ -72,7 +72,7 @@ class TimelineScreen(ModelScreen):
     DEFAULT_CSS: ClassVar[str] = """
     TimelineScreen #main { height: 1fr; }
     TimelineScreen #left { width: 1fr; }
-    TimelineScreen #side { width: 42; display: none; }
+    TimelineScreen #side { width: 40; display: none; }
     TimelineScreen #facts { height: 2fr; }
     TimelineScreen #area { height: 2fr; }
     TimelineScreen #marks { height: 8; }
@@ -80,8 +80,7 @@ class TimelineScreen(ModelScreen):
     TimelineScreen.-wide #strip, TimelineScreen.-xwide #strip { height: 7; }
     TimelineScreen Minimap { height: 1; }
     TimelineScreen.-tall Minimap { height: 3; }
-    TimelineScreen.-wide #side { width: 40; }
-    TimelineScreen.-xwide #side { width: 42; }
+    TimelineScreen.-xwide #side { width: 24%; min-width: 42; max-width: 64; }
     """
 
     action_timeline_zoom_in = step(partial(moving.zoom, factor=0.5))
