@@ -344,15 +344,15 @@ def _other_bytes(a: Side, b: Side) -> str:
     """Copies of a kind that are as many on both sides, and move other amounts."""
     mine, theirs = a.names("copies"), b.names("copies")
     often = [_often(side, names) for side, names in ((a, mine), (b, theirs))]
-    most = max((named.bytes for names in (mine, theirs) for named in names.values()), default=0)
+    most = max((named.amount for names in (mine, theirs) for named in names.values()), default=0)
     for name in mine:
-        if name not in theirs or 2 * max(mine[name].bytes, theirs[name].bytes) < most:
+        if name not in theirs or 2 * max(mine[name].amount, theirs[name].amount) < most:
             continue
         calls, others = often[0][name], often[1][name]
-        sizes = sorted(n.bytes / max(n.count, 1) for n in (mine[name], theirs[name]))
+        sizes = sorted(n.amount / max(n.count, 1) for n in (mine[name], theirs[name]))
         if abs(calls - others) <= _CALLS * calls and sizes[0] and sizes[1] > _MORE_BYTES * sizes[0]:
             texts = [
-                format_bytes(round(named[name].bytes / max(named[name].count, 1) * each))
+                format_bytes(round(named[name].amount / max(named[name].count, 1) * each))
                 for named, each in ((mine, calls), (theirs, others))
             ]
             return f"{name} moves {texts[0]} in A and {texts[1]} in B, in as many copies"

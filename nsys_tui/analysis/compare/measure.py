@@ -96,8 +96,8 @@ def _measured(
             lacks[key] = reason
         if report.doubt(capability):
             unknown.add(key)
-    threads = {name: each.bytes for name, each in groups["kernels"].items() if each.bytes}
-    groups["kernels"] = {n: replace(each, bytes=0) for n, each in groups["kernels"].items()}
+    threads = {name: each.amount for name, each in groups["kernels"].items() if each.amount}
+    groups["kernels"] = {n: replace(each, amount=0) for n, each in groups["kernels"].items()}
     if report.doubt(Capability.KERNELS):
         unknown.add("ranks")
     if report.doubt(Capability.LAUNCH_CALLS):
@@ -208,7 +208,7 @@ _KERNELS: Final = (OpKind.KERNEL, OpKind.GRAPH)
 
 
 def _kernels(plan: Plan, tell: Telling = in_steps) -> dict[str, Named]:
-    """Kernels by name; the threads that they launch stand for bytes."""
+    """Kernels by name, with the threads that they launch."""
     rows = _rows_of(plan, _KERNELS)
     if not plan.report.can(Capability.LAUNCH_SHAPES):
         return _operations(plan, tell, rows, plan.names)

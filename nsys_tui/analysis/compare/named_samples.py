@@ -31,7 +31,7 @@ def by_name(
     Args:
         names: name of each group.
         groups: the events by group.
-        sizes: bytes of each event, where they move any.
+        sizes: of each event, what it moves or launches.
         step: step of each event; None where nothing is by step.
         steps: number of steps.
         block: neighbouring steps that are alike.
@@ -79,7 +79,7 @@ def tallied(
     moved = totals * 0 if sizes is None else sums(groups.codes, sizes, len(names))
     rows = zip(names, counts.tolist(), totals.tolist(), moved.tolist(), strict=True)
     return {
-        name: Named(Sample(count, total, 0, 0, 0.0, ()), total, bytes=size)
+        name: Named(Sample(count, total, 0, 0, 0.0, ()), total, amount=size)
         for name, count, total, size in rows
         if count
     }

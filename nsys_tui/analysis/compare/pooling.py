@@ -190,5 +190,5 @@ def _named(several: Sequence[Named | None]) -> Named:
         sum(named.total for named in known),
         pooled([named.per_step if named else None for named in several]) if by_step else None,
         sum(calls) / len(several) if by_step else None,
-        sum(named.bytes for named in known),
+        sum(named.amount for named in known),
     )

@@ -198,15 +198,15 @@ class RowJudge:
             by_step=by_step,
             kind=kind,
             verdict=verdict,
-            a_bytes=(a.bytes if a else 0) / self.a.parts,
-            b_bytes=(b.bytes if b else 0) / self.b.parts,
+            a_bytes=(a.amount if a else 0) / self.a.parts,
+            b_bytes=(b.amount if b else 0) / self.b.parts,
         )
 
     def _kind(self, a: Named, b: Named, change: Change) -> str:
         """What became of a name: slower because each takes longer, or moves or is more."""
-        if change.verdict.told and a.bytes and b.bytes:
-            moved = relative(a.bytes / a.count, b.bytes / b.count) or 0.0
-            rate = relative(a.total / a.bytes, b.total / b.bytes) or 0.0
+        if change.verdict.told and a.amount and b.amount:
+            moved = relative(a.amount / a.count, b.amount / b.count) or 0.0
+            rate = relative(a.total / a.amount, b.total / b.amount) or 0.0
             if abs(rate) < abs(moved) and (moved > 0) == (change.verdict is Verdict.WORSE):
                 return "more bytes" if moved > 0 else "fewer bytes"
         calls = self._calls(a, b)

@@ -155,7 +155,8 @@ class Named:
     """Sum in each steady step, ns; None without enough steps."""
     calls: float | None = None
     """Median of the instances per steady step; None without enough steps."""
-    bytes: int = 0
+    amount: int = 0
+    """Bytes that copies move, or threads that kernels launch; 0 where neither is known."""
 
     @property
     def count(self) -> int:
