@@ -79,6 +79,8 @@ def _column(
     return ViewColumn(name, text, expression or f"{{{at or name}}}", needs)
 
 
+EARLY: Final = "_early"
+"""Function that is told the table and rowid of an event that ends before its start; gives 0."""
 _ID: Final = _column("id", "rowid in nsys's table", "t.rowid")
 _TIMES: Final = (
     _column("start_ns", "start, ns since the session began", at="start"),
@@ -86,7 +88,8 @@ _TIMES: Final = (
     _column(
         "duration_ns",
         "end − start, at least 0",
-        "CASE WHEN {end} < {start} THEN 0 ELSE {end} - {start} END",
+        f"CASE WHEN {{end}} < {{start}} THEN {EARLY}({{{{table}}}}, t.rowid)"
+        " ELSE {end} - {start} END",
     ),
     _column("utc_ns", "start, ns since 1970 in UTC; NULL where not recorded", "{start} + {{utc}}"),
 )

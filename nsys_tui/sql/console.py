@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from nsys_tui.reader.schema import STRINGS
 from nsys_tui.reader.short_names import late_names
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.views import (
+    EARLY,
     LATE_NAME,
     PROCESS,
     TEMPORARY,
@@ -98,6 +100,8 @@ class Console:
         self._db = Database.open(report.path)
         self._filled: set[str] = set()
         self._lacking: dict[str, str] = {}
+        self._early: defaultdict[str, set[int]] = defaultdict(set)
+        """Rows by table that a query met and that end before their start."""
         try:
             self._prepare()
         except BaseException:
@@ -139,6 +143,7 @@ class Console:
         self._searched: set[tuple[str, str]] = set()
         self._hidden: set[str] = set()
         self._view_settings = self._settings()
+        connection.create_function(EARLY, 2, self._meet_early)
         for view in VIEWS:
             if view.name not in DOCUMENTS:
                 self._create(view)
@@ -146,6 +151,10 @@ class Console:
         """Views whose columns the analyses know: made when a query may ask for them."""
         known = (*self._raw, *TEMPORARY, *(view.name for view in VIEWS))
         self._guard = Guard(connection, [name.lower() for name in known], self._hidden)
+
+    def _meet_early(self, table: str, row: int) -> int:
+        self._early[table].add(row)
+        return 0
 
     def _settings(self) -> dict[str, str]:
         """What stands for words in views: it depends on the file as a whole."""
@@ -175,7 +184,11 @@ class Console:
             connection.execute(f"CREATE TEMP TABLE {name} ({listed})").close()
         elif names:
             database = self._database(view.table)
-            settings = {"strings": f"{self._database(STRINGS)}.{STRINGS}", **self._view_settings}
+            settings = {
+                "strings": f"{self._database(STRINGS)}.{STRINGS}",
+                "table": f"'{view.table}'",
+                **self._view_settings,
+            }
             select = view_sql(view, names, settings, database)
             connection.execute(f"CREATE TEMP VIEW {name} AS {select}").close()
         else:
@@ -308,6 +321,7 @@ class Console:
         with self._explained(sql, timeout_s):
             self._create_named(sql.lower())
             self._guard.begin(timeout_s, check)
+            self._early.clear()
             self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
             notes = self._ready()
             self._asking = True
@@ -318,6 +332,7 @@ class Console:
             finally:
                 cursor.close()
                 self._asking = False
+            notes += self._strange()
         return Answer(_table(headers, rows), more, notes)
 
     def _ready(self) -> tuple[str, ...]:
@@ -336,7 +351,6 @@ class Console:
                 self._hide(read)
             for table in dict.fromkeys(wanted):
                 self._fill(table, self._guard.checked)
-            strange = strange_values(self._db, read)
         finally:
             self._guard.stand()
         lacks = {view.name: self._lacks(view) for view in views}
@@ -345,7 +359,14 @@ class Console:
         reasons = [why for why in lacks.values() if why]
         if reasons and len(reasons) == len(views) and not others - behind:
             raise NoDataError(f"{self._report.name}: {reasons[0]}")
-        return *(f"{name} is empty: {why}" for name, why in lacks.items() if why), *strange
+        return tuple(f"{name} is empty: {why}" for name, why in lacks.items() if why)
+
+    def _strange(self) -> tuple[str, ...]:
+        self._guard.step_aside()
+        try:
+            return strange_values(self._db, self._guard.read, self._early)
+        finally:
+            self._guard.stand()
 
     def _lacks(self, view: View) -> str:
         return self._lacking.get(view.name, "") or self._report.lacks(view.gives)

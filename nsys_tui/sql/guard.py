@@ -17,7 +17,7 @@ from math import isqrt
 from typing import Final, TypeVar
 
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.reader.views import LATE_NAME
+from nsys_tui.reader.views import EARLY, LATE_NAME
 
 _Part = TypeVar("_Part")
 
@@ -211,7 +211,7 @@ class Guard:
         first: str | None,
         second: str | None,
         database: str | None,
-        _source: str | None,
+        view: str | None,
     ) -> int:
         """Called while a statement is compiled, which itself may be made to take forever."""
         if self.denied or self._go_on():
@@ -223,7 +223,8 @@ class Guard:
         if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
             self.slow += [name] if name in SLOW else []
-            return self._ruled(name in FUNCTIONS or name == LATE_NAME, f"the function {name}")
+            ours = view is not None and name in (EARLY, LATE_NAME)
+            return self._ruled(ours or name in FUNCTIONS, f"the function {name}")
         if action == sqlite3.SQLITE_PRAGMA:
             name = (first or "").lower()
             return self._ruled(name in PRAGMAS, f"PRAGMA {name}")

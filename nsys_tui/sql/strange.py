@@ -21,12 +21,15 @@ _USUAL: Final = dict.fromkeys("isp", "'integer'") | {"r": "'integer', 'real'", "
 _OR_NULL: Final = ", 'null'"
 
 
-def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str, ...]:
+def strange_values(
+    db: Database, read: Collection[tuple[str, str]], early: Mapping[str, Collection[int]]
+) -> tuple[str, ...]:
     """Sentences on values of other kinds in the columns that a query reads.
 
     Args:
         db: the open file.
         read: tables and columns in lower case, those behind views among them.
+        early: rows by table that the query met and that end before their start.
     """
     notes = Notes()
     for table, columns in db.schema.columns.items():
@@ -42,16 +45,19 @@ def strange_values(db: Database, read: Collection[tuple[str, str]]) -> tuple[str
                 note_strange(notes, table, column, kinds_of, ": taken as they are")
             end = columns.get("end", "")
             if "start" in columns and (table.lower(), end.lower()) in read:
-                kinds_of = _early(db, table, columns["start"], end)
-                note_strange(notes, table, end, kinds_of, ": taken as they are")
+                count = max(_early(db, table, columns["start"], end), len(early.get(table, ())))
+                note_strange(
+                    notes, table, end, {EARLY: count} if count else {}, ": taken as they are"
+                )
     return notes.texts
 
 
-def _early(db: Database, table: str, start: str, end: str) -> dict[str, int]:
-    """How many ends stand before their start, if any."""
+def _early(db: Database, table: str, start: str, end: str) -> int:
+    """How many ends of the first rows stand before their start."""
     rows = f"SELECT {quoted(start)} a, {quoted(end)} b FROM main.{quoted(table)} LIMIT {FIRST}"
-    count = db.query(f"SELECT count(*) FROM ({rows}) WHERE b < a AND typeof(a) = 'integer'")[0][0]
-    return {EARLY: count} if count else {}
+    return int(
+        db.query(f"SELECT count(*) FROM ({rows}) WHERE b < a AND typeof(a) = 'integer'")[0][0]
+    )
 
 
 def _found(

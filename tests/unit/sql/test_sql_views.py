@@ -24,6 +24,7 @@ from nsys_tui.names import NameStyle
 from nsys_tui.reader import open_report
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.sql.console import Console
+from nsys_tui.sql.faults import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -330,3 +331,25 @@ def test_values_of_other_kinds_behind_the_answer_are_told(
     ):
         assert cli.main(["sql", str(path), query]) == 0
         assert set(capsys.readouterr().err.splitlines()) == set(notes)
+
+
+def test_an_end_before_its_start_is_told_wherever_a_query_meets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.sql.strange.FIRST", 1)
+    made = Synth(tmp_path / "r.sqlite")
+    for start in (0, 10, 20, 30):
+        made.kernel("k", start, start + 5)
+    made.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid IN (2, 4)")
+    with closing(open_report(made.write(), use_cache=False)) as report:
+        console = Console(report)
+        for query, rows in (
+            ("select sum(duration_ns) from kernels", "2 rows"),
+            ("select duration_ns from kernels where start_ns = 10 order by duration_ns", "1 row"),
+            ("select duration_ns from kernels where start_ns = 20", ""),
+            ("select count(*) from kernels", ""),
+        ):
+            told = [note for note in console.run(query).notes if "before its start" in note]
+            assert [note.partition(" with ")[0] for note in told] == [rows] * bool(rows)
+        with pytest.raises(QueryError, match="_early"):
+            console.run("select _early('kernels', 1)")
