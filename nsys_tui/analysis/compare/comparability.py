@@ -119,7 +119,7 @@ def differences(a: Side, b: Side) -> tuple[Difference, ...]:
     if a.by_step and b.by_step and a.steps.name != b.steps.name:
         sentences.append(Difference("steps", _steps(a), _steps(b), unfair=True))
     sentences += [
-        Difference(f"trace of {kind}", _yes(kind in a.kinds), _yes(kind in b.kinds), unfair=True)
+        Difference(f"{kind} recorded", _yes(kind in a.kinds), _yes(kind in b.kinds), unfair=True)
         for kind in _TRACED
         if (kind in a.kinds) != (kind in b.kinds)
     ]

@@ -726,7 +726,7 @@ def test_other_gpus_and_missing_traces_are_said(tmp_path: Path) -> None:
     found = {d.what: d for d in compared(a, b).differences}
     assert (found["GPUs"].a, found["GPUs"].b) == ("Test GPU", "Faster GPU")
     assert found["GPUs"].unfair
-    assert found["trace of NVTX ranges"].unfair
+    assert found["NVTX ranges recorded"].unfair
 
 
 def test_options_of_the_capture_are_compared_and_secrets_are_not_read(tmp_path: Path) -> None:
