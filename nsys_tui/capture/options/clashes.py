@@ -64,6 +64,9 @@ def capture_range(draft: Draft) -> Iterator[Check]:
     if ranged and draft.given("delay"):
         said = "when the delay is over nsys collects, be the range open or not"
         yield Check(WARNING, "delay", said, "leave one of them out")
+    if draft.value("stop-on-exit") == "false" and not draft.given("duration"):
+        said = "nsys may collect on without end when the program has ended"
+        yield Check(WARNING, "stop-on-exit", said, "add --duration")
     if draft.given("duration") and draft.value("kill") != "none":
         yield Check(
             NOTE, "duration", "the program is ended when the time is over",

@@ -30,6 +30,14 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     # options, rest of the draft, severity, option, part of the text or remedy
     ({"capture-range": "nvtx"}, {}, "error", "nvtx-capture", "needs the name of the range"),
     ({"nvtx-capture": "s@*"}, {}, "warning", "nvtx-capture", "add --capture-range=nvtx"),
+    ({"stop-on-exit": "false"}, {}, "warning", "stop-on-exit", "add --duration"),
+    (
+        {"capture-range": "nvtx", "nvtx-capture": "s@*", "delay": "5"},
+        {},
+        "warning",
+        "delay",
+        "be the range open or not",
+    ),
     (
         {"capture-range": "nvtx", "nvtx-capture": "s@*"},
         {},
@@ -200,6 +208,7 @@ def test_each_clash_is_explained(
             "nvtx-capture",
         ),
         ({"duration": "10", "kill": "none"}, {}, "duration"),
+        ({"duration": "10", "stop-on-exit": "false"}, {}, "stop-on-exit"),
         ({"duration": "10", "kill": "none"}, {"facts": OF_2022}, "duration"),
         ({"osrt-threshold": "1"}, {"facts": OF_2022}, "osrt-threshold"),
         ({"osrt-threshold": "0"}, {"facts": Facts((2023, 4, 4))}, "osrt-threshold"),
