@@ -21,6 +21,12 @@ from nsys_tui.units import format_count, named_ranks
 _FEWEST: Final = 8
 """Calls that tell which ones they are."""
 _PROBE: Final = 32
+_LIKELY: Final = 1.25
+"""With so many times the calls that differ in the best match another one may be meant."""
+_SURE: Final = 0.25
+"""Part of the time between two such matches up to which UTC may be off to tell them."""
+_TRIED: Final = 64
+"""Places that are looked at over all calls."""
 _MOST: Final = 1 << 14
 """Calls of a rank among which others are looked for."""
 
@@ -130,23 +136,37 @@ def _apart(mine: Int64, theirs: Int64, bound: float, told: int | None) -> int | 
         bound: distance up to which ends are the same, ns.
         told: what UTC says.
     """
-    fits = [*_fits(mine, theirs, bound), *(-place for place in _fits(theirs, mine, bound))]
-    if not fits:
+    fits = [*_fits(mine, theirs, bound, told)]
+    swapped = None if told is None else -told
+    fits += [(off, -place) for off, place in _fits(theirs, mine, bound, swapped)]
+    fewest = min((off for off, _ in fits), default=0.0)
+    likely = {place for off, place in fits if off <= _LIKELY * fewest + 2 / len(theirs)}
+    if told is None:
+        return likely.pop() if len(likely) == 1 else None
+    near = sorted(likely, key=lambda place: abs(place - told))
+    if len(near) > 1 and abs(near[0] - told) > _SURE * abs(near[1] - near[0]):
         return None
-    if told is not None:
-        return min(fits, key=lambda place: abs(place - told))
-    return fits[0] if max(fits) - min(fits) <= 2 * bound else None
+    return near[0] if near else None
 
 
-def _fits(mine: Int64, theirs: Int64, bound: float) -> Iterator[int]:
+def _fits(
+    mine: Int64, theirs: Int64, bound: float, told: int | None
+) -> Iterator[tuple[float, int]]:
     """Distances at which the first calls of one rank lie on those of another.
 
-    Distances from call to call are compared: clocks may drift.
+    Lengths from call to call are compared: clocks may drift. Beside each stands the part of them
+    that differ, over all calls of both: a step in which calls come regularly fits in itself.
     """
     head = theirs[:_PROBE]
     if len(head) < _FEWEST or len(mine) < len(head):
         return
     windows = np.lib.stride_tricks.sliding_window_view(np.diff(mine[:_MOST]), len(head) - 1)
     errors = np.median(np.abs(windows - np.diff(head)), axis=1)
-    for at in np.flatnonzero(errors <= bound).tolist():
-        yield int(np.median(mine[at : at + len(head)] - head))
+    places = np.flatnonzero(errors <= bound)
+    if told is not None:
+        places = places[np.argsort(np.abs(mine[places] - head[0] - told), kind="stable")]
+    for at in places[:_TRIED].tolist():
+        both = min(len(mine) - at, len(theirs))
+        apart = np.diff(mine[at : at + both]) - np.diff(theirs[:both])
+        place = int(np.median(mine[at : at + len(head)] - head))
+        yield float(np.mean(np.abs(apart) > bound)), place

@@ -180,6 +180,20 @@ def test_captures_that_overlap_in_part_are_matched_where_they_do(
         assert np.abs(waited - late.sum(axis=1)[:4]).max() < planted.calls * 10 * US
 
 
+@pytest.mark.parametrize(("off", "found"), [(2 * MS, True), (20 * MS, False)])
+def test_calls_that_come_regularly_within_a_step_are_told_by_the_steps(
+    off: int, found: bool
+) -> None:
+    """Fifty calls a step, 300 us apart, and a step every 40 ms: UTC is off by several calls."""
+    planted = Planted(3, calls=1000, jitter=US)
+    true = np.repeat(np.arange(20) * 40 * MS, 50) + np.tile(np.arange(50) * 300 * US, 20)
+    planted.end = true + np.zeros((3, 1), np.int64)
+    planted.start = planted.end - 100 * US
+    left, missing = overlapping(planted.seen({2: slice(63, None)}), [0, 0, off])
+    assert missing == ([63, 63, 0] if found else [0, 0, 0])
+    assert all(c.aligned for c in fit(left, [0, 0, off])) is found
+
+
 def test_calls_of_other_times_are_not_matched() -> None:
     planted = Planted(3)
     own = planted.seen({0: slice(None, 80), 1: slice(None, 80), 2: slice(90, None)})
