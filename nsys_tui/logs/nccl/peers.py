@@ -196,7 +196,9 @@ class Peers:
         waiting = tuple(int(play.calls_of(at)[0]) for at, rows in lone.items() if not rows)
         if alone:
             return _together(self.calls, alone, waiting)
-        return [Odd("circle", waiting)] if play.held and not play.only_behind() else []
+        circle = tuple(int(play.calls_of(play.held[rank])[0]) for rank in play.circle())
+        others = tuple(row for row in waiting if row not in circle)
+        return [Odd("circle", circle, others)] if circle else []
 
     def _passed(self, row: int, play: _Play, at: int) -> bool:
         """Whether the rank of a lone call met the one that it lacks in a later launch."""
@@ -289,12 +291,12 @@ class _Play:
         mine = self.meeting[launch + 1 : last]
         return bool((mine[mine >= 0] <= theirs).any())
 
-    def only_behind(self) -> bool:
-        """Whether every chain of waiting ends at a rank that has made all of its calls."""
+    def circle(self) -> list[int]:
+        """Ranks that wait for one another; none where each waits for one that is done."""
         for begun in self.held:
-            rank, seen = begun, set[int]()
+            rank, seen = begun, dict[int, None]()
             while rank in self.held and rank not in seen:
-                seen.add(rank)
+                seen[rank] = None
                 at = self.held[rank]
                 needs = [*self.partner[self._span(at)].tolist(), *self._meeting(at)]
                 owners = ((end, int(self.owner[end])) for end in needs if end >= 0)
@@ -302,8 +304,11 @@ class _Play:
                     (process for end, process in owners if self.reached[process] < end), UNKNOWN
                 )
             if rank in seen:
-                return False
-        return True
+                around = [*seen]
+                around = around[around.index(rank) :]
+                least = around.index(min(around))
+                return around[least:] + around[:least]
+        return []
 
     @cached_property
     def reached(self) -> list[int]:

@@ -444,3 +444,21 @@ def test_which_of_three_is_left_out_is_not_guessed(tmp_path: Path) -> None:
     run = pipeline(3, 2)
     del run[0][nth(run, 0, "Send", 1)]
     assert told(find_hangs(run_of(tmp_path, run))) == {"circle"}
+
+
+def test_a_circle_holds_those_who_wait_for_one_another_alone(tmp_path: Path) -> None:
+    run = {
+        0: [REDUCE, REDUCE],
+        1: [REDUCE, send(3), recv(2), REDUCE],
+        2: [REDUCE, send(1), recv(3), REDUCE],
+        3: [REDUCE, send(2), recv(1), REDUCE],
+        4: [REDUCE, REDUCE],
+    }
+    result = run_of(tmp_path, run)
+    (found,) = find_hangs(result).mismatches
+    assert found.what == "circle"
+    ranks = [
+        [result.communicators[one.communicator].rank for one in members]
+        for members in (found.members, found.waiting)
+    ]
+    assert ranks == [[1, 3, 2], [0, 4]], "in the order in which they wait"
