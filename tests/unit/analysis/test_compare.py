@@ -648,6 +648,9 @@ def test_what_is_matched_by_kind_is_counted(tmp_path: Path) -> None:
         "gemm bf16: 4 of 4 kernel names only in A and 4 of 4 only in B; matched as one kind,"
         f" {4 * REPEATS:.1f} launches per step: libraries choose them by size and release"
     ) in found.notes
+    some = pair(tmp_path, Run(names=SMALL, grids=AS_LARGE), Run(names=SOME, grids=AS_LARGE))
+    (note,) = (note for note in some.notes if "matched as one kind" in note)
+    assert note.startswith("gemm bf16: 1 of 4 kernel names only in A and 1 of 4 only in B;")
 
 
 @needs_reports

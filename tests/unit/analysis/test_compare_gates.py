@@ -320,6 +320,7 @@ def test_gates_look_for_kernels_under_all_their_names(
         status, out, err = run(tmp_path, capsys, "compare", *words)
         (gate,) = json.loads(out)["gates"]
         assert (status, gate["verdict"], gate["rows"]) == (1, "worse", rows), err
+        assert ("; 1 of 2 rows" in gate["reason"]) is (pattern == "^gemm$")
         assert gate["reason"].partition(", by")[2] == by.removeprefix(", by")
 
 

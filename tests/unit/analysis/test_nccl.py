@@ -105,6 +105,8 @@ def test_waiting_by_rank_adds_up_to_the_skew(demo: Demo) -> None:
     found = collectives([Traced(opened(demo.path))])
     table = members_table(found)
     assert sum(table["Waited for others"]) == int(found.skew.sum())
+    both = zip(table["Waited for others"], table["Transferred"], strict=True)
+    assert [waited + moved for waited, moved in both] == list(table["Kernel time"])
     assert sum(table["Came last"]) == len(found)
     assert sum(table["Kernel time"]) == demo.truth["collectives"]["kernel_ns"]
     assert sum(operations_table(found)["Count"]) == len(found)

@@ -10,6 +10,7 @@ from planted import FULL, MS, US, bare
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.idle_causes import hiding
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import EDGES, UNKNOWN, parts, verdict
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
@@ -83,6 +84,12 @@ def test_the_time_of_each_cause_is_told_to_the_nanosecond(tmp_path: Path) -> Non
         int(parts.idle[parts.cause == cause].sum()) for cause in causes
     ]
     assert intervals.total(*map(np.concatenate, zip(*each, strict=True))) == gaps.idle.sum()
+
+
+def test_advice_to_hide_says_how_much_can_be_hidden() -> None:
+    assert hiding("overlap them", idle=5 * MS, work=5 * MS) == "overlap them"
+    told = hiding("overlap them", idle=5 * MS + 1, work=5 * MS)
+    assert told == "overlap them; that hides 5.000 ms at most, quicker code the rest"
 
 
 def by_thread(path: Path, work: dict[int, int], turns: bool) -> Synth:
