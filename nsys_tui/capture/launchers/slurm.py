@@ -151,8 +151,17 @@ def batch_script(args: Sequence[str], body: str) -> tuple[str, list[str]]:
     return f"#!/bin/sh\n{lines}{body}", [] if plain else list(args)
 
 
+_GAP: Final = r"(?:[ \t]|\\\n)+"
+_OPTION: Final = rf"{_GAP}-(?:\S*=\S*|\S+{_GAP}[^-\s]\S*)"
+_AROUND_SRUN: Final = re.compile(
+    rf"^[^#\n]*\bnsys{_GAP}profile(?:{_OPTION})*{_GAP}srun\b", re.MULTILINE
+)
+
+
 def lint(script: str, needed_s: float = 0) -> list[str]:
     """Faults of a job script that Slurm passes over in silence, or finds too late.
+
+    And an nsys around ``srun``, whose tasks are no children of it.
 
     Args:
         script: the text of the script.
@@ -172,6 +181,9 @@ def lint(script: str, needed_s: float = 0) -> list[str]:
             faults.append(f"line {number}: {text.split()[0]} is not #SBATCH, so Slurm ignores it")
         elif text and not text.startswith("#") and not began:
             began = f"line {number}"
+    for around in _AROUND_SRUN.finditer(script):
+        number = script.count("\n", 0, around.start()) + 1
+        faults.append(f"line {number}: nsys sees srun alone, not its tasks: srun nsys profile ...")
     return faults
 
 

@@ -78,6 +78,30 @@ def test_a_directive_after_the_first_command_is_flagged() -> None:
     assert fault == "line 3: #SBATCH after the first command (line 2) is ignored"
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["nsys profile srun x", "/opt/nsys profile -o %p --trace=cuda \\\n  -f true srun -n 4 x"],
+)
+def test_nsys_around_srun_is_flagged(line: str) -> None:
+    [fault] = lint(f"#!/bin/sh\n#SBATCH -n 4\n{line}\n")
+    assert fault == "line 3: nsys sees srun alone, not its tasks: srun nsys profile ..."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "srun nsys profile -o %p x",
+        "# nsys profile srun x",
+        "nsys profile -o out\nsrun x",
+        "nsys profile x && srun y",
+        "nsys profile python x.py --launcher srun",
+        "nsys profile -o srun x",
+    ],
+)
+def test_nsys_beside_srun_is_not(line: str) -> None:
+    assert lint(f"#!/bin/sh\n{line}\n") == []
+
+
 def test_unknown_options_and_short_limits_are_flagged() -> None:
     faults = lint("#!/bin/sh\n#SBATCH --patition=gpu --time=1\nx\n", needed_s=200)
     assert "did you mean --partition?" in faults[0]
