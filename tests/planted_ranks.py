@@ -234,3 +234,78 @@ def slow_link_and_reads(path: Path) -> Synth:
             synth.process(10).osrt("read", now, now + reads)
         now = until + MS
     return synth
+
+
+def late_together(path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: int = 1) -> Synth:
+    """Ranks 1 and 2 of four start late: one polls, one writes; all compute 2 ms and reduce.
+
+    Args:
+        path: of the report.
+        poll: how late rank 1 is, ns.
+        write: how late rank 2 is, ns.
+        turns: 2 where each of them is in every second step alone.
+    """
+    synth, begin = _ranks(path, 4), 0
+    for step in range(16):
+        late = {1: poll * (step % turns == 0), 2: write * ((step + 1) % turns == 0)}
+        came = [begin + late.get(gpu, 0) for gpu in range(4)]
+        until = max(came) + 2 * MS + 300 * US
+        for gpu, at in enumerate(came):
+            synth.process(10 + gpu)
+            if at > begin:
+                synth.osrt("poll" if gpu == 1 else "write", begin, at)
+            computes, reduces = (at + 10 * US, at + 2 * MS), (at + 2 * MS, until)
+            synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))
+            call = (at + 6 * US, at + 11 * US)
+            synth.launch("ncclDevKernel_AllReduce", call, reduces, **_where(gpu, 20))
+        begin = until + 10 * US
+    return synth
+
+
+def longer_steps(path: Path, hot: float = 1.5, slow: float = 1.0, more: float = 1.0) -> Synth:
+    """Steps of two ranks, 4 ms of compute and a reduction; the last 5 of 24 take longer.
+
+    Args:
+        path: of the report.
+        hot: by so much GPU 1 is slower in the last steps.
+        slow: by so much it is slower in all.
+        more: by so much both have more to do in the last steps.
+    """
+    synth, begin = _ranks(path, 2), 0
+    for step in range(24):
+        last = step >= 19
+        took = [4 * MS * (more if last else 1) * factor for factor in (1, hot if last else slow)]
+        until = begin + int(max(took)) + 100 * US
+        for gpu, lasts in enumerate(took):
+            synth.process(10 + gpu)
+            for part, (start, end) in enumerate(_parts(begin, int(lasts), 4)):
+                call = (begin + part * 6 * US, begin + part * 6 * US + 5 * US)
+                times = (max(start, begin + 30 * US), end)
+                synth.launch(f"gemm_{part % 2}", call, times, grid=FULL, **_where(gpu))
+            call = (begin + 24 * US, begin + 29 * US)
+            reduces = (begin + int(lasts), until)
+            synth.launch("ncclDevKernel_AllReduce", call, reduces, **_where(gpu, 20))
+            synth.nvtx(f"step {step}", begin, until)
+        begin = until
+    return synth
+
+
+def saving_rank(path: Path) -> Synth:
+    """Rank 0 saves before each second step, 24 ms of copies and 20 ms of writing; rank 1 waits."""
+    synth, begin = _ranks(path, 2), 0
+    for step in range(8):
+        came = (begin + 44 * MS * (step % 2), begin)
+        until = came[0] + 4 * MS + 200 * US
+        if step % 2:
+            synth.process(10).osrt("fsync", begin + 24 * MS, came[0])
+            copied = (begin + 10 * US, begin + 24 * MS)
+            to = {"kind": "DtoH", "dst": "pageable", **_where(0)}
+            synth.memcpy(*copied, bytes=120_000_000, **to)
+        for gpu, at in enumerate(came):
+            synth.process(10 + gpu)
+            computes, reduces = (at + 10 * US, at + 4 * MS), (at + 4 * MS, until)
+            synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))
+            call = (at + 6 * US, at + 11 * US)
+            synth.launch("ncclDevKernel_AllReduce", call, reduces, **_where(gpu, 20))
+        begin = until + 10 * US
+    return synth

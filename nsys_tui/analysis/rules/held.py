@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.nccl.waiting import collective_waits
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.gpu import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
+from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.units import format_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.rules.case import Case
 
 FOR_THREADS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
 """Causes that may be the wait for another thread."""
@@ -117,16 +117,82 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if within is None or not len(within[0]):
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
-    saved = round(other.saved_ns * part) if known else 0
-    if 2 * saved >= other.saved_ns:
-        return replace(other, saved_ns=saved)
-    least = min(other.severity, Severity.MEDIUM, key=lambda one: one.rank)
+    return _limited(case, other, round(other.saved_ns * part) if known else 0, when)
+
+
+def _limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
+    """A finding that gives no more back until something else happens."""
+    if 2 * saved >= finding.saved_ns:
+        return replace(finding, saved_ns=min(saved, finding.saved_ns))
+    least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
     return replace(
-        other,
+        finding,
         saved_ns=saved,
-        held_ns=other.saved_ns - saved,
-        stake_ns=other.weight_ns,
+        held_ns=finding.saved_ns - saved,
+        stake_ns=finding.weight_ns,
         severity=max(least, severity(saved, case.base_ns), key=lambda one: one.rank),
-        advice=f"pays once {when}: {other.advice}",
-        doubt=f"of {format_duration(other.saved_ns)} the rest would be waited for then",
+        advice=f"{format_duration(finding.saved_ns)} once {when}: {finding.advice}",
+        doubt="the rest would be waited for nevertheless",
     )
+
+
+def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, those of ranks that come late together each priced by what it alone costs.
+
+    All wait until the last rank has come to the next collective, however late the others come.
+    """
+    lost: dict[int, list[Intervals]] = {}
+    for device, spans in filter(None, map(_late, findings)):
+        lost.setdefault(device, []).append(spans)
+    meetings = _meetings(case) if len(lost) > 1 else np.empty(0, np.int64)
+    if not len(meetings):
+        return [*findings]
+    late_by = {
+        device: _between(meetings, intervals.union(*map(np.concatenate, zip(*spans, strict=True))))
+        for device, spans in lost.items()
+    }
+    priced, waits = [], dict[int, tuple[int, str]]()
+    for one in findings:
+        if (late := _late(one)) is not None:
+            saved, whom = _alone(late[0], _between(meetings, late[1]), late_by)
+            waits[late[0]] = saved, f"{case.device_labels([whom])} comes sooner, too"
+            one = _limited(case, one, *waits[late[0]])
+        priced.append(one)
+    return [
+        _limited(case, one, *waits[one.late]) if one.late in waits and one.saved_ns else one
+        for one in priced
+    ]
+
+
+def _alone(device: int, lost: Int64, late_by: dict[int, Int64]) -> tuple[int, int]:
+    """What it saves if a GPU alone does not lose some time before each meeting; who else is late.
+
+    Args:
+        device: of the GPU.
+        lost: by meeting.
+        late_by: what each late GPU loses in all, by meeting.
+    """
+    own = late_by[device]
+    others = {other: by for other, by in late_by.items() if other != device}
+    latest = np.maximum.reduce([*others.values()])
+    saved = np.maximum(own, latest) - np.maximum(own - lost, latest)
+    return int(saved.sum()), max(others, key=lambda one: int(np.minimum(lost, others[one]).sum()))
+
+
+def _late(finding: Finding) -> tuple[int, Intervals] | None:
+    """The GPU that alone idles for a finding, so that its rank may come late, and when it does."""
+    alone = AND_OTHERS not in finding.title and finding.rule != "slow_steps"
+    if finding.lost is None or finding.device is None or not (alone and finding.saved_ns):
+        return None
+    return finding.device, finding.lost
+
+
+def _meetings(case: Case) -> Int64:
+    """When the last rank has come to each of the collectives that all GPUs take part in."""
+    last, count = np.unique(collective_waits(case.report).last, return_counts=True)
+    return np.sort(case.report.operations.start[last[count == len(case.by_device)]])
+
+
+def _between(meetings: Int64, lost: Intervals) -> Int64:
+    """How long some time lasts before each of the meetings, and after them."""
+    return sums(np.searchsorted(meetings, lost[0]), lost[1] - lost[0], len(meetings) + 1)

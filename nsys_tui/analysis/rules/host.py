@@ -17,6 +17,7 @@ from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
+from nsys_tui.model.categories import Category
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
@@ -273,12 +274,25 @@ def _longer(values: Int64, steps: Iterations, some: Indices) -> int:
     return int((values[some] - np.median(values[steps.counted])).clip(0).sum())
 
 
-def _launched(case: Case) -> Int64:
-    """GPU time of what each step launches, mean of the GPUs."""
-    report, steps, rows = case.report, case.iterations, case.operations
-    step = np.searchsorted(steps.start, case.begun(rows), side="right")
-    time = sums(step, report.operations.durations(rows), len(steps) + 1)[1:]
-    return np.asarray(time // max(len(case.splits), 1), np.int64)
+def _launched(case: Case, rows: Indices) -> Int64:
+    """How long some GPU work takes by the step that launches it."""
+    step = np.searchsorted(case.iterations.start, case.begun(rows), side="right")
+    took = case.report.operations.durations(rows)
+    return np.asarray(sums(step, took, len(case.iterations) + 1)[1:], np.int64)
+
+
+def _slower_gpu(case: Case, some: Indices) -> int:
+    """The one of several GPUs that alone computes longer in some steps, -1 for none.
+
+    Ranks launch ahead of each other, a step's work in the one before: only the sum tells.
+    """
+    category, counted, longer = case.report.operations.category, case.iterations.counted, {}
+    for device, rows in case.by_device.items():
+        time = _launched(case, rows[category[rows] == Category.COMPUTE])
+        longer[device] = max(0.0, float((time[some] - np.median(time[counted])).sum()))
+    most = max(longer, key=lambda device: longer[device], default=-1)
+    alone = len(longer) > 1 and 10 * longer[most] >= 9 * sum(longer.values())
+    return most if alone else -1
 
 
 def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
@@ -322,8 +336,11 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     device, idle = case.idle_time.idlest((split.index for split in case.splits), spans)
     lost = _longer(steps.duration, steps, outliers)
     busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
-    if busy and 2 * _longer(_launched(case), steps, outliers) < lost:
-        outliers = outliers[:0]
+    if busy and len(outliers):
+        device = _slower_gpu(case, outliers)
+        launched = _launched(case, case.operations) // len(case.splits)
+        if device < 0 and 2 * _longer(launched, steps, outliers) < lost:
+            outliers = outliers[:0]
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
     order, hidden = cut(slowest, arguments)
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0

@@ -30,7 +30,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
-from nsys_tui.analysis.rules.held import without_held
+from nsys_tui.analysis.rules.held import without_held, without_others
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
@@ -79,7 +79,7 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
-    known = without_held(case, witnessed(case, findings))
+    known = without_others(case, without_held(case, witnessed(case, findings)))
     order = sorted(known, key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title))
     return linked(order)
 
@@ -112,6 +112,8 @@ _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
 _OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
+_MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies")
+_OF_ONE_GPU: Final = ("gpu_imbalance", "slowing_kernels")
 _BESIDE: Final = ("exposed_communication", "slowing_kernels")
 """Rules whose findings stay beside the one that tells why, however grave."""
 _LEADERS: Final = {
@@ -122,7 +124,10 @@ _LEADERS: Final = {
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
     "small_grids": ("serial_streams",),
-    "slow_steps": ("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
+    "slow_steps": (
+        *("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
+        *_OF_ONE_GPU,
+    ),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),
 }
@@ -136,7 +141,7 @@ def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
     """
     rules = _LEADERS.get(finding.rule, ())
     asked = [one for one in findings if one.rule in rules]
-    if finding.subject == BY_TURNS and (first := _late_by_turns(finding, findings)):
+    if (finding.subject == BY_TURNS or finding.late >= 0) and (first := _late(finding, findings)):
         return first
     if finding.rule == "slow_steps" and finding.lost is not None:
         asked = [one for one in asked if _idle_together(one, finding)]
@@ -145,15 +150,17 @@ def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
     return next((one for one in asked if _explains(one, finding)), None)
 
 
-def _late_by_turns(exposed: Finding, findings: Sequence[Finding]) -> Finding | None:
-    """The first of those on several GPUs that make each come late, if they explain half of it."""
+def _late(exposed: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """The first of those that make a GPU, or several by turns, come late, if half is theirs."""
     late = [
         one
         for one in findings
-        if one.rule in ("gpu_idle", "slow_copies") and one.saved_ns and AND_OTHERS not in one.title
+        if one.rule in _MAKE_LATE and one.saved_ns and AND_OTHERS not in one.title
+        if exposed.late in (-1, one.device)
+        and not (one.rule == "exposed_copies" and _leader(one, findings))
     ]
-    several = len({one.device for one in late}) > 1
-    explained = several and 2 * sum(one.saved_ns for one in late) >= exposed.stake_ns
+    enough = len({one.device for one in late}) > 1 if exposed.late < 0 else len(late) > 1
+    explained = enough and 2 * sum(one.saved_ns for one in late) >= exposed.stake_ns
     return late[0] if explained else None
 
 
@@ -167,6 +174,8 @@ def _idle_together(one: Finding, other: Finding) -> int:
 def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "gpu_imbalance":
         return leader.subject == BY_TURNS and leader.saved_ns >= _FAR_MORE * finding.saved_ns
+    if finding.rule == "slow_steps":  # Its GPU, if any, alone works longer in these steps.
+        return leader.rule in _OF_ONE_GPU and leader.device == finding.device
     if finding.rule == "slowing_kernels":
         return leader.device == finding.device and 2 * leader.saved_ns >= finding.saved_ns
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
@@ -291,7 +300,7 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
     if finding.device is None or spans is None or not len(spans[0]):
         return finding
-    if finding.rule in ("gpu_imbalance", "slowing_kernels"):
+    if finding.rule in _OF_ONE_GPU:
         return _clocked(case, finding, finding.device)
     witness = means(case.report, finding.device, spans)
     if not witness:

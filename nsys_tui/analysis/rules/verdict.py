@@ -262,7 +262,14 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
         for one in findings
         if one.confidence is not Confidence.GUESS and one.rule not in ("slow_steps", "shared_gpus")
     )
-    return next((one for one in known if 2 * one.stake_ns > case.base_ns), None)
+    return next(
+        (
+            one
+            for one in known
+            if not (one.same_as and one.late >= 0) and 2 * one.stake_ns > case.base_ns
+        ),
+        None,
+    )
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
@@ -307,7 +314,8 @@ def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None)
         return f"why {format_share(idle, whole)} is idle cannot be said: no {Capability.API}"
     said = []
     for one in findings:
-        if one.rule != "gpu_idle" or one.saved_ns or one.stake_ns < WORTH_FIXING * case.base_ns:
+        known = one.rule != "gpu_idle" or one.saved_ns or one.held_ns
+        if known or one.stake_ns < WORTH_FIXING * case.base_ns:
             continue
         share = format_share(one.stake_ns, case.base_ns)
         if one.subject.startswith(f"idle, {Cause.PROFILER.label}"):

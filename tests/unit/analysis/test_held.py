@@ -70,7 +70,7 @@ def test_what_a_loader_that_works_on_would_take_is_not_claimed(tmp_path: Path) -
     assert findings[0].title.endswith("wait: while loader runs")
     assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=MS // 10)
     assert one.held_ns + one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
-    assert one.advice.startswith("pays once loader is quicker: copy on a stream")
+    assert one.advice.startswith("29.96 ms once loader is quicker: copy on a stream")
     assert "copies" not in verdict(case, findings)
 
 
@@ -89,6 +89,6 @@ def test_beside_waits_for_data_of_a_loader_that_is_not_recorded_nothing_is_claim
     case, findings = found(tmp_path / "run.sqlite", seen=False)
     one = copies_in(findings)
     assert (one.saved_ns, one.severity) == (0, Severity.MEDIUM)
-    assert one.advice.startswith("pays once its data come sooner: ")
+    assert one.advice.startswith("29.96 ms once its data come sooner: ")
     assert one.stake_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert "copies" not in verdict(case, findings)

@@ -201,3 +201,40 @@ def test_what_a_late_gpu_has_exposed_itself_is_told_where_it_is_much(
     assert exposed[0].same_as == "GPU 1 slower than the others"
     alone = [(one.device, one.stake_ns, one.same_as) for one in exposed[1:]]
     assert alone == ([(1, STEPS * told, "")] if told else [])
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_two_late_ranks_are_each_priced_by_what_one_alone_costs(tmp_path: Path, turns: int) -> None:
+    def run(path: Path, poll: int = 5 * MS, write: int = 6 * MS) -> Synth:
+        return ranks.late_together(path, poll, write, turns)
+
+    case, findings = found(run, tmp_path)
+    told = {one.device: one for one in findings if one.rule == "gpu_idle"}
+    for device, mended in ((1, (0, 6 * MS)), (2, (5 * MS, 0))):
+        without, _ = found(lambda path, late=mended: run(path, *late), tmp_path)  # type: ignore[misc]
+        assert told[device].saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=6 * MS)
+        assert ("comes sooner, too: " in told[device].advice) is (turns == 1)
+    assert "not recorded" not in verdict(case, findings)
+    assert f"(up to {'11.3' if turns == 1 else '38.4'}%)" in verdict(case, findings)
+
+
+def test_steps_that_one_gpu_makes_longer_are_its_story_and_those_of_all_are_not(
+    tmp_path: Path,
+) -> None:
+    for how, leader in (
+        ({}, "GPU 1 slower than the others"),
+        ({"hot": 1.3, "slow": 1.3, "more": 1.6}, ""),
+    ):
+        _, findings = found(lambda path, how=how: ranks.longer_steps(path, **how), tmp_path)  # type: ignore[misc]
+        told = {one.rule: one for one in findings}
+        assert told["gpu_imbalance"].device == 1
+        assert told["slow_steps"].same_as == leader
+
+
+def test_several_faults_of_a_late_rank_explain_together_what_the_others_wait(
+    tmp_path: Path,
+) -> None:
+    _, findings = found(ranks.saving_rank, tmp_path)
+    told = {one.rule: one for one in findings}
+    assert told["exposed_communication"].late == 0
+    assert told["exposed_communication"].same_as == told["exposed_copies"].subject
