@@ -312,6 +312,21 @@ async def test_a_click_on_a_fold_mark_closes(demo: Path) -> None:
         assert screen.by_path.shown < before
 
 
+async def test_enter_on_work_outside_ranges_goes_to_its_longest_kernel(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        app: Any = pilot.app
+        await pilot.press("end")
+        await settled(pilot)
+        assert "[no NVTX range]" in text(pilot)
+        kernel = screen.detail.kernels.labels[0]
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.screen.SCREEN == "timeline"
+        assert app.state.selection.label == kernel
+        assert app.state.window.start <= app.state.selection.span.start < app.state.window.end
+
+
 async def test_a_click_on_a_bar_chooses_its_iteration(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot)

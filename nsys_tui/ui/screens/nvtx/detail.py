@@ -240,7 +240,7 @@ class RangeDetail(DetailScreen[NvtxTable]):
         if (event := self._event(message.grid, message.row)) is not None:
             show_on_timeline(self.app, *event)
         elif self.detail is not None and message.row == self.detail.row:
-            self.app.say("no range of its own: nothing to show on the timeline")
+            self.app.say("no range and no GPU work of its own: nothing to show on the timeline")
 
     @property
     def evidence(self) -> Evidence:
@@ -252,7 +252,8 @@ class RangeDetail(DetailScreen[NvtxTable]):
     def _event(self, grid: Grid, row: int) -> tuple[EventSet, int] | None:
         """The event that a row stands for: of several the one in the chosen step, or the longest.
 
-        Of a row that was not looked at yet, and of one without an event, there is none.
+        Of work outside ranges it is the longest of the kernel with most time. Of a row that was not
+        looked at yet, and of one without an event, there is none.
         """
         if (detail := self.detail) is None or (grid is self.main and row != detail.row):
             return None
@@ -261,6 +262,8 @@ class RangeDetail(DetailScreen[NvtxTable]):
         rows: Indices = detail.instances
         if grid is self.under:
             events, rows = report.operations, detail.kernels.instances(row)
+        elif not len(rows) and len(detail.kernels):
+            events, rows = report.operations, detail.kernels.instances(0)
         elif grid is self.instances:
             rows = rows[row : row + 1]
         elif self.step is not None and steps[self.step] >= 0:
