@@ -63,6 +63,13 @@ async def until(socket: Any, text: bytes) -> bytes:
     return drawn
 
 
+async def use(socket: Any) -> None:
+    """Types nothing, again and again: a busy machine starts the app for longer than it may idle."""
+    while True:
+        await socket.send_str(json.dumps(["stdin", ""]))
+        await asyncio.sleep(0.5)
+
+
 @pytest.mark.parametrize(
     ("path", "host", "origin", "refused"),
     [
@@ -134,7 +141,9 @@ async def until_closed(socket: Any) -> int:
 async def test_it_ends_when_nobody_uses_it_and_takes_the_app_with_it(report: Path) -> None:
     async with served(report, "--idle", "6s") as (address, process):
         async with aiohttp.ClientSession() as client, client.ws_connect(f"{address}ws") as socket:
+            using = asyncio.create_task(use(socket))
             await until(socket, b"Test GPU")
+            using.cancel()
             apps = children(process.pid)
             assert len(apps) == 1
             assert await until_closed(socket) == aiohttp.WSCloseCode.GOING_AWAY
