@@ -73,7 +73,7 @@ async def test_gaps_at_80x24_come_longest_first_with_cause_kernel_and_range(repo
     )
     assert re.search(r" L +0 +0\.0+400\d* +60\.00 us I/O: pread64 +third", lines[5])
     assert re.search(r" L +0 +0\.0+500\d* +12\.00 us .* fourth", lines[6])
-    assert "before the first opera~" in lines[7]
+    assert "before the first opera" in lines[7]
     body = "\n".join(lines)
     assert "sync call 200.0 us (1), I/O 60.00 us (1)" in body
     assert "below 10 us: 1 gap, 4.000 us;  before work 20.00 us, after 0 ns" in body
