@@ -14,6 +14,8 @@ from nsys_tui.render.cells import MUTED, Cells, Emphasis, Ink, Row, slot_ink, sp
 from nsys_tui.render.glyphs import Glyphs
 
 LABELLED = 3
+CHANGED = {int(Ink.BETTER): "<", int(Ink.WORSE): ">"}
+"""Fills of frames that take less or more time, where there are no grounds."""
 RUN = 4
 
 
@@ -168,7 +170,7 @@ class _Line:
                 self.row.styles[first:last] = style(Ink.CONTRAST, ink)
                 continue
             self.row.styles[first:last] = style(ink)
-            self.row.chars[first:last] = ["-"] * (last - first)
+            self.row.chars[first:last] = [CHANGED.get(ink, "-")] * (last - first)
 
     def _frames(self) -> list[tuple[int, int, int]]:
         columns = (self.nodes.tolist(), self.first.tolist(), self.last.tolist())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from synth import Synth
 from training import Run
-from tui.frames import FANCY, rows, running, settled, text
+from tui.frames import FANCY, PLAIN, rows, running, settled, text
 
 from nsys_tui import cli
 from nsys_tui.analysis.compare.comparison import compare
@@ -26,6 +26,7 @@ from nsys_tui.ui.screens.compare.changes import change_text
 from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.screen import CompareScreen
 from nsys_tui.ui.session import Session
+from nsys_tui.ui.terminal import Colours
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
@@ -263,6 +264,18 @@ async def test_flame_graph_tells_more_and_less_in_words(runs: dict[str, Path]) -
         assert "all -" in body
         await press(pilot, "down", "v")
         assert "> A: before.sqlite" in text(pilot)
+
+
+async def test_without_colour_the_flame_graph_fills_with_signs(runs: dict[str, Path]) -> None:
+    mono = replace(PLAIN, colours=Colours.MONO)
+    async with running(runs["before"], runs["after"], size=(140, 24), terminal=mono) as pilot:
+        await press(pilot, "7", "v")
+        body = text(pilot)
+        assert "<<: less, >>: more" in body
+        (longer,) = (line for line in rows(pilot) if "gemm_kernel +" in line)
+        assert ">>>" in longer.partition("gemm_kernel +")[2]
+        (whole,) = (line for line in rows(pilot) if line.startswith("|all -"))
+        assert "<<<" in whole
 
 
 async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, Path]) -> None:

@@ -51,7 +51,7 @@ def difference_of(result: Result) -> DifferentialStacks | NoDataError:
 
 
 class DifferenceIcicle(IciclePane):
-    """Blue where B takes less time than A, orange where it takes more; the words say how much."""
+    """Blue or ``<`` where B takes less time than A, orange or ``>`` where it takes more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "stacks_move_left", show=False),
@@ -90,7 +90,8 @@ class DifferenceIcicle(IciclePane):
         what = (
             "CPU samples of B by stack" if difference.is_sampled else "GPU time of B by NVTX path"
         )
-        self.heading(f"{what}{gone}", f"{per}blue: less, orange: more")
+        signs = "blue: less, orange: more" if self.app.glyphs.solid else "<<: less, >>: more"
+        self.heading(f"{what}{gone}", f"{per}{signs}")
         inks = np.full(len(difference.change), int(Ink.MUTED))
         inks[difference.change <= -threshold] = Ink.BETTER
         inks[difference.change >= threshold] = Ink.WORSE
