@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # A busy machine is no fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,10 +30,18 @@ def update_snapshots(pytestconfig: pytest.Config) -> bool:
     return bool(pytestconfig.getoption("update_snapshots"))
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Points every XDG folder at a fresh place and clears variables that change the terminal."""
-    home = tmp_path_factory.mktemp("home")
+def own_folders(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Points every XDG folder at a fresh place and clears variables that change the terminal.
+
+    By a random name: pytest's numbers need a look at all folders of the thousands of tests before.
+    """
+    home = Path(mkdtemp(dir=homes))
     for name in ("CACHE", "CONFIG", "STATE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
     for name in ("NO_COLOR", "NSYS_TUI_CONFIG", "NSYS_TUI_CACHE", "COLORTERM"):
