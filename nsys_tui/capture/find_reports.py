@@ -22,6 +22,7 @@ from nsys_tui.capture.follow import Outcome, run_own
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.options.clashes import REGISTER_ONLY
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser, output_stem
+from nsys_tui.capture.preflight import TEMPORARY
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Failure, Record, ReportFile, State
 from nsys_tui.capture.transport.fetch import RemoteFile, files_in
@@ -33,6 +34,8 @@ _LACKS: Final = re.compile(r"error while loading shared libraries: (\S+):")
 _LIBSSH: Final = {"libssh.so": " (Debian: libssh-4)"}
 _RANK = re.compile(r"\.(\d+)\.nsys-rep$")
 _SHOWN: Final = 8
+_LIKELY: Final = ("nsys hangs", TEMPORARY)
+"""Begins remarks that may be why there is no report."""
 LATE_TRIES: Final = 10
 LATE_S: Final = 0.5
 _ENDED = {
@@ -215,7 +218,7 @@ def _nothing(
             remedy or "rebooted, out of memory, or killed; the log says how far it came",
         )
     told = [note.partition(": ")[2] for note in job.record.notes]
-    hung = "\n".join(note.rpartition(" (")[0] for note in told if note.startswith("nsys hangs"))
+    hung = "\n".join(note.rpartition(" (")[0] for note in told if note.startswith(_LIKELY))
     kept = f"kept there: {lying}" if lying else ""
     if lying and (lacks or not importer):
         command = shlex.quote(importer or "QdstrmImporter")

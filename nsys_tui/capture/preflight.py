@@ -18,6 +18,8 @@ from nsys_tui.units import format_bytes
 OK = "ok"
 LITTLE_DISK = 2 * 10**9
 LITTLE_TEMPORARY = 10**8
+TEMPORARY = "temporary folder"
+"""Name of what is said of it."""
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
 
 
@@ -186,7 +188,7 @@ def _temporary(probed: Preflight) -> list[Check]:
         return []
     return [
         Check(
-            WARNING, "temporary folder", f"{folder}, {format_bytes(free)} free: nsys may hang",
+            WARNING, TEMPORARY, f"{folder}, {format_bytes(free)} free: nsys may hang",
             "make room there, or set TMPDIR to a larger disk",
         )
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.options.draft import ERROR
 from nsys_tui.capture.output import output_stem
-from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
+from nsys_tui.capture.preflight import TEMPORARY, Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
 from nsys_tui.capture.supervisor import Answer, keeper, last
@@ -63,7 +63,10 @@ async def check(job: Job) -> None:
     job.reach(State.CHECKING)
     job.preflight = preflight = probed(job) or await probe(job)
     lines = checks(preflight, job.plan.target, job.plan)
-    job.emit(Checked(tuple(lines)))
+    full = [line for line in lines if line.name == TEMPORARY]
+    job.emit(Checked(tuple(line for line in lines if line not in full)))
+    for line in full:  # kept in the record: it may be why no report comes
+        job.remark(line.severity, f"{line.name}: {line.text}", line.remedy)
     for fault in job.plan.launcher_faults(job.settings.grace / 1e9):
         job.remark("warning", fault)
     errors = [line for line in lines if line.severity == ERROR]

@@ -505,6 +505,14 @@ async def test_what_nsys_leaves_beside_the_program_is_named_with_it(
     await place.attach(record.id).kill_left()
 
 
+async def test_a_temporary_folder_that_was_full_is_named_where_no_report_came(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.preflight.LITTLE_TEMPORARY", 1 << 60)
+    with pytest.raises(NoReportError, match=r"temporary folder: .* free: nsys may hang"):
+        await place.fake(FAULTS="crash").capture("true").run()
+
+
 async def test_a_program_whose_nsys_died_is_told_and_can_be_killed(
     place: Place, heard: Recorder
 ) -> None:
