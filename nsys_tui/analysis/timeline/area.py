@@ -90,17 +90,15 @@ def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
 
 def _device_lanes(tracks: Iterable[Track]) -> dict[int, _Work]:
     """Lanes of GPU work by device, each once."""
-    by_device: dict[int, tuple[Operations, dict[int, Lane]]] = {}
+    by_device: dict[int, tuple[Operations, dict[Lane, None]]] = {}
     for track in tracks:
         ops = track.events
         if track.part != "operations" or track.device is None or not isinstance(ops, Operations):
             continue
         lanes = track.summary.lanes if track.summary is not None else (track.lane,)
         own = by_device.setdefault(track.device, (ops, {}))[1]
-        own.update({id(lane): lane for lane in lanes if lane is not None})
-    return {
-        device: _Work(ops, list(own.values())) for device, (ops, own) in sorted(by_device.items())
-    }
+        own.update(dict.fromkeys(lane for lane in lanes if lane is not None))
+    return {device: _Work(ops, list(own)) for device, (ops, own) in sorted(by_device.items())}
 
 
 def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[Indices, Int64, Int64]:
@@ -172,7 +170,7 @@ def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryR
 def _names(
     tracks: Sequence[Track], work: dict[int, _Work], span: tuple[int, int], style: str
 ) -> list[NameRow]:
-    events: dict[int, tuple[EventSet, dict[int, Lane]]] = {}
+    by_events: dict[EventSet, dict[Lane, None]] = {}
     for track in tracks:
         if track.events is None or track.part == "projected":
             continue
@@ -180,10 +178,9 @@ def _names(
             lanes = work[track.device].lanes if track.device in work else []
         else:
             lanes = [track.lane] if track.lane is not None else []
-        rows_of = events.setdefault(id(track.events), (track.events, {}))[1]
-        rows_of.update({id(lane): lane for lane in lanes})
+        by_events.setdefault(track.events, {}).update(dict.fromkeys(lanes))
     rows = _together(
-        row for owner, lanes in events.values() for row in _rows(owner, lanes.values(), span, style)
+        row for owner, lanes in by_events.items() for row in _rows(owner, lanes, span, style)
     )
     return sorted(rows, key=lambda row: (row.category not in GPU, -row.total, row.name))
 

@@ -27,7 +27,7 @@ from nsys_tui.ui.saving import Writer
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.actions import ACTIONS
-from nsys_tui.ui.screens.stacks.finding import Finding
+from nsys_tui.ui.screens.stacks.finder import FrameFinder
 from nsys_tui.ui.screens.stacks.panes import (
     Shown,
     Viewed,
@@ -66,7 +66,7 @@ def toggles(option: str) -> Callable[[StacksScreen], None]:
     return lambda screen: screen.change(**{option: not getattr(screen.options, option)})
 
 
-class StacksScreen(Finding):
+class StacksScreen(FrameFinder):
     """Screen 6."""
 
     SCREEN = KIND = "stacks"

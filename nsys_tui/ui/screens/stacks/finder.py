@@ -19,7 +19,7 @@ from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_share, plural
 
 
-class Finding(ResultScreen[Shown | NoDataError]):
+class FrameFinder(ResultScreen[Shown | NoDataError]):
     """Actions that look for frames."""
 
     def __init__(self) -> None:
