@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nsys_tui.reader.views import VIEWS
-from nsys_tui.sql.console import MOST_BYTES, TIMEOUT_S
+from nsys_tui.sql.answer_table import MOST_BYTES
+from nsys_tui.sql.console import TIMEOUT_S
 from nsys_tui.sql.filled import DOCUMENTS, record_columns
 from nsys_tui.sql.guard import DISK, LONGEST_VALUE, MEMORY, PRAGMAS, SLOW
 from nsys_tui.sql.snippets import SNIPPETS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -13,14 +12,13 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any, Final, TypeAlias
 
 from nsys_tui.errors import CancelledError, NoDataError, UsageError
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
-from nsys_tui.model.table import Column, Table, Unit
-from nsys_tui.names import visible
+from nsys_tui.model.table import Table
 from nsys_tui.reader.schema import STRINGS
 from nsys_tui.reader.short_names import late_names
 from nsys_tui.reader.sqlite import Database, quoted
@@ -36,6 +34,7 @@ from nsys_tui.reader.views import (
     view_sql,
 )
 from nsys_tui.redaction import redacted
+from nsys_tui.sql.answer_table import answer_table, fetched
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
@@ -52,11 +51,7 @@ _LOOK_S: Final = 0.1
 """Seconds after which it is asked again whether a query was cancelled."""
 _VALUES: Final = 900
 """Values of ours that one statement stores, where some SQLites take 999."""
-MOST_BYTES: Final = 256 << 20
-"""Bytes of the values of an answer."""
 _EXPLAIN: Final = re.compile(r"\s*explain\s+(query\s+plan\s+)?", re.IGNORECASE)
-_DECIMALS: Final = 12
-"""Of real numbers; what does not fit is written as text."""
 
 
 @dataclass(frozen=True)
@@ -327,13 +322,13 @@ class Console:
             self._asking = True
             cursor = self._db.connection.execute(sql)
             try:
-                rows, more = _fetched(cursor, limit)
+                rows, more = fetched(cursor, limit)
                 headers = [name for name, *_ in cursor.description or ()]
             finally:
                 cursor.close()
                 self._asking = False
             notes += self._strange()
-        return Answer(_table(headers, rows), more, notes)
+        return Answer(answer_table(headers, rows), more, notes)
 
     def _ready(self) -> tuple[str, ...]:
         """Fills what the query reads, as the guard noted it; says what is lacking of it."""
@@ -430,64 +425,3 @@ def _is_read(view: View, read: set[tuple[str, str]]) -> bool:
 def _unexplained(sql: str) -> str:
     """The statement proper: EXPLAIN EXPLAIN is none."""
     return _EXPLAIN.sub("", sql, count=1)
-
-
-def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> tuple[list[tuple[Any, ...]], bool]:
-    """Rows of an answer, and whether there are more."""
-    rows: list[tuple[Any, ...]] = []
-    size = 0
-    for row in cursor:
-        if limit is not None and len(rows) == limit:
-            return rows, True
-        rows.append(row)
-        size += sum(map(sys.getsizeof, row))
-        if size > MOST_BYTES:
-            raise UsageError(
-                f"the answer is larger than {MOST_BYTES >> 20} MiB after {len(rows):,} rows",
-                hint="aggregate, take fewer columns, or --limit",
-            )
-    return rows, False
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """The answer; columns of the same name get numbers, so that no program loses one."""
-    seen: dict[str, int] = {}
-    pairs = []
-    lists = zip(*rows, strict=True) if rows else ((),) * len(headers)
-    for header, values in zip(headers, lists, strict=True):
-        name = visible(header) or "?"
-        number = next(
-            n for n in count(seen.get(name, 0) + 1) if n == 1 or f"{name}:{n}" not in seen
-        )
-        seen[name] = number
-        name = name if number == 1 else f"{name}:{number}"
-        seen.setdefault(name, 1)
-        pairs.append(_typed(name, values))
-    return Table.of("sql", "Answer", pairs)
-
-
-def _typed(name: str, values: Sequence[Any]) -> tuple[Column, list[Any]]:
-    """A column of numbers where all values are some, else of texts."""
-    if all(value is None or isinstance(value, int | float) for value in values):
-        reals = [value for value in values if isinstance(value, float)]
-        decimals = max(map(_decimals, reals), default=0)
-        if decimals <= _DECIMALS:
-            return Column(name, Unit.NONE, decimals, key=name), list(values)
-    texts = [value if value is None else _text(value) for value in values]
-    return Column(name, Unit.TEXT, key=name), texts
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    return value if isinstance(value, str) else repr(value)
-
-
-def _decimals(value: float) -> int:
-    """Decimals that a real number needs, ``_DECIMALS`` at most; one more where that is no way."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return 0
-    if abs(value) >= 1e15 or 0 < abs(value) < 1e-6:
-        return _DECIMALS + 1
-    text = f"{value:.{_DECIMALS}f}".rstrip("0")
-    return len(text.partition(".")[2])
