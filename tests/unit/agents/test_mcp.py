@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def connected(folder: Path) -> AsyncIterator[Any]:
     words = ["-m", "nsys_tui", "mcp", str(folder)]
     started = mcp.StdioServerParameters(command=sys.executable, args=words)
-    async with mcp.Client(started) as client:
+    async with mcp.Client(mcp.stdio_client(started)) as client:
         yield client
 
 
