@@ -183,10 +183,30 @@ def test_a_name_of_nsys_is_seen_wherever_it_stands(planted: str) -> None:
     assert not _nsys_words(f'"""Of {planted.replace(chr(34), "")}."""')
 
 
-def test_subjects_of_commits_fit_their_line() -> None:
-    """Those written since this was checked; longer ones stand in the history before it."""
-    since = ["git", "log", "--since=2026-11-27T18:45:00Z", "--format=%s"]
+SUBJECT = re.compile(r"(?=.{1,72}$)\w[\w ,/.-]*: \S.*")
+"""``area: what changed, in plain words``, on one line."""
+
+
+@pytest.mark.parametrize(
+    ("subject", "fits"),
+    [
+        ("help, overview: marks as they are drawn", True),
+        ("tests/run: " + 61 * "w", True),
+        ("tests/run: " + 62 * "w", False),
+        ("marks as they are drawn", False),
+        ("overview:marks as they are drawn", False),
+        ("overview: ", False),
+        (": marks as they are drawn", False),
+    ],
+)
+def test_a_subject_is_an_area_and_words(subject: str, fits: bool) -> None:
+    assert bool(SUBJECT.match(subject)) is fits
+
+
+def test_subjects_of_commits_have_their_form() -> None:
+    """Those written since this was checked; others stand in the history before it."""
+    since = ["git", "log", "--since=2026-11-27T19:06:00Z", "--format=%s"]
     run = subprocess.run(since, cwd=TESTS.parent, capture_output=True, text=True, check=False)
     if run.returncode:
         pytest.skip("needs the history: git clone")
-    assert [subject for subject in run.stdout.splitlines() if len(subject) > 72] == []
+    assert [subject for subject in run.stdout.splitlines() if not SUBJECT.match(subject)] == []
