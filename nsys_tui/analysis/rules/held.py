@@ -151,17 +151,40 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
         device: _between(meetings, intervals.union(*map(np.concatenate, zip(*spans, strict=True))))
         for device, spans in lost.items()
     }
-    priced, waits = [], dict[int, tuple[int, str]]()
+    priced, when = [], dict[int, str]()
+    told, gained = dict.fromkeys(late_by, 0), dict.fromkeys(late_by, 0)
     for one in findings:
         if (late := _late(one)) is not None:
-            saved, whom = _alone(late[0], _between(meetings, late[1]), late_by)
-            waits[late[0]] = saved, f"{case.device_labels([whom])} comes sooner, too"
-            one = _limited(case, one, *waits[late[0]])
+            device, (saved, whom) = late[0], _alone(late[0], _between(meetings, late[1]), late_by)
+            told[device] += one.saved_ns
+            gained[device] += min(saved, one.saved_ns)
+            when[device] = f"{case.device_labels([whom])} comes sooner, too"
+            one = _limited(case, one, saved, when[device])
         priced.append(one)
-    return [
-        _limited(case, one, *waits[one.late]) if one.late in waits and one.saved_ns else one
-        for one in priced
-    ]
+    return [_victim(case, one, told, gained, when) if one.late in when else one for one in priced]
+
+
+def _victim(
+    case: Case,
+    waiting: Finding,
+    told: dict[int, int],
+    gained: dict[int, int],
+    when: dict[int, str],
+) -> Finding:
+    """A wait for a late GPU: it ends as much sooner as the faults of that GPU that explain it.
+
+    Args:
+        case: the report.
+        waiting: the finding.
+        told: what each GPU is late for by its own findings.
+        gained: what these give back alone.
+        when: what gives the rest back.
+    """
+    late = waiting.late
+    explained = 2 * told[late] >= waiting.saved_ns
+    rest = max(0, waiting.saved_ns - told[late] + gained[late])
+    saved = gained[late] if explained else rest
+    return _limited(case, waiting, saved, when[late]) if waiting.saved_ns else waiting
 
 
 def _alone(device: int, lost: Int64, late_by: dict[int, Int64]) -> tuple[int, int]:
