@@ -233,7 +233,8 @@ def loaded_ahead(path: Path) -> Synth:
 def migrating(path: Path, lasts: int = 700 * US) -> Synth:
     synth = bare(path).launch("touches", call=(0, 5 * US), gpu=(MS, 90 * MS), grid=FULL)
     for number in range(80):
-        synth.memcpy((number + 2) * MS, (number + 2) * MS + lasts, kind="UVM HtoD")
+        begun = (number + 2) * MS
+        synth.memcpy(begun, begun + lasts, kind="UVM HtoD", migrationCause=2)
     return synth
 
 
@@ -623,7 +624,8 @@ PLANTED: Final = {
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted(
-        (migrating, prefetching, hpc.on_demand, hpc.long_faults), (migrated_ahead, hpc.prefetched)
+        (migrating, prefetching, hpc.on_demand, hpc.long_faults, hpc.faulting),
+        (migrated_ahead, hpc.prefetched, hpc.of_no_cause),
     ),
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(

@@ -291,6 +291,11 @@ def on_demand(path: Path) -> Synth:
     return prefetched(path, 2)
 
 
+def of_no_cause(path: Path) -> Synth:
+    """Pages move, and nothing tells whether as the program asked."""
+    return prefetched(path, 0)
+
+
 def taking_turns(path: Path, ahead: bool = False) -> Synth:
     """Two ranks on one GPU by turns: each launches when the other one is done, or long before."""
     synth = Synth(path).gpu(0)

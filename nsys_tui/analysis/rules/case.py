@@ -305,11 +305,16 @@ class Case:
         return row_numbers(api, masked(rows, api.real[rows]))
 
     @cached_property
-    def page_advice(self) -> str:
-        """What to do about pages that migrate, by whether the program prefetches some already."""
+    def prefetches(self) -> bool:
+        """Whether the program calls for pages before kernels touch them."""
         api = self.report.api
         used = np.flatnonzero(np.bincount(api.name[api.real], minlength=len(api.names)))
-        if any("MemPrefetch" in api.names[code] for code in used):
+        return any("MemPrefetch" in api.names[code] for code in used)
+
+    @property
+    def page_advice(self) -> str:
+        """What to do about pages that migrate, by whether the program prefetches some already."""
+        if self.prefetches:
             return "prefetch earlier, on a stream of its own, so that kernels hide it"
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
 

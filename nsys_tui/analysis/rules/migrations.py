@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
@@ -25,8 +26,8 @@ _FAULT_NS: Final = 100_000
 """A fault takes up to this, however short the migration before."""
 _FEWEST_QUIET: Final = 3
 """Launches without migrations from which is known how long they take."""
-_PREFETCHED: Final = 1
-"""Cause of a migration that cudaMemPrefetchAsync asked for."""
+_UNTOLD, _PREFETCHED = 0, 1
+"""Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _AFTER_FAULTS: Final = 3
 """Causes from here on follow no fault of their own."""
 
@@ -35,17 +36,19 @@ _AFTER_FAULTS: Final = 3
     "Migrations of unified memory while a kernel runs",
     advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
     " (cudaMemPrefetchAsync), advise (cudaMemAdvise), or copy ahead of the launch.",
-    nothing="No pages migrate while kernels run.",
+    nothing="No pages are known to migrate on demand while kernels run.",
 )
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name with the time and bytes of migrations that run at the same time.
 
-    For pages that the program prefetches no kernel waits. Recorded faults count as a whole; without
-    them, what is shorter than the migration before.
+    For pages that the program prefetches, or may where no cause is recorded, no kernel waits.
+    Recorded faults count as a whole; without them, what is shorter than the migration before.
     """
     ops = case.report.operations
     moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
-    moved = moved[ops.migration[moved] != _PREFETCHED]
+    may_prefetch = case.prefetches or not case.report.can(Capability.API)
+    asked = (_PREFETCHED, _UNTOLD) if may_prefetch else (_PREFETCHED,)
+    moved = moved[~np.isin(ops.migration[moved], asked)]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
