@@ -25,7 +25,11 @@ DESCRIPTION = (
     " copies, memsets, api, ranges, launches, stalls, steps and collectives, which are the same in"
     " every generation of nsys. The report is only read; a query can change nothing."
 )
-EPILOG = "Times are ns since the session began, utc_ns is ns since 1970; --tables lists columns."
+EPILOG = (
+    "Times are ns since the session began, utc_ns is ns since 1970; --tables lists columns. Values"
+    " that nsys would not write, as text for a number, are looked for in a table's first 100,000"
+    " rows."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from nsys_tui.reader.sqlite import Database, quoted
 
 FIRST: Final = 100_000
 """Rows of a table that are looked at: a query of a large one is not held up for more."""
+_TAKEN: Final = ": taken as they are"
 _USUAL: Final = dict.fromkeys("isp", "'integer'") | {"r": "'integer', 'real'", "t": "'text'"}
 """What SQLite calls the values of a column, by its type in the schema; ``b`` holds anything."""
 _OR_NULL: Final = ", 'null'"
@@ -42,14 +43,19 @@ def strange_values(
         }
         with suppress(UnreadableReportError):  # the query itself tells of damage that it meets
             for column, kinds_of in _found(db, table, kinds):
-                note_strange(notes, table, column, kinds_of, ": taken as they are")
+                note_strange(notes, table, column, kinds_of, _among(db, table) + _TAKEN)
             end = columns.get("end", "")
             if "start" in columns and (table.lower(), end.lower()) in read:
-                count = max(_early(db, table, columns["start"], end), len(early.get(table, ())))
-                note_strange(
-                    notes, table, end, {EARLY: count} if count else {}, ": taken as they are"
-                )
+                met = len(early.get(table, ()))
+                count = max(_early(db, table, columns["start"], end), met)
+                then = (_among(db, table) if count > met else "") + _TAKEN
+                note_strange(notes, table, end, {EARLY: count} if count else {}, then)
     return notes.texts
+
+
+def _among(db: Database, table: str) -> str:
+    more = db.query(f"SELECT 1 FROM main.{quoted(table)} LIMIT 1 OFFSET {FIRST}")
+    return f", of the first {FIRST:,} that were looked at" if more else ""
 
 
 def _early(db: Database, table: str, start: str, end: str) -> int:

@@ -353,3 +353,21 @@ def test_an_end_before_its_start_is_told_wherever_a_query_meets_it(
             assert [note.partition(" with ")[0] for note in told] == [rows] * bool(rows)
         with pytest.raises(QueryError, match="_early"):
             console.run("select _early('kernels', 1)")
+
+
+def test_a_count_of_other_kinds_says_how_many_rows_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Synth(tmp_path / "r.sqlite")
+    for start in (0, 10, 20, 30):
+        made.kernel("k", start, start + 5)
+    made.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'x' WHERE rowid IN (1, 3)")
+    with closing(open_report(made.write(), use_cache=False)) as report:
+        console = Console(report)
+        for first, told in (
+            (2, "1 row with text in `start` of {}, of the first 2 that were looked at: taken"),
+            (4, "2 rows with text in `start` of {}: taken"),
+        ):
+            monkeypatch.setattr("nsys_tui.sql.strange.FIRST", first)
+            (note,) = console.run("select sum(start_ns) from kernels").notes
+            assert note == told.format("CUPTI_ACTIVITY_KIND_KERNEL") + " as they are"
