@@ -79,13 +79,15 @@ class TablePages:
             raise PagesRefusedError("the table has no rowid")
         if table in db.generated:
             raise PagesRefusedError("the table has generated columns")
-        root = db.query(
-            "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
-        )[0][0]
+        if table not in db.leaves:
+            root = db.query(
+                "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+            )[0][0]
+            db.leaves[table] = _leaf_pages(db, int(root))
         info = db.query(f"PRAGMA table_info({quoted(table)})")
         return cls(
             db,
-            *_leaf_pages(db, int(root)),
+            *db.leaves[table],
             {name: place for place, name, *_ in info},
             _rowid_alias(db, table, info),
             frozenset(name for _, name, _, _, default, _ in info if default is not None),

@@ -18,14 +18,14 @@ _NAMES: Final = {name.lower(): name for name in TABLES if not name.endswith("*")
 
 def tables_like(name: str, columns: Collection[str]) -> list[Table]:
     """The declared tables that fit some columns best, or the one of a like name among them."""
+    fits = {other: _fit(TABLES[other], columns) for other in _NAMES.values()}
+    fits = {other: fit for other, fit in fits.items() if fit >= _ENOUGH}
+    if not fits:  # of nearly all, and names are what takes time
+        return []
     alike = _name_like(name)
-    fits = {
-        other: _fit(TABLES[other], columns)
-        for other in _NAMES.values()
-        if len(TABLES[other].columns) >= _TELLING or other == alike
-    }
-    best = max(fits.values())
-    names = [other for other, fit in fits.items() if fit == best >= _ENOUGH]
+    telling = [other for other in fits if len(TABLES[other].columns) >= _TELLING or other == alike]
+    best = max(map(fits.__getitem__, telling), default=0.0)
+    names = [other for other in telling if fits[other] == best]
     return [TABLES[other] for other in names if other == alike or alike not in names]
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.notes import Notes
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
@@ -65,6 +66,7 @@ class Database:
         header: the file's SQLite header.
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
+        leaves: pages of tables, and the largest rowid of each, once ``btree.py`` listed them.
         notes: what was not believed, from whoever reads here.
     """
 
@@ -87,6 +89,7 @@ class Database:
         self._release = weakref.finalize(self, os.close, descriptor)
         self.notes = Notes()
         self.generated: frozenset[str] = frozenset()
+        self.leaves: dict[str, tuple[Int64, Int64]] = {}
         self.schema = Resolved()
         self.views: tuple[str, ...] = ()
         self.tables: Mapping[str, tuple[str, ...]] = {}
@@ -153,7 +156,9 @@ class Database:
             raise unreadable(
                 self.path, cause, "export one: nsys export --type sqlite REPORT.nsys-rep"
             )
-        self.schema = resolve(columns, self._export(), self._may_have_rows, self._has_one_process)
+        self.schema = resolve(
+            columns, self._export(), self._may_have_rows, lambda: self.only_process() is not None
+        )
         self.notes.add(*self.schema.notes)
         believed = {t: names for t, names in self.tables.items() if t not in self.schema.off}
         self.tables = MappingProxyType(believed)
@@ -173,10 +178,6 @@ class Database:
             return self.has_rows(table)
         except UnreadableReportError:
             return True
-
-    def _has_one_process(self) -> bool:
-        """Whether all CUDA calls are of one process."""
-        return self.only_process() is not None
 
     def only_process(self) -> int | None:
         """globalPid of the process that made all CUDA calls, if there is just one."""

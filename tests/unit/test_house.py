@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-HEAVY = ("textual", "rich", "pandas", "numpy", "sqlite3", "dask", "pyarrow")
+HEAVY = ("textual", "rich", "pandas", "numpy", "sqlite3", "dask", "pyarrow", "tomllib")
 
 
 def imported_by(statement: str) -> set[str]:
@@ -27,6 +27,7 @@ def imported_by(statement: str) -> set[str]:
     [
         ("import nsys_tui", set()),
         ("import nsys_tui.cli", set()),
+        ("import nsys_tui.config", set()),
         ("import nsys_tui.model.report", {"numpy"}),
         ("import nsys_tui.analysis.stacks.folding, nsys_tui.analysis.overview", {"numpy"}),
         ("import nsys_tui.analysis.stalls.gaps, nsys_tui.analysis.stats.reports", {"numpy"}),
@@ -34,7 +35,7 @@ def imported_by(statement: str) -> set[str]:
         ("import nsys_tui.reader.source", {"numpy", "sqlite3"}),
         (
             "import nsys_tui.ui.app, nsys_tui.ui.screens.overview.screen",
-            {"numpy", "rich", "textual"},
+            {"numpy", "rich", "textual", "tomllib"},
         ),
     ],
 )

@@ -120,6 +120,15 @@ def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:
         assert (len(pages.leaves), list(pages.chunks())) == (0, [])
 
 
+def test_the_pages_of_a_table_are_listed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database.open(make(tmp_path / "r", "v", [(1,)])) as db:
+        first = TablePages.open(db, TABLE)
+        monkeypatch.delattr(btree, "_leaf_pages")
+        assert TablePages.open(db, TABLE).leaves is first.leaves
+
+
 def test_reserved_bytes_at_the_end_of_pages_hold_nothing(tmp_path: Path) -> None:
     path = make(tmp_path / "r", "v", [], f"DROP TABLE {TABLE}", "VACUUM")
     content = bytearray(path.read_bytes())
