@@ -45,10 +45,10 @@ Parts: TypeAlias = Iterator[list[Sequence[Any]]]
 
 TIMEOUT_S: Final = 60.0
 """Seconds of a query unless more is allowed."""
-_GRACE_S: Final = 2.0
-"""Seconds that a query has to stop by itself once its time is up, or it is cancelled."""
 _LOOK_S: Final = 0.1
 """Seconds after which it is asked again whether a query was cancelled."""
+_LOOKS: Final = 20
+"""At a query that has to stop since its time is up, or it is cancelled."""
 _VALUES: Final = 900
 """Values of ours that one statement stores, where some SQLites take 999."""
 _EXPLAIN: Final = re.compile(r"\s*explain\s+(query\s+plan\s+)?", re.IGNORECASE)
@@ -290,9 +290,16 @@ class Console:
                 return self._awaited(answer, timeout_s, progress)
             finally:
                 ended.set()
-                if self._asking:
-                    self._db.connection.interrupt()
-                self.stuck = not _ends(answer, _GRACE_S)
+                self.stuck = not self._is_stopped(answer)
+
+    def _is_stopped(self, answer: Future[Answer]) -> bool:
+        """Interrupts SQLite until it ends: one that comes before its first step has no effect."""
+        for _ in range(_LOOKS):
+            if self._asking:
+                self._db.connection.interrupt()
+            if _ends(answer, _LOOK_S):
+                return True
+        return False
 
     def _awaited(self, answer: Future[Answer], timeout_s: float, progress: Progress) -> Answer:
         """The answer of another thread, which one call of SQLite may hold for a second or two.

@@ -141,6 +141,34 @@ def test_calls_that_cannot_be_stopped_are_left_between_two_of_them(path: Path) -
     console.close()
 
 
+class Deaf:
+    """A connection that is interrupted before its statement takes its first step."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection, self.heard = connection, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def interrupt(self) -> None:
+        self.heard += 1
+        if self.heard > 1:
+            self._connection.interrupt()
+
+
+def test_rows_that_take_long_are_left_though_an_interrupt_is_lost(path: Path) -> None:
+    with closing(Console(open_report(path, use_cache=False))) as console:
+        console._db._connection = deaf = Deaf(console._db.connection)  # type: ignore[assignment]
+        with pytest.raises(TimeLimitError):
+            console.run(
+                "with recursive r(x) as (values(1) union all select randomblob(7000000) from r)"
+                " select max(x) from r",
+                timeout_s=0.2,
+            )
+        assert deaf.heard > 1
+        assert not console.stuck
+
+
 @pytest.mark.parametrize(("query", "most"), [
     ("instr(hex(zeroblob(300000)), 'x')", "512 KiB"),
     ("hex(zeroblob(600000)) like '%' || substr(hex(zeroblob(99)), 9) || '1%'", "1024 KiB"),
