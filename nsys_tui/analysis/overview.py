@@ -165,7 +165,7 @@ def overview(
     host = host or not len(report.operations)
     splits = tuple(splits_with_waiting(report, scope))
     figures = ten_figures(report, scope) if named else {}
-    if named and report.gpu_doubt:
+    if named and not len(report.operations):
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
     return Overview(
         metadata=report.metadata,

@@ -135,9 +135,14 @@ class OverviewAnswer:
         return table_of("report", "Report", FACTS, known, None, [*result.notes, *warnings])
 
     @property
+    def tells_of_gpus(self) -> bool:
+        """Whether the report has GPU work, so that none in the scope means none."""
+        return len(self.report.operations) > 0
+
+    @property
     def is_based(self) -> bool:
         """Whether the time that shares are of is known."""
-        return self.result.gpu_known or self.result.scope.window is not None
+        return self.tells_of_gpus or self.result.scope.window is not None
 
     @cached_property
     def rows_by_device(self) -> dict[int, Rows]:

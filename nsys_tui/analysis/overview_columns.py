@@ -47,6 +47,11 @@ def _part(name: str, header: str = "") -> Column:
     return Column(header or _titled(name), Unit.PERCENT, 2, key, read)
 
 
+def _over_gpus(name: str, unit: Unit | None = None) -> Column:
+    """A figure of all GPUs, null where the report tells of none."""
+    return data(name, lambda line, a: getattr(line, name) if a.tells_of_gpus else None, unit)
+
+
 def _other_name(split: DeviceSplit, _: Any) -> str:
     device = split.device
     return "" if device.name == device.label else device.name
@@ -176,11 +181,12 @@ REPORT: Final = (
     ),
 )
 HEADLINE: Final = (
-    *columns("device_count kernel_count", Unit.COUNT),
-    *columns(
-        "base_ns session_ns busy_ns idle_ns compute_ns comm_ns memory_ns graph_ns exposed_comm_ns"
-        " exposed_memory_ns max_gap_ns comm_waiting_ns exposed_waiting_ns"
-    ),
+    *(_over_gpus(name, Unit.COUNT) for name in ("device_count", "kernel_count")),
+    data("base_ns", lambda line, a: line.base_ns if a.is_based else None),
+    *columns("session_ns"),
+    *map(_over_gpus, ("busy_ns", "idle_ns", "compute_ns", "comm_ns", "memory_ns", "graph_ns")),
+    *map(_over_gpus, ("exposed_comm_ns", "exposed_memory_ns", "max_gap_ns")),
+    *map(_over_gpus, ("comm_waiting_ns", "exposed_waiting_ns")),
     data("busy_share", lambda line, _: line.share(line.busy_ns)),
     data("busy_session_share", lambda line, _: line.session_share(line.busy_ns)),
     data("exposed_comm_share", lambda line, _: line.share(line.exposed_comm_ns)),

@@ -279,7 +279,7 @@ _EACH: Final = (
     data("closed", lambda row, a: not a.table.iterations.never_closed[row], Unit.FLAG),
     data("outlier", lambda row, a: row in a.outliers, Unit.FLAG),
     data("deviations", lambda row, a: round(float(a.table.iterations.z[row]), 3), Unit.NONE),
-    data("gpu_busy_ns", lambda row, a: a.table.busy[row]),
+    data("gpu_busy_ns", lambda row, a: a.table.busy[row] if a.table.gpus else None),
     Column("GPU busy", Unit.PERCENT, 1, read=lambda row, a: 100 * float(a.shares[row])),
     data(
         "phases_ns",
@@ -293,6 +293,8 @@ _SPLIT: Final = (
         lambda row, a: (
             {name: ns[row] for name, ns in a.table.parts.busy.items()}
             | {"idle": a.table.parts.idle_ns[row]}
+            if a.table.gpus
+            else None
         ),
         form=Form.MAP,
     ),

@@ -168,7 +168,7 @@ DOCUMENT: Final = Document(
         data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
         data("bounds_ns", lambda a, _: a.result.bounds, form=Form.LIST),
         data("threshold_ns", lambda a, _: a.result.threshold_ns),
-        data("idle_ns", lambda a, _: a.result.whole.idle_ns),
+        data("idle_ns", lambda a, _: a.result.whole.idle_ns if a.result.totals else None),
         records("devices", _TOTAL, lambda a, _: a.result.totals),
         *map(_groups, GROUPINGS),
         records("gaps", _GAP, lambda a, _: a.gaps()),

@@ -199,6 +199,28 @@ def test_an_empty_report_is_calm(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert any("no GPU work" in note for note in shown["notes"])
 
 
+def test_what_no_gpu_tells_is_null_and_not_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report without GPU work, and one whose GPU worked outside the window."""
+    silent = Synth(tmp_path / "host.sqlite").session(1000).nvtx("step", 0, 900).write()
+    worked = Synth(tmp_path / "gpu.sqlite").session(1000).kernel("k", 0, 10).write()
+    told: dict[str, Any] = {}
+    for name, words in (("silent", [silent]), ("worked", [worked, "--window", "500ns/900ns"])):
+        assert main(["overview", *map(str, words), "--format", "json"]) == 0
+        told[name] = json.loads(capsys.readouterr().out)
+    known = {"session_ns": 1000}
+    for part in ("headline", "breakdown"):
+        assert {key: ns for key, ns in told["silent"][part].items() if ns is not None} == known
+        assert set(told["silent"][part]) == set(told["worked"][part])
+    assert told["silent"]["base_ns"] is None
+    assert told["worked"]["headline"]["kernel_count"] == 0
+    assert told["worked"]["breakdown"]["gpu_active_ns"] == 0
+    assert told["worked"]["base_ns"] == [500, 900]
+    assert main(["stalls", str(silent), "--format", "json"]) == 66
+    assert json.loads(capsys.readouterr().out)["idle_ns"] is None
+
+
 def test_times_beyond_belief_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

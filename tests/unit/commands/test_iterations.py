@@ -129,6 +129,17 @@ def test_what_was_never_closed_stays_out_of_the_statistics(
     assert "1 never closed: in no statistics" in run(capsys, path)
 
 
+def test_of_steps_without_a_gpu_it_is_not_told_how_long_one_was_busy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1000)
+    for number in range(4):
+        synth.nvtx(f"step {number}", number * 100, number * 100 + 90)
+    (step, *_) = as_json(capsys, str(synth.write()))["iterations"]
+    assert (step["gpu_busy_ns"], step["gpu_busy_share"], step["parts_ns"]) == (None, None, None)
+    assert step["time_ns"] == 100
+
+
 def test_fleet_and_iterations_give_a_rank_the_same_statistics(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
