@@ -204,10 +204,14 @@ def stat_storm(path: Path) -> Synth:
     return run.report
 
 
-def set_up_once(path: Path, *, allocates: int = 0, parses: int = 0, uploads: int = 0) -> Synth:
+def set_up_once(
+    path: Path, *, allocates: int = 0, parses: int = 0, uploads: int = 0, mid_run: bool = False
+) -> Synth:
     """A first kernel, set-up of so many ms or uploads of so many MB, and iterations of one name."""
     run = Machine(path)
     run.report.sched(0, True)
+    if not mid_run:
+        run.call("cudaMalloc_v3020", 200 * US)
     run.launch("init", 100 * US)
     run.wait()
     for _ in range(allocates):

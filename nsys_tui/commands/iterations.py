@@ -17,7 +17,7 @@ SHOWN: Final = 100
 DESCRIPTION = (
     "Iterations, found from NVTX names or from a repeating pattern of kernels: "
     "time of each, mean, median and deviation of its phases, what no range covers, outliers. "
-    "The first one is warm-up and stays out of the statistics."
+    "A first one that is warm-up stays out of the statistics."
 )
 
 

@@ -104,7 +104,7 @@ class Steps:
     never_closed: Bool = field(default_factory=lambda: np.zeros(0, bool))
     """Those whose range was never closed: to the end of the capture."""
     has_warm_up: bool = True
-    """Whether the first is the process's first one, which is warm-up."""
+    """Whether the first is warm-up."""
 
     @property
     def counted(self) -> Bool:

@@ -14,12 +14,12 @@ from nsys_tui.analysis.compare.side import (
     Steps,
 )
 from nsys_tui.analysis.compare.stats import FEWEST, SEED
-from nsys_tui.analysis.compare.tails import SLOW
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
+from nsys_tui.analysis.iterations.warm_up import slow_after_first
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps, host_event_classes
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked, row_numbers
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, across, normalise_nvtx
@@ -118,7 +118,7 @@ def plan(
     iterations = _complete(report, find_iterations(report, pattern, scope))
     if gpu_step_ns(report, iterations) is not None:
         return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
-    first = _first_steady(iterations.duration)
+    first = _first_steady(iterations)
     others = _other_processes(report, scope, iterations, first)
     steps = Steps(
         iterations.rule, iterations.name, iterations.start[first:], iterations.end[first:], others
@@ -127,10 +127,12 @@ def plan(
     return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[first:], notes=notes)
 
 
-def _first_steady(lasted: Int64) -> int:
+def _first_steady(steps: Iterations) -> int:
     """The first step after the warm-up: slow steps are that where hardly any comes later."""
-    slow = lasted > SLOW * np.median(lasted[1:]) if len(lasted) > 1 else np.zeros(2, bool)
-    first = 1 + int(np.argmin(slow[1:]))
+    if not steps.has_warm_up:
+        return 0
+    slow = slow_after_first(steps.duration)
+    first = 1 + int(np.argmin(np.append(slow[1:], False)))
     rest = slow[first:]
     return first if len(rest) >= FEWEST and rest.mean() <= _RARE else 1
 

@@ -76,7 +76,7 @@ WHOLE: Final = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The steady steps: the first iteration is warm-up and is left out."""
+    """The steady steps: those after the warm-up."""
 
     rule: Rule
     name: str

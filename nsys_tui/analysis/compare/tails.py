@@ -11,10 +11,9 @@ import numpy as np
 from nsys_tui.analysis.compare.blocks import block_length, redrawn
 from nsys_tui.analysis.compare.side import WHOLE
 from nsys_tui.analysis.compare.stats import FEWEST, SEED, Estimate, Sample
+from nsys_tui.analysis.iterations.warm_up import SLOW
 from nsys_tui.model.arrays import Int64
 
-SLOW: Final = 1.5
-"""Steps above so many medians are slow."""
 TAILS: Final = {"p95": 40, "p99": 200, "slow": FEWEST}
 """Figures of the tail, and the steps from which each is known."""
 

@@ -95,7 +95,8 @@ class IterationAnswer:
         notes = {
             "the host runs ahead: these are times of launching; the GPU takes ≈"
             f" {units.format_duration(round(gpu_step or 0))} a step": gpu_step,
-            "mean to max without the first one: it is warm-up": len(self.table) > 1,
+            "mean to max without the first one: it is warm-up": iterations.has_warm_up
+            and len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
             "found by a repeating pattern of kernels: no NVTX range tells phases": iterations.rule
             is Rule.PATTERN,
@@ -195,7 +196,7 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     iterations = answer.table.iterations
     if iterations.never_closed[row]:
         return "never closed"
-    if not row:
+    if iterations.has_warm_up and not row:
         return "warm-up"
     if row not in answer.outliers:
         return ""
@@ -275,7 +276,7 @@ _EACH: Final = (
     data("end_ns", lambda row, a: a.table.iterations.end[row]),
     column("time_ns", "Time", lambda row, a: a.table.iterations.duration[row]),
     Column("Of median", Unit.PERCENT, 1, "of_median_share", _of_median),
-    data("warm_up", lambda row, _: row == 0, Unit.FLAG),
+    data("warm_up", lambda row, a: a.table.iterations.has_warm_up and row == 0, Unit.FLAG),
     data("closed", lambda row, a: not a.table.iterations.never_closed[row], Unit.FLAG),
     data("outlier", lambda row, a: row in a.outliers, Unit.FLAG),
     data("deviations", lambda row, a: round(float(a.table.iterations.z[row]), 3), Unit.NONE),

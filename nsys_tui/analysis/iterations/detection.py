@@ -16,6 +16,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.kernel_pattern import COVERED, FEWEST, repeated
+from nsys_tui.analysis.iterations.warm_up import warms_up
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
@@ -52,7 +53,7 @@ class Rule(StrEnum):
     NONE = "no iterations found"
 
 
-def counted(never_closed: Bool, *, warm_up: bool = True) -> Bool:
+def counted(never_closed: Bool, *, warm_up: bool) -> Bool:
     """Iterations that statistics are of: all but the warm-up and those whose range never closed.
 
     Args:
@@ -98,6 +99,10 @@ class Iterations:
     """globalPid the iterations belong to, -1 for none."""
     first: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     """Starts of the steps, by whatever name, that come first on their thread."""
+    counts_from: int = -1
+    """What the names of ranges count up from by one; -1 where they do not."""
+    has_warm_up: bool = False
+    """Whether the first is warm-up."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -113,17 +118,10 @@ class Iterations:
         """Time of each iteration in ns."""
         return self.end - self.start
 
-    @property
-    def counts_from(self) -> int:
-        """What the names of steps count up from by one; 0 where they do not."""
-        first, second = (map(int, _NUMBER.findall(one)) for one in (*self.labels, "", "")[:2])
-        numbers = zip(first, second, strict=False)
-        return next((one for one, after in numbers if after == one + 1), 0)
-
     @cached_property
     def counted(self) -> Bool:
         """Those that statistics are of."""
-        return counted(self.never_closed)
+        return counted(self.never_closed, warm_up=self.has_warm_up)
 
     @property
     def steady(self) -> Int64:
@@ -138,8 +136,7 @@ class Iterations:
     @property
     def outliers(self) -> Indices:
         """Places of steady iterations that are much slower than the others."""
-        late = np.flatnonzero(self.counted & (self.z > OUTLIER_Z))
-        return late[late > 0]
+        return np.flatnonzero(self.counted & (self.z > OUTLIER_Z))
 
     @cached_property
     def typical(self) -> int:
@@ -182,13 +179,18 @@ def find_iterations(
         UsageError: the pattern is no regular expression, or takes too long.
     """
     if pattern is not None:
-        return _by_name(report, scope, pattern, Rule.ASKED, fewest=1) or _none()
-    return (
-        _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
-        or _by_coverage(report, scope)
-        or _by_pattern(report, scope)
-        or _none()
-    )
+        found = _by_name(report, scope, pattern, Rule.ASKED, fewest=1)
+    else:
+        found = (
+            _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
+            or _by_coverage(report, scope)
+            or _by_pattern(report, scope)
+        )
+    if found is None:
+        return _none()
+    begin, times = int(found.start[0]), found.duration
+    warm = found.counts_from in (0, 1) or warms_up(report, scope, begin, times)
+    return replace(found, has_warm_up=warm)
 
 
 def required_iterations(
@@ -373,6 +375,7 @@ class _Candidates:
             ranges.open[rows],
             int(thread[best]) & PROCESS_MASK,
             ranges.start[self._rows[self._of == first]],
+            _counts_from(names),
         )
         if rule is not Rule.NUMBERED or self.counts_up[chosen]:
             return iterations
@@ -388,6 +391,11 @@ class _Candidates:
             rows=rows[:0],
             never_closed=iterations.never_closed[last],
         )
+
+
+def _counts_from(names: Sequence[str]) -> int:
+    first, second = (map(int, _NUMBER.findall(one)) for one in (*names, "", "")[:2])
+    return next((one for one, after in zip(first, second, strict=False) if after == one + 1), -1)
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:

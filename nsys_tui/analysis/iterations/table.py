@@ -270,6 +270,8 @@ class StepTimes:
     """Ranges of the same process that begin in no iteration."""
     by_iteration: bool
     """False where there are no iterations: then there is one entry an instance."""
+    has_warm_up: bool = False
+    """Whether the first iteration is warm-up."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -278,7 +280,7 @@ class StepTimes:
     def steady(self) -> Bool:
         """Entries that median and deviation are taken of: those with a range, without warm-up."""
         kept = self.rows >= 0
-        if self.by_iteration and len(kept) > 1:
+        if self.has_warm_up and len(kept) > 1:
             kept[0] = False
         return kept
 
@@ -330,4 +332,11 @@ def step_times(report: Report, iterations: Iterations, rows: Indices) -> StepTim
     longest = np.full(len(iterations), -1, np.intp)
     order = np.argsort(length, kind="stable")
     longest[step_of[order]] = kept[order]
-    return StepTimes(iterations.labels, time, longest, int((~inside).sum()), by_iteration=True)
+    return StepTimes(
+        iterations.labels,
+        time,
+        longest,
+        int((~inside).sum()),
+        by_iteration=True,
+        has_warm_up=iterations.has_warm_up,
+    )

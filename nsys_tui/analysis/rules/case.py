@@ -134,11 +134,16 @@ class Case:
 
     @cached_property
     def mid_run(self) -> bool:
-        """Whether steps count on from others, before which nothing is loaded nor allocated."""
-        steps, calls = self.iterations, self.calls
-        if not self.has_named_steps or steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
-            return False
-        calls = calls[self.report.api.start[calls] < steps.start[0]]
+        """Whether work goes on from before the capture: nothing is loaded nor allocated at first.
+
+        Named steps count on from others, too.
+        """
+        steps, calls, until = self.iterations, self.calls, self._early.max(initial=-FARTHEST)
+        if self.has_named_steps:
+            if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
+                return False
+            until = steps.start[0]
+        calls = calls[self.report.api.start[calls] < until]
         return not np.isin(self.work.api_classes[calls], (Cause.MODULE, Cause.ALLOCATION)).any()
 
     @cached_property
@@ -207,11 +212,16 @@ class Case:
 
         That is the warm-up of named steps, or until a twentieth of the work but copies is done.
         """
-        until = np.full(len(self.report.devices), -FARTHEST)
+        if self.mid_run:
+            return np.full(len(self.report.devices), -FARTHEST)
         if self.has_named_steps:
-            until[:] = -FARTHEST if self.mid_run else self.loop[0]
-            return until
-        ops = self.report.operations
+            return np.full(len(self.report.devices), self.loop[0])
+        return self._early
+
+    @cached_property
+    def _early(self) -> Int64:
+        """By device, until when a twentieth of the work but copies is done."""
+        until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
             done = np.cumsum(ops.durations(rows))

@@ -301,11 +301,11 @@ def test_without_gpu_work_samples_of_as_many_steps_are_folded(tmp_path: Path, ca
             made.sample(begin + 50, ("same", "main"))
         paths.append(str(made.write()))
     status, out, err = run(capsys, "compare", *paths, "--folded", "--no-cache")
-    assert (status, out) == (0, "main;same 11 11\nmain;slow 11 33\n")
+    assert (status, out) == (0, "main;same 12 12\nmain;slow 12 36\n")
     assert "samples in as many steady steps of A and of B" in err
     svg = tmp_path / "d.svg"
     run(capsys, "compare", *paths, "--svg", str(svg), "--no-cache")
-    assert "A 11 samples, +22 samples" in svg.read_text()
+    assert "A 12 samples, +24 samples" in svg.read_text()
 
 
 def test_differential_flame_graph_is_blue_and_orange(

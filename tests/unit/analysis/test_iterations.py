@@ -19,6 +19,7 @@ from nsys_tui.analysis.iterations.detection import (
 from nsys_tui.analysis.iterations.kernel_pattern import smallest_period
 from nsys_tui.analysis.iterations.table import REMAINDER, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 
@@ -46,6 +47,47 @@ def test_steps_are_found_by_name_and_last_from_start_to_next_start(synth: Synth)
     assert found.duration.tolist() == [100, 100, 100, 90]
     assert found.labels[2] == "Train step 2"
     assert found.steady.tolist() == [100, 100, 90]
+
+
+@pytest.mark.parametrize("name", ["Train step 7{}", "Train step", "block 7{} of 9"])
+def test_a_capture_that_begins_in_mid_run_leaves_no_step_out(synth: Synth, name: str) -> None:
+    found = find_iterations(open_report(steps(synth, name).write()))
+    assert not found.has_warm_up
+    assert found.steady.tolist() == [100, 100, 100, 90]
+
+
+@pytest.mark.parametrize(
+    ("call", "at", "warm"),
+    [
+        ("cuModuleLoadData", 50, True),
+        ("cuLibraryLoadData", 50, True),
+        ("cuModuleLoadData", 150, False),
+        ("cudaMalloc_v3020", -50, True),
+        ("cudaMalloc_v3020", 50, False),
+        ("cudaLaunchKernel_v7000", 50, False),
+    ],
+)
+def test_a_first_step_with_what_only_a_first_one_does_is_warm_up(
+    synth: Synth, call: str, at: int, warm: bool
+) -> None:
+    found = find_iterations(open_report(steps(synth, "Train step").api(call, at, at + 9).write()))
+    assert (found.has_warm_up, len(found.steady)) == (warm, 3 if warm else 4)
+
+
+@pytest.mark.parametrize(("width", "warm"), [(140, False), (160, True)])
+def test_a_first_step_far_longer_than_the_others_is_warm_up(
+    synth: Synth, width: int, warm: bool
+) -> None:
+    for start in (0, *range(width, width + 500, 100)):
+        synth.nvtx("Train step", start, start + 90).kernel("k", start, start + 10)
+    found = find_iterations(open_report(synth.write()))
+    assert (found.has_warm_up, int(found.counted.sum())) == (warm, 5 if warm else 6)
+
+
+def test_a_window_in_mid_run_leaves_no_step_out(synth: Synth) -> None:
+    report = open_report(steps(synth.api("cuModuleLoadData", 5, 9), count=9).write())
+    found = find_iterations(report, scope=Scope(window=(250, 900)))
+    assert (found.labels[0], found.has_warm_up) == ("Train step 2", False)
 
 
 def test_steps_of_one_name_are_told_apart_by_their_numbers(synth: Synth) -> None:

@@ -74,7 +74,8 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
     bars = f"bar: {merged} steps, the slowest  " if merged > 1 else ""
-    return f"{bars}{APART}: warm-up, median {format_duration(round(answer.whole.median))}"
+    apart = f"{APART}: warm-up, " if answer.table.iterations.has_warm_up else ""
+    return f"{bars}{apart}median {format_duration(round(answer.whole.median))}"
 
 
 def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
