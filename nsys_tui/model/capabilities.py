@@ -79,7 +79,7 @@ _ASKED: Final[dict[Capability, tuple[tuple[str, str], str]]] = {
     Capability.OSRT: (("CAPTURE_EVENT_TYPE", "OSRuntime"), "osrt was asked for; no call was seen"),
     Capability.OSRT_BACKTRACES: (
         ("CAPTURE_EVENT_TYPE", "OSRuntime"),
-        "osrt was asked for; no call took --osrt-backtrace-threshold (80000 ns if not given)",
+        "osrt was asked for; no call has one (from --osrt-backtrace-threshold on, or 80000 ns)",
     ),
     Capability.SAMPLES: (
         ("COLLECT_IP_BACKTRACE_SAMPLES", "true"),
@@ -117,13 +117,18 @@ def unmet(
     asked = {(name.rpartition(":")[2], value) for name, value in settings}
     traced = capability in {*CUDA, Capability.GPU_PROPERTIES} and not CUDA.isdisjoint(held)
     if traced:
-        why = "CUDA was traced, and there was none"
-    if capability in _OF_GPU_WORK and not _GPU_WORK.isdisjoint(held):
+        why = "CUDA was traced, and none was recorded"
+    if is_lost(capability, held):
         why = "GPU work is there, so nsys lost or left them out"
     traced &= OPTIONS[capability] == OPTIONS[Capability.API]
     if not traced and asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
         return ""
     return f"no {capability} in this report: {why}"
+
+
+def is_lost(capability: Capability, held: Collection[Capability]) -> bool:
+    """Whether there was something of a kind of data that the report does not have."""
+    return capability in _OF_GPU_WORK and not _GPU_WORK.isdisjoint(held)
 
 
 def explain(capability: Capability) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model.capabilities import Capability, explain, unmet
+from nsys_tui.model.capabilities import Capability, explain, is_lost, unmet
 from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ class Report:
 
     def traced(self, capability: Capability) -> bool:
         """Whether a kind of data was looked for, so that none of it means that there was none."""
-        return self.can(capability) or bool(self._unmet(capability))
+        asked_for = bool(self._unmet(capability))
+        lost = is_lost(capability, self._source.capabilities)
+        return self.can(capability) or (asked_for and not lost)
 
     def _unmet(self, capability: Capability) -> str:
         return unmet(capability, self.metadata.capture_settings, self._source.capabilities)

@@ -131,7 +131,9 @@ class FileSource:
         self.path: Path = db.path
         self.notes = db.notes
         self.metadata = read_metadata(db)
-        self.doubts = db.schema.doubts
+        doubts = db.schema.doubts
+        given = {what: doubts[of] for what, of in _GIVEN_BY.items() if of in doubts}
+        self.doubts: Mapping[Capability, str] = given | dict(doubts)
         self.capabilities = frozenset(self._capabilities())
 
     def _capabilities(self) -> Iterator[Capability]:

@@ -131,7 +131,7 @@ CAUSES: Final = {
         _RECORD,
     ),
     Cause.UNKNOWN: Words(
-        "no call launched what follows: record with --trace=cuda from the start",
+        "no recorded call launched what follows: record with --trace=cuda from the start",
         "the launch may lie before the capture, or in a process that was not traced",
         "nsys profile --trace=cuda",
     ),

@@ -147,3 +147,27 @@ def test_causes_are_not_compared_where_one_side_cannot_know_them(
     said = capsys.readouterr().out
     assert "not known in B" in said.partition("Idle time by cause")[2].partition("\n\n")[0]
     assert document(capsys, "compare", sound, unlinked)["stalls"] == []
+
+
+def test_what_a_lost_table_gives_is_not_said_to_be_none(
+    sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(sound, isolation_level=None)) as db:
+        db.execute("DROP TABLE StringIds")
+    main(["analyze", str(sound), "--no-cache"])
+    (said,) = [one for one in capsys.readouterr().out.split("\n") if "grids, blocks" in one]
+    assert "StringIds is missing" in said
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_calls_that_one_side_lost_are_not_compared_as_new_or_gone(
+    sound: Path, swapped: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called = Synth(sound.with_name("called.sqlite"))
+    for number in range(4):
+        at = 1000 * number
+        called.launch("gemm", (at, at + 9), (at + 20, at + 120))
+    paths = [called.write(), sound][:: -1 if swapped else 1]
+    assert document(capsys, "compare", *paths)["api"] == []
+    main(["compare", *map(str, paths), "--no-cache"])
+    assert "CUDA API calls in this report: GPU work is there" in capsys.readouterr().out

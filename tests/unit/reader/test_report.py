@@ -140,7 +140,7 @@ def test_kernels_are_not_asked_for_again_where_cuda_was_traced(synth: Synth) -> 
     synth.meta("PROCESS_0:COLLECT_CUDA_TRACE", "true", capture=True)
     synth.api("cudaMalloc_v3020", 0, 10, corr=1)
     for kind in (Capability.KERNELS, Capability.GPU_PROPERTIES):
-        assert opened(synth).lacks(kind).endswith("CUDA was traced, and there was none")
+        assert opened(synth).lacks(kind).endswith("CUDA was traced, and none was recorded")
 
 
 def test_what_gpu_work_must_have_had_is_not_said_to_be_none(synth: Synth) -> None:
@@ -148,7 +148,7 @@ def test_what_gpu_work_must_have_had_is_not_said_to_be_none(synth: Synth) -> Non
     report = opened(synth)
     for kind in (Capability.API, Capability.GPU_PROPERTIES):
         assert report.lacks(kind).endswith("nsys lost or left them out")
-    assert report.lacks(Capability.MEMSETS).endswith("CUDA was traced, and there was none")
+    assert report.lacks(Capability.MEMSETS).endswith("CUDA was traced, and none was recorded")
 
 
 def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
