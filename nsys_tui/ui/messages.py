@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from nsys_tui.errors import NsysTuiError
 
-    from nsys_tui.errors import NsysTuiError
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from textual.message_pump import MessagePump
+
     from nsys_tui.state import Mark
     from nsys_tui.ui.session import Session
 
@@ -47,6 +51,15 @@ class Failed(Message):
     error: NsysTuiError
     unread: Session | None = None
     """The report that could not be read, where that is what went wrong."""
+
+
+@contextmanager
+def failures_shown(app: MessagePump) -> Iterator[None]:
+    """What cannot be done as asked ends here, and the bar says why."""
+    try:
+        yield
+    except NsysTuiError as error:
+        app.post_message(Failed(error))
 
 
 @dataclass

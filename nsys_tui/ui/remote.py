@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.remote import RemoteName, fetch_report, list_reports, parse_remote
-from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed, ProgressMoved, WorkEnded
+from nsys_tui.ui.messages import ProgressMoved, WorkEnded, failures_shown
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -23,18 +22,17 @@ if TYPE_CHECKING:
 async def fetch_and_open(app: Host, name: str) -> None:
     """Opens a report on another machine; of a folder, the one that the user chooses."""
     try:
-        remote = parse_remote(name)
-        while remote is not None and remote.is_folder:
-            chosen = await _chosen(app, name, remote)
-            if chosen is None:
-                return
-            name, remote = chosen, parse_remote(chosen)
-        app.open_path(Path(name) if remote is None else await _fetched(app, name, remote))
+        with failures_shown(app):
+            remote = parse_remote(name)
+            while remote is not None and remote.is_folder:
+                chosen = await _chosen(app, name, remote)
+                if chosen is None:
+                    return
+                name, remote = chosen, parse_remote(chosen)
+            app.open_path(Path(name) if remote is None else await _fetched(app, name, remote))
     except asyncio.CancelledError:
         app.say("what has arrived is kept; opening it again goes on from there")
         raise
-    except NsysTuiError as error:
-        app.post_message(Failed(error))
     finally:
         app.post_message(WorkEnded())
 

@@ -22,12 +22,12 @@ from nsys_tui.capture.options.target_facts import Facts
 from nsys_tui.capture.plan import Form
 from nsys_tui.config_edit import remove_table, reread, save_table
 from nsys_tui.config_values import option_text
-from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.errors import UsageError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.text.folding import wrapped
 from nsys_tui.ui.dialogs.picker import Picker, Prompt, choose
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import failures_shown
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.widgets.lines import Line, LinePane
 
@@ -94,12 +94,9 @@ class Presets(ReportScreen):
         self.app.push_screen(Prompt("Save as preset", hint, self.form.preset, check), named)
 
     def _change(self, change: Callable[[], None], told: str) -> None:
-        try:
+        with failures_shown(self.app):
             change()
             self.app.config = reread(self.app.config)
-        except NsysTuiError as error:
-            self.app.post_message(Failed(error))
-        else:
             self.app.say(told)
         self.show_form()
 

@@ -22,7 +22,7 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Answer, Confirm, Picker, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import Failed, failures_shown
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.units import format_bytes
@@ -165,17 +165,15 @@ class PastCaptures(ReportScreen):
 
     async def _remove_listed(self, capture: Capture, *, sure: bool, here: bool) -> None:
         """Removes what was listed, if the user is sure, and gives the connection back."""
-        try:
-            removed = await capture.remove_remote() if sure else []
-        except NsysTuiError as error:
-            self.app.post_message(Failed(error))
-            return
-        finally:
-            await capture.close()
-        for folder in removed:
-            self.app.say(f"removed {printable(folder)}")
-        if sure and here:
-            self._forget(capture.record)
+        with failures_shown(self.app):
+            try:
+                removed = await capture.remove_remote() if sure else []
+            finally:
+                await capture.close()
+            for folder in removed:
+                self.app.say(f"removed {printable(folder)}")
+            if sure and here:
+                self._forget(capture.record)
 
 
 def _listed(record: Record, files: list[RemoteFile]) -> str:

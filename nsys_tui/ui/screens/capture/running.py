@@ -22,7 +22,7 @@ from nsys_tui.model.report import Report
 from nsys_tui.names import visible
 from nsys_tui.state import Selection
 from nsys_tui.ui.dialogs.picker import Answer, choose, nothing
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import failures_shown
 from nsys_tui.ui.screens.capture.past import PastCaptures
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import Line, LinePane
@@ -125,7 +125,7 @@ class Running(PastCaptures):
 
     def start(self, plan: Plan) -> None:
         """Starts a capture and follows it."""
-        try:
+        with failures_shown(self.app):
             secrets = replayed_values(metadata(self.report), plan.replayed) if self.report else {}
             capture = Capture.create(
                 plan,
@@ -135,25 +135,19 @@ class Running(PastCaptures):
                 secrets=secrets,
                 repeats=self.repeats,
             )
-        except NsysTuiError as error:
-            self.app.post_message(Failed(error))
-            return
-        self._drive(capture)
+            self._drive(capture)
 
     def attach_to(self, record: Record) -> None:
         """Follows a capture that was left running."""
         if self.capture is not None:
             self.app.say("a capture is followed here already")
             return
-        try:
+        with failures_shown(self.app):
             capture = Capture.attach(
                 record.id, self.app.config, on_event=self._happened, on_prompt=self.asked
             )
-        except NsysTuiError as error:
-            self.app.post_message(Failed(error))
-            return
-        self.repeat(record)
-        self._drive(capture)
+            self.repeat(record)
+            self._drive(capture)
 
     def _drive(self, capture: Capture) -> None:
         self.capture = capture

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.compare.plan import iteration_scope
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines
 from nsys_tui.state import Selection, Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker, choose
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import failures_shown
 from nsys_tui.ui.recent import distinct, nearby, recent
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.compare.pair import Pair, Part, shown_part
@@ -235,16 +234,13 @@ class Choosing:
         """Compares with an open report, a baseline by its name, or the report at a path."""
         app = self._screen.app
         self.runs = ([], [])
-        try:
+        with failures_shown(app):
             if isinstance(value, Session):
                 self.other = value
             elif isinstance(value, str) and value in baselines.names():
                 self.other = baselines.load(value)
             else:
                 self.other = app.session_at(Path(value).expanduser())
-        except UsageError as error:
-            app.post_message(Failed(error))
-        else:
             self.choose_parts(None)
 
     def choose_parts(self, parts: tuple[Part, Part] | None) -> None:
@@ -288,17 +284,14 @@ class Choosing:
             if self.other is None:
                 # Of two reports the other one need not be chosen; a third leaves it open.
                 self.other = next((s for s in sessions if s is not front), None)
-            try:
+            with failures_shown(screen.app):
                 run = value if isinstance(value, Session) else screen.app.session_at(Path(value))
-            except UsageError as error:
-                screen.app.post_message(Failed(error))
-                return
-            sides = self.runs[::-1] if self.is_swapped else self.runs
-            answers = {
-                key: (f"of {key.upper()}", partial(self._add_run, runs, run))
-                for key, runs in zip("ab", sides, strict=True)
-            }
-            choose(screen.app, f"{run.name} is another run", answers)
+                sides = self.runs[::-1] if self.is_swapped else self.runs
+                answers = {
+                    key: (f"of {key.upper()}", partial(self._add_run, runs, run))
+                    for key, runs in zip("ab", sides, strict=True)
+                }
+                choose(screen.app, f"{run.name} is another run", answers)
 
         def ask(entries: list[Entry]) -> None:
             pair = self.pair
@@ -337,12 +330,10 @@ class Choosing:
             report = screen.report
             if not value or report is None:
                 return
-            try:
+            with failures_shown(screen.app):
                 then(
                     value if isinstance(value, Part) else typed_part(screen.session, report, value)
                 )
-            except UsageError as error:
-                screen.app.post_message(Failed(error))
 
         title = f"Part {which}: choose, or type a window such as 1.2s/1.5s"
         screen.app.push_screen(Picker(title, entries, free=True), chosen)

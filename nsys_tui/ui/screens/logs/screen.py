@@ -22,7 +22,7 @@ from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.messages import failures_shown
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import logs_in
 from nsys_tui.ui.screens.logs.data import (
@@ -267,10 +267,8 @@ class LogsScreen(ResultScreen[Joined]):
 
     def _picked(self, text: str | None) -> None:
         if text:
-            try:
+            with failures_shown(self.app):
                 self.open(expand(text))
-            except NsysTuiError as error:
-                self.app.post_message(Failed(error))
 
     def open(self, paths: list[Path]) -> None:
         """Reads logs in a worker and shows them."""
