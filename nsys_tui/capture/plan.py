@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -318,6 +318,19 @@ def form_from_plan(plan: Plan) -> Form:
         extra=shlex.join(plan.extra),
         **{name: getattr(plan, name) for name in kept},
     )
+
+
+def named_values(words: Iterable[str], what: str) -> dict[str, str]:
+    """Values of words such as NAME=VALUE.
+
+    Raises:
+        UsageError: a word has no ``=``.
+    """
+    pairs = [word.partition("=") for word in words]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise UsageError(f"{what} {name}: no value", hint="write NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def split_words(line: str, what: str) -> list[str]:

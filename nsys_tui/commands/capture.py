@@ -122,7 +122,7 @@ def _plan(
     arguments: argparse.Namespace, config: Config, target: str, command: Sequence[str]
 ) -> tuple[Plan, dict[str, str]]:
     from nsys_tui.capture.options.table import OPTIONS
-    from nsys_tui.capture.plan import make_plan
+    from nsys_tui.capture.plan import make_plan, named_values
     from nsys_tui.capture.targets import find_target
 
     given = {name: getattr(arguments, f"nsys_{name}") for name in OPTIONS}
@@ -142,7 +142,7 @@ def _plan(
             preset=arguments.preset,
             config=config,
             extra=[*(base.extra if base else ()), *arguments.nsys_option],
-            env={**(base.env if base else {}), **_pairs(arguments.env)},
+            env={**(base.env if base else {}), **named_values(arguments.env, "--env")},
             env_from=[*(base.env_from if base else ()), *arguments.env_from],
             replayed=tuple(arguments.replay),
             cwd=arguments.cwd or (base.cwd if base else ""),
@@ -196,16 +196,6 @@ def _report_rows(path: str, config: Config, nsys: str) -> tuple[list[tuple[str, 
     finally:
         report.close()
     return [(str(name), str(value)) for name, value in pairs], report_id(Path(path)), driver
-
-
-def _pairs(items: Sequence[str]) -> dict[str, str]:
-    pairs = {}
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not equals:
-            raise UsageError(f"--env {item}: no value", hint="write --env NAME=VALUE")
-        pairs[name] = value
-    return pairs
 
 
 def _explain(plan: Plan, arguments: argparse.Namespace) -> None:

@@ -129,7 +129,7 @@ def test_json_events_one_per_line(capsys: pytest.CaptureFixture[str]) -> None:
         (["capture", "--tarce=cuda", "--", "true"], 64, "--tarce"),
         (["capture", "--capture-range=nvtx", "--", "true"], 64, "needs the name of the range"),
         (["capture", "--preset", "x", "--", "true"], 64, "no preset is called 'x'"),
-        (["capture", "--env", "A", "--", "true"], 64, "write --env NAME=VALUE"),
+        (["capture", "--env", "A", "--", "true"], 64, "--env A: no value\nwrite NAME=VALUE"),
         (["capture", "--env", "MY_KEY=1", "--", "true"], 64, "a secret cannot be given"),
         (["capture", "--env-from", "NOT_SET_X", "--", "true"], 64, "NOT_SET_X is not set here"),
         (["capture", "--repeat", "zzz"], 64, "no capture is called 'zzz'"),

@@ -10,11 +10,11 @@ from nsys_tui.capture.options import functions_trace
 from nsys_tui.capture.options.presets import presets
 from nsys_tui.capture.options.table import OPTIONS, Kind, name_there
 from nsys_tui.capture.options.target_facts import Facts, OwnOption
-from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
+from nsys_tui.capture.plan import Form, Plan, named_values, plan_from_form, split_words
 from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.config_values import OptionValue, option_text
-from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import pad, visible
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 
@@ -179,11 +179,7 @@ def changed(form: Form, key: str, text: str) -> Form:
             options.pop(key[2:])
         return replace(form, options=options)
     if key == "env":
-        pairs = [word.partition("=") for word in split_words(text, "environment")]
-        for name, separator, _ in pairs:
-            if not separator:
-                raise UsageError(f"{name}: no =", hint="write NAME=VALUE")
-        return replace(form, env={name: value for name, _, value in pairs})
+        return replace(form, env=named_values(split_words(text, "environment"), "environment"))
     if key == "env_from":
         return replace(form, env_from=tuple(text.split()))
     if key == "functions_trace":

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from nsys_tui.capture.launchers import Target, all_fields, launchers, plain_settings
-from nsys_tui.capture.plan import Plan, make_plan, split_words
+from nsys_tui.capture.plan import Plan, make_plan, named_values, split_words
 from nsys_tui.capture.targets import LOCAL, checked
 from nsys_tui.config import EXPORTS, Config, TargetConfig, parse_config
 from nsys_tui.errors import NsysTuiError, UsageError
@@ -107,18 +107,15 @@ def settings_of(texts: Texts) -> dict[str, Any]:
 def _value(key: str, text: str) -> object:
     if isinstance({**plain_settings(TargetConfig()), **Target("").own}[key], list | tuple):
         return split_words(text, key)
-    if key == "options":
-        pairs = _pairs(key, text)
-        return {name: tuple(v.split(",")) if "," in v else v for name, v in pairs}
-    return dict(_pairs(key, text)) if key == "env" else text
-
-
-def _pairs(key: str, text: str) -> list[tuple[str, str]]:
-    pairs = [word.partition("=") for word in split_words(text, key)]
-    bare = [name for name, equals, _ in pairs if not equals]
-    if bare:
-        raise UsageError(f"{key}: {bare[0]} has no =", hint="write NAME=VALUE")
-    return [(name.removeprefix("--"), value) for name, _, value in pairs]
+    if key not in ("options", "env"):
+        return text
+    values = named_values(split_words(text, key), key)
+    if key == "env":
+        return values
+    return {
+        name.removeprefix("--"): tuple(value.split(",")) if "," in value else value
+        for name, value in values.items()
+    }
 
 
 def target_of(texts: Texts, config: Config) -> Target:
