@@ -176,8 +176,9 @@ def _told(report: Report, events: EventSet, name: str, rows: Rows) -> Bool | Non
         return told(getattr(events, name)[rows])
     if not isinstance(events, Operations):
         return None
-    by_kind = _TOLD_BY.get(name, {}).items()
-    untold = [OpKind[k.name] for k, by in by_kind if report.has(k) and not report.has(k, by)]
+    by_kind = _TOLD_BY.get(name, {})
+    work = [kind for kind in _CUDA if kind in by_kind and report.has(kind)]
+    untold = [OpKind[kind.name] for kind in work if not report.has(kind, by_kind[kind])]
     return ~np.isin(events.kind[rows], untold) if untold else None
 
 

@@ -218,6 +218,16 @@ def test_what_one_of_two_tables_does_not_tell_is_no_value_in_what_they_are_toget
             assert (rows["kernel"]["correlation"], rows["kernel"]["graph_node"]) == (None, None)
 
 
+def test_links_that_only_the_calls_lack_stay_those_of_the_work(tmp_path: Path, capsys: Out) -> None:
+    made = Synth(
+        tmp_path / "r.sqlite", omit_columns={"CUPTI_ACTIVITY_KIND_RUNTIME": ("correlationId",)}
+    )
+    path = str(made.api("cudaFree", 0, 1).kernel("k", 1, 2, corr=7).write())
+    for table, links in (("kernels", [7]), ("api", [None])):
+        status, out, _ = run(capsys, path, "--table", table, "--format", "json")
+        assert (status, [row.get("correlation") for row in json.loads(out)]) == (0, links)
+
+
 @pytest.mark.parametrize("omit", [True, False])
 def test_what_a_report_does_not_tell_of_events_is_no_column(
     tmp_path: Path, capsys: Out, omit: bool
