@@ -73,6 +73,14 @@ async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Pa
     )
 
 
+async def test_namesakes_are_told_apart_and_all_reports_stand_in_columns(folder: Path) -> None:
+    async with home(folder, (120, 24)) as pilot:
+        listed = [row for row in rows(pilot) if " kB" in row]
+    names = [row.split(".sqlite")[0].split()[-1] for row in listed]
+    assert sorted(names) == ["b", "here/a", "there/a"]
+    assert len({row.index(" kB") for row in listed}) == 1
+
+
 async def test_reports_named_after_ranks_are_offered_as_one_run(folder: Path) -> None:
     ranks = [
         (folder / name).rename(folder / f"rank{n}.sqlite")

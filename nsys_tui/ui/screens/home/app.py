@@ -14,7 +14,7 @@ from nsys_tui import __version__
 from nsys_tui.analysis.identity import from_name
 from nsys_tui.capture.record import Store
 from nsys_tui.config import Config, TargetConfig
-from nsys_tui.names import cell_len, fit, visible, visible_lines
+from nsys_tui.names import cell_len, fit, pad, visible, visible_lines
 from nsys_tui.paths import is_there, told_apart
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import DialogBox, Picker
@@ -67,13 +67,14 @@ def home_entries(folder: Path, targets: Mapping[str, TargetConfig]) -> list[Entr
     verdicts = {entry.path.resolve(): entry.present_verdict for entry in reversed(known)}
     here = distinct(nearby(folder))
     rest = distinct([*here, *(entry.path for entry in known)])[len(here) :]
+    names = _names([*here, *rest])
     ranks = [path for path in here if from_name(path.stem).rank is not None]
     return [
         *_together(ranks),
-        *_reports("here", here, verdicts),
+        *_reports("here", here, names, verdicts),
         *_logs(folder),
         *_as_left(),
-        *_reports("recent", rest, verdicts),
+        *_reports("recent", rest, names, verdicts),
         *_captures(),
         *_targets(targets),
         Entry("profile a program: what to record, and where", "new", Choice(screen="capture")),
@@ -97,22 +98,29 @@ def _logs(folder: Path) -> Iterator[Entry]:
         yield Entry(text, "logs", Choice(screen="logs", logs=logs, told=told))
 
 
-def _reports(kind: str, paths: list[Path], verdicts: dict[Path, str]) -> Iterator[Entry]:
+def _names(paths: list[Path]) -> dict[Path, str]:
+    """Names of reports, told apart and equally wide."""
+    names = [*map(visible, told_apart(paths))]
+    widest = min(NAME_CELLS, max(map(cell_len, names), default=0))
+    return {path: pad(fit(name, widest), widest) for path, name in zip(paths, names, strict=True)}
+
+
+def _reports(
+    kind: str, paths: list[Path], names: Mapping[Path, str], verdicts: Mapping[Path, str]
+) -> Iterator[Entry]:
     """Reports with size, age and what was concluded of them (by their resolved paths)."""
     now = time.time()
-    names = dict(zip(paths, map(visible, told_apart(paths)), strict=True))
-    widest = min(NAME_CELLS, max(map(cell_len, names.values()), default=0))
     for path in paths:
         verdict = verdicts.get(path.resolve(), "")
         try:
             status = path.stat()
         except OSError:
             continue
-        shown = fit(names[path], widest)
-        shown += " " * (widest - cell_len(shown))
         size, age = format_bytes(status.st_size), since(now - status.st_mtime)
         told = "\n".join((visible(str(path)), verdict or "not looked at yet: no verdict"))
-        yield Entry(f"{shown}  {size:>8}  {age:>6}  {verdict}", kind, Choice((path,), told=told))
+        yield Entry(
+            f"{names[path]}  {size:>8}  {age:>6}  {verdict}", kind, Choice((path,), told=told)
+        )
 
 
 def _as_left() -> Iterator[Entry]:
