@@ -205,7 +205,8 @@ def late_rank(fleet: Fleet) -> Told:
 
     def part(row: int) -> str:
         cause = _cause(blamed.causes[row] / max(blamed.causes[row].sum(), 1))
-        return f"{format_share(blamed.cost[row], cost)} of what single late ranks cost: {cause}"
+        share = format_share(blamed.cost[row], cost)
+        return f"{share} of what single late ranks cost: {cause} of that"
 
     worst, *others = np.argsort(-blamed.cost, kind="stable").tolist()
     took = format_duration(int(blamed.cost[worst]))
@@ -237,7 +238,7 @@ def late_together(fleet: Fleet, least: float) -> Told:
     ranks = [fleet.members[row].rank for row in rows.tolist()]
     took = f"{named_ranks(ranks)} cost the others {format_duration(cost)} of waiting together"
     if CAUSES[int(np.argmax(causes))] != "late before":
-        return Told(f"{took}: {_cause(causes / cost)}", ranks[0])
+        return Told(f"{took}: {_cause(causes / cost)} of that", ranks[0])
     if not within.calls:
         return NOTHING  # they only pass on that others were late
     among = blame(within)
@@ -248,7 +249,7 @@ def late_together(fleet: Fleet, least: float) -> Told:
     rank, why = fleet.members[first].rank, _cause(among.causes[first] / own)
     took = f"rank {rank} cost the others {format_duration(cost + own)} of waiting"
     held = named_ranks(other for other in ranks if other != rank)
-    return Told(f"{took}, also through {held} that it holds up: {why}", rank)
+    return Told(f"{took}, also through {held} that it holds up: {why} of what that costs", rank)
 
 
 def _cause(shares: Float64) -> str | None:
