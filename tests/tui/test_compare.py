@@ -105,7 +105,7 @@ async def test_a_tall_screen_shows_both_timelines_locked(runs: dict[str, Path]) 
         body = text(pilot)
         assert "- A: before.sqlite  step " in body
         assert "- B: after.sqlite  step " in body
-        assert "a/d w/s move both, L unlocks" in body
+        assert "a/d w/- move both, L unlocks" in body
         twins = screen(pilot).twins
         first, second = twins.windows
         assert first.width == second.width
@@ -127,13 +127,13 @@ async def test_enter_shows_both_timelines_and_escape_comes_back(runs: dict[str, 
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "enter")
         body = text(pilot)
-        assert "> A: before.sqlite  step" in body
+        assert "A: before.sqlite  step" in body
         assert "B: after.sqlite  step" in body
         assert body.count("[gemm") > 4
-        assert "> Kernels" not in body
+        assert "steady steps" not in body
         twins = screen(pilot).twins
         width = twins.windows[0].width
-        await press(pilot, "s")
+        await press(pilot, "tab", "s")
         assert twins.windows[1].width == 2 * width
         start = twins.windows[0].start
         await press(pilot, ")")
@@ -141,6 +141,7 @@ async def test_enter_shows_both_timelines_and_escape_comes_back(runs: dict[str, 
         assert twins.windows[1].width == pytest.approx(width, rel=0.01)
         await press(pilot, "escape")
         assert "> Kernels" in text(pilot)
+        assert "A: before.sqlite  step" not in text(pilot)
 
 
 async def test_no_lane_is_scrolled_away_where_all_have_room(runs: dict[str, Path]) -> None:
@@ -154,9 +155,12 @@ async def test_no_lane_is_scrolled_away_where_all_have_room(runs: dict[str, Path
             assert canvas.scene.top <= hidden
 
 
-async def test_timelines_follow_the_row_under_the_cursor(runs: dict[str, Path]) -> None:
-    async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
-        await press(pilot, "7")
+@pytest.mark.parametrize("size", SIZES)
+async def test_timelines_follow_the_row_under_the_cursor(
+    runs: dict[str, Path], size: tuple[int, int]
+) -> None:
+    async with running(runs["before"], runs["after"], size=size) as pilot:
+        await press(pilot, "7", "enter")
         for _ in range(2):
             change, twins = screen(pilot).table.change, screen(pilot).twins
             assert change is not None
@@ -170,6 +174,11 @@ async def test_run_noise_and_further_runs_decide_the_verdict(runs: dict[str, Pat
     async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
         await press(pilot, "7", "r", "ctrl+a", "ctrl+k", *"40%", "enter")
         assert "run noise 40% assumed" in text(pilot)
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert " inconclusive " in line_of(pilot, "gemm")
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
         assert "| inconclusive: " in text(pilot)
         await press(pilot, "u", *str(runs["noise"]), "enter", "a")
         body = text(pilot)
@@ -183,7 +192,7 @@ async def test_run_noise_and_further_runs_decide_the_verdict(runs: dict[str, Pat
 
 async def test_enter_on_a_timeline_opens_it(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"]) as pilot:
-        await press(pilot, "7", "enter", "tab", "enter")
+        await press(pilot, "7", "enter", "tab", "tab", "enter")
         assert "[2 Time" in rows(pilot)[1]
         assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite [after.sqlite]")
         assert pilot.app.state.window is not None  # type: ignore[attr-defined]
@@ -263,7 +272,7 @@ async def test_flame_graph_tells_more_and_less_in_words(runs: dict[str, Path]) -
         assert "gemm_kernel +" in body
         assert "all -" in body
         await press(pilot, "down", "v")
-        assert "> A: before.sqlite" in text(pilot)
+        assert "A: before.sqlite  step" in text(pilot)
 
 
 async def test_without_colour_the_flame_graph_fills_with_signs(runs: dict[str, Path]) -> None:

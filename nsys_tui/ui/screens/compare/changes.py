@@ -110,6 +110,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
     seconds = np.array([row.b_total for row in rows], np.float64)
 
     by_step = all(row.by_step for row in rows)
+    words = [(verdict_words if roomy else verdict_word)(row) for row in rows]
 
     def ink(at: int) -> int:
         return verdict_ink(rows[at])
@@ -120,8 +121,8 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         durations("A", 8, firsts, format_duration),
         durations("B", 8, seconds, format_duration),
         strings("calls", 6, [often(row) for row in rows], right=True),
-        strings("verdict", 7, [verdict_word(row) for row in rows], ink=ink),
-        strings("name", 17, [row.name for row in rows], grow=True),
+        strings("verdict", max(map(len, ["verdict", *words])), words, ink=ink),
+        strings("name", 12, [row.name for row in rows], grow=True),
     ]
     drawn = Drawn(
         header="change",
@@ -135,11 +136,9 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         if rows and all(row.a_bytes or row.b_bytes for row in rows):
             sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
             columns.insert(5, strings("moved", 19, sizes, right=True))
-        at = next(n for n, column in enumerate(columns) if column.header == "verdict")
-        columns[at : at + 1] = [
-            strings("verdict", 18, [verdict_words(row) for row in rows], ink=ink),
-            strings("by", 9, ["steps" if row.by_step else "instances" for row in rows], ink=_muted),
-        ]
+        at = next(n for n, column in enumerate(columns) if column.header == "name")
+        by = ["steps" if row.by_step else "instances" for row in rows]
+        columns.insert(at, strings("by", 9, by, ink=_muted))
     return tuple(columns)
 
 

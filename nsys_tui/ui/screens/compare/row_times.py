@@ -28,8 +28,7 @@ class RowTimes:
 
     def follow(self, number: int | None) -> None:
         """Shows a row where both timelines are in view beside the table."""
-        screen = self._screen
-        if screen.has_class("-tall") and not screen.has_class("-flame") and self._table.has_focus:
+        if self._twins.is_on_screen and self._table.has_focus:
             self.show(number)
 
     def show(self, number: int | None) -> None:

@@ -72,10 +72,13 @@ class CompareScreen(ResultScreen[Result]):
     CompareScreen #changes { height: 1fr; }
     CompareScreen #lower { height: 1fr; display: none; }
     CompareScreen #difference { height: 1fr; display: none; }
-    CompareScreen.-lower #changes { display: none; }
-    CompareScreen.-lower #summary { height: 5; }
+    CompareScreen.-lower #summary, CompareScreen.-flame #changes { display: none; }
+    CompareScreen.-lower #changes { height: 4; }
+    CompareScreen.-flame #summary { height: 5; }
     CompareScreen.-tall #summary { height: 24%; min-height: 10; }
+    CompareScreen.-tall #changes { height: 1fr; }
     CompareScreen.-lower #lower, CompareScreen.-tall #lower { display: block; }
+    CompareScreen.-flame #summary, CompareScreen.-tall #summary { display: block; }
     CompareScreen.-tall #changes { display: block; }
     CompareScreen.-alone.-alone #lower, CompareScreen.-alone #summary { display: none; }
     CompareScreen.-flame #difference { display: block; }
@@ -247,8 +250,6 @@ class CompareScreen(ResultScreen[Result]):
         self.add_class("-lower")
         # Which lanes are in view depends on the height that the timelines have by then.
         self.call_after_refresh(self.row_times.show, message.row)
-        if not self.has_class("-tall"):
-            self.twins.canvases[0].focus()
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Timelines in view follow the row under the cursor."""
@@ -314,8 +315,6 @@ class CompareScreen(ResultScreen[Result]):
         if self.has_class("-flame"):
             self.difference.focus()
             self._fold()
-        elif not self.has_class("-tall"):
-            self.twins.canvases[0].focus()
         else:
             self.table.focus()
 

@@ -209,15 +209,16 @@ class TwinTimelines(Vertical):
         self.windows, self.what, self.picked = list(windows), what, list(picked)
         for side, half in enumerate(self.halves):
             if half is not None:
-                self.tops[side] = self._top_for(half, picked[side], side)
+                self.tops[side] = self._top_for(half, picked[side])
         self.redraw()
 
-    def _top_for(self, half: Half, picked: Picked | None, side: int) -> int:
-        """The first row, such that the selected event's lane is in view."""
+    def _top_for(self, half: Half, picked: Picked | None) -> int:
+        """The first row, such that the selected event's lane is in view, as on the other side."""
         if picked is None:
             return 0
         places = (n for n, track in enumerate(half.tracks) if _holds(track, picked))
-        return max(0, next(places, 0) - self.canvases[side].lanes_shown + 1)
+        shown = min(canvas.lanes_shown for canvas in self.canvases)
+        return max(0, next(places, 0) - shown + 1)
 
     def _moving(self) -> Iterable[int]:
         if self.locked:
@@ -277,7 +278,7 @@ class TwinTimelines(Vertical):
                 canvas.show(Scene(message=(reason,)), title, "")
                 continue
             width = format_duration(window.width)
-            lock = "a/d w/s move both, L unlocks" if self.locked else "unlocked: L locks"
+            lock = "a/d w/- move both, L unlocks" if self.locked else "unlocked: L locks"
             canvas.show(self._scene(side, half), f"{title}  {self.what}  {width}", lock)
 
     def _scene(self, side: int, half: Half) -> Scene:
