@@ -15,7 +15,7 @@ from nsys_tui.analysis.rules.verdict import NotLookedAt
 from nsys_tui.analysis.thread_states import HostTime, Witness
 from nsys_tui.model.categories import Category
 from nsys_tui.model.target import Metadata
-from nsys_tui.names import cell_len, cut, pad, told_apart, visible
+from nsys_tui.names import cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, Line, category_ink, style
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.timeline.opening import FewSteps, opening
@@ -78,7 +78,7 @@ class WholeTrace(TracePane):
 
 
 ADVISED: Final = 100
-"""Cells from which a finding tells what to do about it in its second line."""
+"""Cells from which every finding tells what to do about it."""
 INDENT: Final = " " * 10
 """Before what a finding goes on with: its sign and what it could give back stand above."""
 IDLE: Final = style(Ink.IDLE)
@@ -268,7 +268,7 @@ def finding_lines(
     doubted: Sequence[object] = (),
     name: str = "",
 ) -> tuple[list[Line], list[Finding | None]]:
-    """Two lines per finding: what is wrong; with room, where it shows and what to do about it.
+    """Of each finding what is wrong; with room, where it shows and what to do about it.
 
     Args:
         findings: gravest first.
@@ -286,21 +286,18 @@ def finding_lines(
         weight = BOLD if sign == "!" else 0
         could = f"{gain(entry):>6} "
         part_of = visible(f" (part of: {entry.same_as})") if entry.same_as else ""
-        first, *rest = wrapped(visible(entry.title), width - 3 - len(could))
+        advised = entry in full or width >= ADVISED
+        title = visible(entry.title) + part_of * (not advised)
+        first, *rest = wrapped(title, width - 3 - len(could))
         where = f"{place(entry)} [{entry.screen}] "
         told: list[Line] = [
             [(f"{sign}{entry.severity.letter} ", weight), (could, 0), (first, weight)]
         ]
-        if entry in full:
-            told += [[(INDENT, 0), (part, weight)] for part in rest]
+        told += [[(INDENT, 0), (part, weight)] for part in rest]
+        if advised:
             advice, *more = wrapped(where + visible(entry.advice) + part_of, width - len(INDENT))
             told.append([(INDENT, 0), (advice[: len(where)], MUTED), (advice[len(where) :], 0)])
             told += [[(INDENT, 0), (part, 0)] for part in more]
-        elif rest:
-            told.append([(INDENT, 0), (pad(" ".join(rest) + part_of, width - len(INDENT)), weight)])
-        elif width >= ADVISED:
-            advice = pad(visible(entry.advice) + part_of, width - len(INDENT) - cell_len(where))
-            told.append([(INDENT + where, MUTED), (advice, 0)])
         if entry in doubted:
             known = _known(entry, name)
             told += [[(INDENT + part, MUTED)] for part in wrapped(known, width - len(INDENT))]
