@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -216,7 +217,12 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     parameters=(Parameter("threshold", 5.0, "difference that counts, in percent of the median"),),
 )
 def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
-    """Compute time of each GPU against the median of the others, where all run the same kernels."""
+    """Compute time of each GPU against the median of the others, where all run the same kernels.
+
+    A slow GPU could be as fast as the others. One that runs more kernels has more work, which does
+    not vanish: divided in whatever way, some GPU computes for the mean of all at least, so that the
+    gain ends there (of two GPUs, at half of the difference).
+    """
     splits = [split for split in case.splits if split.compute_ns]
     if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
         splits = []
@@ -227,15 +233,18 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(rows):
         slow = int(rows[np.argmax([more[device] for device in rows])])
-        split = splits[slow]
+        split, least = splits[slow], others[slow]
+        advice = "balance the work, or look for a throttled or shared GPU"
+        if _has_more_work(case, [one.index for one in splits], slow, more[slow] / 100):
+            advice, least = "give the others a part of its work", compute.mean()
         findings = case.finding(
             "gpu_imbalance",
             f"{split.device.label} computes {units.format_percent(more[slow])} longer"
             f" than the others ({units.format_duration(split.compute_ns)} against"
             f" {units.format_duration(round(others[slow]))})",
-            "balance the work, or look for a throttled or shared GPU",
+            advice,
             subject=f"{split.device.label} slower than the others",
-            saved_ns=split.compute_ns - round(others[slow]),
+            saved_ns=split.compute_ns - round(least),
             window=case.base,
             device=split.index,
             screen="2",
@@ -276,6 +285,15 @@ def _do_the_same(case: Case) -> bool:
             time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
             shared &= time[-1] > 0
     return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
+
+
+def _has_more_work(case: Case, devices: Sequence[int], slow: int, longer: float) -> bool:
+    """Whether more kernels than on the other GPUs make up half of the time one computes longer."""
+    category = case.report.operations.category
+    rows = (category[case.by_device[device]] == Category.COMPUTE for device in devices)
+    count = np.array([which.sum() for which in rows], np.int64)
+    others = _medians_of_others(count)[slow]
+    return bool(2 * (count[slow] - others) >= longer * others)
 
 
 def _medians_of_others(values: Int64) -> Float64:

@@ -293,6 +293,21 @@ def test_exposed_communication_and_imbalance(tmp_path: Path) -> None:
     assert run(synth, "gpu_imbalance:threshold=21").findings == []
 
 
+@pytest.mark.parametrize(("kernels", "length", "saved"), [(6, 20, 10), (5, 24, 20)])
+def test_work_that_others_would_do_gains_half_of_it(
+    kernels: int, length: int, saved: int, tmp_path: Path
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for device, count, lasts in ((0, 5, 20), (1, kernels, length)):
+        for number in range(count):
+            start = number * lasts * US
+            synth.kernel("gemm", start, start + lasts * US, device=device)
+        synth.kernel("ncclDevKernel_AllReduce", 120 * US, 150 * US, device=device, stream=9)
+    (one,) = run(synth, "gpu_imbalance").findings
+    assert one.saved_ns == saved * US
+    assert one.advice.startswith("give the others" if saved == 10 else "balance the work")
+
+
 def test_small_copies_make_a_series(synth: Synth) -> None:
     for _ in range(100):
         copy(synth, "cudaMemcpyAsync_v3020", kind="DtoH", bytes=4)
