@@ -219,7 +219,8 @@ def make_plan(
 def _checked(plan: Plan) -> Plan:
     if not plan.program or not plan.program[0]:
         raise UsageError(
-            "no program to profile", hint="write it after --, or give the target a command"
+            "no program to profile",
+            hint="write it after -- (in the form: as program), or give the target a command",
         )
     for name in (*plan.env, *plan.env_from, *plan.replayed):
         check_env_name(name, "environment")
