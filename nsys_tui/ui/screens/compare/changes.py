@@ -122,7 +122,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         durations("B", 8, seconds, format_duration),
         strings("calls", 6, [often(row) for row in rows], right=True),
         strings("verdict", max(map(len, ["verdict", *words])), words, ink=ink),
-        strings("name", 12, [row.name for row in rows], grow=True),
+        strings("name", 12, [row.name for row in rows], grow=True, names=True),
     ]
     drawn = Drawn(
         header="change",
