@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.model.arrays import Indices
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Diagnostic, pid_of
@@ -28,6 +29,7 @@ _CAPTURED: Final = re.compile(r"nsight-systems[-/](\d{4}\.\d+)")
 _ASKED_FOR: Final = {
     OpKind.KERNEL: (r"cu(da)?LaunchKernel", "kernels"),
     OpKind.MEMCPY: (r"cu(da)?Memcpy", "copies"),
+    OpKind.GRAPH: (r"cu(da)?GraphLaunch", "CUDA graphs"),
 }
 """Calls that ask for GPU work by its kind, and what to call it."""
 _CAPTURES: Final = r"cu(da)?StreamBeginCapture"
@@ -106,18 +108,24 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     What a stream captures runs in a graph, and calls that failed ask for nothing.
     """
     api, ops = report.api, report.operations
-    known = np.bincount(ops.process[ops.kind == kind], minlength=len(ops.processes)) > 0
+    asked, captured = (
+        np.array([re.match(one, name) is not None for name in api.names], bool)
+        for one in (_ASKED_FOR[kind][0], _CAPTURES)
+    )
+    if not asked.any():
+        return np.empty(0, np.intp)
+    done = ops.kind == kind
+    if kind is OpKind.GRAPH:
+        launched = (report.calls >= 0) & asked[api.name[report.calls]]
+        done |= launched | (ops.graph_node != 0) | (not report.can(Capability.LAUNCH_CALLS))
+    known = np.bincount(ops.process[done], minlength=len(ops.processes)) > 0
     silent = ~np.isin(api.thread_process, ops.processes[known])
     rows = np.flatnonzero(silent[api.thread]) if silent.any() else np.empty(0, np.intp)
     rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
-    asks, captures = (
-        rows[
-            np.array([re.match(one, name) is not None for name in api.names], bool)[api.name[rows]]
-        ]
-        for one in (_ASKED_FOR[kind][0], _CAPTURES)
-    )
+    asks, captures = rows[asked[api.name[rows]]], rows[captured[api.name[rows]]]
     owner = api.thread_process[api.thread]
-    missing: Indices = asks[~np.isin(owner[asks], owner[captures])]
+    in_graphs = np.isin(owner[asks], owner[captures]) & (kind is not OpKind.GRAPH)
+    missing: Indices = asks[~in_graphs]
     return missing
 
 

@@ -200,16 +200,17 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.works:
         return _of_host(case, findings)
+    doubts = [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
     if case.base_ns < TOO_SHORT_NS:
-        return f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
+        short = f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
+        return ". ".join([short, *doubts])
     busy = sum(split.busy_ns for split in case.splits)
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
-    parts = [f"{name} {format_share(busy, whole)} busy{_of_session(case)}"]
-    parts += [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
+    parts = [f"{name} {format_share(busy, whole)} busy{_of_session(case)}", *doubts]
     parts += [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     most = _decisive(case, findings)
     if most is not None:

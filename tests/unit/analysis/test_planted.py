@@ -369,6 +369,22 @@ def test_work_that_calls_ask_for_and_that_is_not_recorded_is_told(tmp_path: Path
     assert launches[1].startswith("kernels of 20 calls are not recorded")
 
 
+@pytest.mark.parametrize("traced", ["", "graph", "node", "unlinked"])
+def test_graphs_that_are_launched_and_not_recorded_are_told(tmp_path: Path, traced: str) -> None:
+    synth = sleeping_host(tmp_path / "r.sqlite")
+    synth.api("cudaStreamBeginCapture_v10000", 1, 2)
+    for number in range(3):
+        synth.api("cudaGraphLaunch_v10000", number * US, (number + 1) * US, corr=9000 + number)
+    if traced == "graph":
+        synth.graph(7 * MS, 8 * MS, corr=9001)
+    elif traced:
+        synth.kernel("k", 7 * MS, 8 * MS, corr=9001, graphNodeId=4 if traced == "node" else None)
+    report = open_report(synth.write(), use_cache=False)
+    for window in (None, (19 * MS // 2, 10 * MS)):
+        said = verdict(Case(report, Scope(window)), [])
+        assert ("CUDA graphs of 3 calls are not recorded" in said) == (not traced)
+
+
 def test_time_that_only_the_profiler_takes_is_not_to_be_fixed(tmp_path: Path) -> None:
     case = case_of(flushed, tmp_path)
     line = verdict(case, find_in(case))
