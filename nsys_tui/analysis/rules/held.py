@@ -26,6 +26,8 @@ FOR_THREADS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
 _WORKS: Final = (Cause.IO, Cause.OSRT, Cause.API, Cause.HOST)
 _REST_NS: Final = 50_000
 """A thread that waits for less works on."""
+_CHANCE: Final = 0.25
+"""Part of the time near its doings up to which a thread's doings at ends of waits are no chance."""
 _LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
 """Names of ranges in which a step waits for its data."""
 _MUCH: Final = 0.05
@@ -35,8 +37,9 @@ _MUCH: Final = 0.05
 def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
     """Up to when the ends of some waits hang on threads that work on while the GPU does.
 
-    Such a thread works without a wait of its own up to the end of a wait: from its last own wait on
-    the run depends on it alone. Of several the one that began last counts.
+    Such a thread works without a wait of its own up to the end of a wait, and goes on to something
+    else there: from its last own wait on the run depends on it alone. Of several the one that began
+    last counts.
 
     Args:
         case: the report.
@@ -47,7 +50,8 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
     found: list[tuple[int, Int64]] = []
     for other in _others(case, thread):
         since = _works_since(case, other, waits)
-        if 2 * int((waits[1] - waits[0])[since < waits[1]].sum()) > intervals.total(*waits):
+        works = 2 * int((waits[1] - waits[0])[since < waits[1]].sum()) > intervals.total(*waits)
+        if works and _goes_on(case, other, waits):
             found.append((other, since))
     if found:
         since = np.maximum.reduce([np.minimum(one, waits[1]) for _, one in found])
@@ -90,6 +94,26 @@ def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     worked = work.shares(*waits)[:, _WORKS].sum(axis=1)
     works = (2 * worked >= waits[1] - waits[0]) & (since < waits[1] - _REST_NS)
     return np.where(works, since, waits[1])
+
+
+def _goes_on(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether a thread begins or ends something at most ends of some waits, and so rarely else.
+
+    One that merely spins, or polls all the time, does not.
+    """
+    work, looked_at = case.stalls.work.thread(thread), (waits[0][:1], waits[1][-1:])
+    for events in filter(lambda one: len(one.name), (*work.by_class.values(), work.innermost)):
+        order = np.argsort(events.name, kind="stable")
+        heads = np.flatnonzero(np.diff(events.name[order])) + 1
+        for mine in np.split(order, heads):
+            edges = np.concatenate((events.starts[mine], events.ends[mine]))
+            near = intervals.union(edges - _REST_NS, edges + _REST_NS)
+            chance = intervals.overlap_length(near, looked_at) / intervals.total(*looked_at)
+            place = np.searchsorted(near[0], waits[1], side="right") - 1
+            hit = (place >= 0) & (waits[1] <= near[1][place])
+            if chance <= _CHANCE and 2 * int(hit.sum()) > len(hit):
+                return True
+    return False
 
 
 def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:

@@ -24,7 +24,16 @@ LOADER = 99
 COPY = 3 * MS // 2
 
 
-def loading(path: Path, *, copies: int = COPY, asked: bool = False, seen: bool = True) -> Synth:
+def loading(
+    path: Path,
+    *,
+    copies: int = COPY,
+    asked: bool = False,
+    seen: bool = True,
+    signals: bool = True,
+    polls: bool = False,
+    name: str = "next(batch)",
+) -> Synth:
     """Steps that wait for their batch, copy it and compute 5 ms on it.
 
     Args:
@@ -32,11 +41,16 @@ def loading(path: Path, *, copies: int = COPY, asked: bool = False, seen: bool =
         copies: how long the copy of a batch takes, ns.
         asked: the loader begins when it is asked and takes 3 ms; else it works on, 10 ms a batch.
         seen: what the loader does is recorded.
+        signals: the loader wakes the other when a batch is ready; else it spins for something else.
+        polls: it calls poll all the time.
+        name: of the range in which the step waits.
     """
     synth, now, last = bare(path).thread(LOADER, "loader"), 0, 0
     for step in range(STEPS):
         begin, ready = now, now + 3 * MS if asked else (step + 1) * 10 * MS
-        synth.osrt("pthread_cond_timedwait", begin, ready).nvtx("next(batch)", begin, ready)
+        synth.osrt("pthread_cond_timedwait", begin, ready).nvtx(name, begin, ready)
+        if signals and not asked and seen:
+            synth.osrt("pthread_cond_signal", ready - 2 * US, ready, tid=LOADER)
         corr = synth.next_correlation()
         synth.api("cudaMemcpyAsync", ready, ready + US, corr=corr)
         if copies:
@@ -48,6 +62,8 @@ def loading(path: Path, *, copies: int = COPY, asked: bool = False, seen: bool =
             synth.sched(begin, True, tid=LOADER).sched(ready, False, tid=LOADER)
             synth.osrt("pthread_cond_wait", last, begin, tid=LOADER)
         last = ready
+    for number in range(STEPS * 100 * polls):
+        synth.osrt("poll", number * 100 * US, number * 100 * US + 20 * US, tid=LOADER)
     if seen and not asked:
         synth.sched(0, True, tid=LOADER).sched(STEPS * 10 * MS, False, tid=LOADER)
     return synth
@@ -92,3 +108,13 @@ def test_beside_waits_for_data_of_a_loader_that_is_not_recorded_nothing_is_claim
     assert one.advice.startswith("29.96 ms once its data come sooner: ")
     assert one.stake_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert "copies" not in verdict(case, findings)
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_a_thread_that_merely_spins_beside_the_waits_leaves_prices_alone(
+    polls: bool, tmp_path: Path
+) -> None:
+    _, findings = found(tmp_path / "r.sqlite", signals=False, polls=polls, name="reduce")
+    one = copies_in(findings)
+    assert one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
+    assert one.held_ns == 0
