@@ -209,6 +209,7 @@ def _nothing(
     why = "\n".join(f"{note.text}" for note in parser.notes if note.severity == "error")
     errors = (note for note in parser.notes if note.severity == "error")
     remedy = next((note.remedy for note in errors if note.remedy), "")
+    remedy = remedy.replace("capture again", job.again)
     if outcome.word != "exit" and job.plan.target.launcher.scheduler and not parser.collecting:
         remedy = remedy or "jobs_dir must be a folder that the compute nodes see"
     if outcome.word != "exit":
@@ -237,7 +238,7 @@ def _nothing(
     return NoReportError(
         f"{where}: no report",
         "\n".join(filter(None, [what, why, hung, kept, said])),
-        remedy or ("capture again" if hung or kept or status > 128 else "the log says more"),
+        remedy or (job.again if hung or kept or status > 128 else "the log says more"),
     )
 
 

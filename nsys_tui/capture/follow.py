@@ -177,7 +177,8 @@ class Follower:
             self._job.remark("warning", said, "its importer is ended, and started once more")
         else:
             wait = "" if idle or not importing else "a large report may take longer; else "
-            self._job.remark("warning", said, f"{wait}stop it, which ends it; then capture again")
+            again = self._job.again
+            self._job.remark("warning", said, f"{wait}stop it, which ends it; then {again}")
 
     def _keep(self, data: bytes) -> None:
         """Appends to the local log up to its limit; what is beyond is counted, and still read."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
 from nsys_tui.capture.launchers import scheduler_functions
+from nsys_tui.capture.output import ROOM
 from nsys_tui.capture.plan import Plan
-from nsys_tui.capture.preflight import Preflight
+from nsys_tui.capture.preflight import TEMPORARY, Preflight
 from nsys_tui.capture.record import Record, State, Store
 from nsys_tui.capture.scripts import in_preamble
 from nsys_tui.capture.supervisor import Answer
@@ -73,6 +74,12 @@ class Job:
         if remark.line() not in self.record.notes:
             self.record = self.store.save(self.record.noted(remark.line()))
             self.emit(remark)
+
+    @property
+    def again(self) -> str:
+        """What to do once nsys broke off: if its temporary folder was full, take another first."""
+        full = any(f"{TEMPORARY}: " in note for note in self.record.notes)
+        return f"{ROOM}, and capture again" if full else "capture again"
 
     async def ask(self, verb: str, *, timeout_s: float = 60, **values: str) -> list[Answer]:
         """Asks the supervisor about this job."""

@@ -37,6 +37,8 @@ _POINTER = re.compile(r"Please refer to the troubleshooting|docs.nvidia.com/nsig
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
+ROOM: Final = "set TMPDIR to a folder with room, as by --env TMPDIR=FOLDER"
+"""What helps where nsys's temporary folder is full, on every kind of target."""
 _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
     (re.compile(pattern), Remark(severity, text, remedy))
     for pattern, severity, text, remedy in (
@@ -52,7 +54,7 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
         (r"Failed to create '([^']*)': No space left on device", "error",
          r"the disk there is full: \1", "make room, or name another --output"),
         (r"(?<!': )No space left on device", "error", "the disk there is full",
-         "make room, or set TMPDIR to a larger disk"),
+         f"make room, or {ROOM}"),
         (r"Failed to create '.*': File exists|Failed to create \".*\": File exists", "warning",
          "a report of that name exists, so nsys kept the new one under another name", ""),
         (r"Failed to create '([^']*)': (?!File exists|No space)(.*?)\.?$", "warning",
@@ -67,10 +69,10 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Remark], ...]] = tuple(
         (r"^(?:Failed to probe the process|Agent launcher failed)|Invalid truncate size"
          r"|temp_directory_path: ",
          "error", "nsys could not prepare the program there",
-         "its temporary folder may be full or missing: make room, or set TMPDIR to a larger disk"),
+         f"its temporary folder may be full or missing: make room, or {ROOM}"),
         (r"serializeProtobufToStream|Failed to write termination status",
          "error", "nsys could not write what it collected",
-         "its temporary folder may be full: make room, or set TMPDIR to a larger disk"),
+         f"its temporary folder may be full: make room, or {ROOM}"),
         (r"^None of the installed GPUs are supported", "error",
          "no GPU metrics: nsys supports no GPU there", "leave GPU metrics out"),
         (r"^Connection to (?:the )?Agent lost", "error", "nsys broke off: it lost its own agent",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nsys_tui.capture.launchers import Target
 from nsys_tui.capture.options.draft import ERROR, WARNING, Check
 from nsys_tui.capture.options.target_facts import Facts, parse_version, read_help, refused_scopes
+from nsys_tui.capture.output import ROOM
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer
@@ -189,7 +190,7 @@ def _temporary(probed: Preflight) -> list[Check]:
     return [
         Check(
             WARNING, TEMPORARY, f"{folder}, {format_bytes(free)} free: nsys may hang",
-            "make room there, or set TMPDIR to a larger disk",
+            f"make room there, or {ROOM}",
         )
     ]  # fmt: skip
 

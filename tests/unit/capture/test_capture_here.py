@@ -509,8 +509,13 @@ async def test_a_temporary_folder_that_was_full_is_named_where_no_report_came(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.preflight.LITTLE_TEMPORARY", 1 << 60)
-    with pytest.raises(NoReportError, match=r"temporary folder: .* free: nsys may hang"):
+    with pytest.raises(NoReportError, match=r"temporary folder: .* free: nsys may hang") as told:
         await place.fake(FAULTS="crash").capture("true").run()
+    assert told.value.hint.startswith("set TMPDIR to a folder with room, as by --env TMPDIR=")
+    monkeypatch.undo()
+    with pytest.raises(NoReportError) as otherwise:
+        await place.fake(FAULTS="crash").capture("true").run()
+    assert "TMPDIR" not in otherwise.value.hint
 
 
 async def test_a_program_whose_nsys_died_is_told_and_can_be_killed(
