@@ -111,6 +111,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
 
     by_step = all(row.by_step for row in rows)
     words = [(verdict_words if roomy else verdict_word)(row) for row in rows]
+    verdict_cells = max(map(len, ["verdict", *words]))
 
     def ink(at: int) -> int:
         return verdict_ink(rows[at])
@@ -121,7 +122,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         durations("A", 8, firsts, format_duration),
         durations("B", 8, seconds, format_duration),
         strings("calls", 6, [often(row) for row in rows], right=True),
-        strings("verdict", max(map(len, ["verdict", *words])), words, ink=ink),
+        strings("verdict", verdict_cells, words, ink=ink),
         strings("name", 12, [row.name for row in rows], grow=True, names=True),
     ]
     drawn = Drawn(
@@ -131,7 +132,10 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         order=lambda: np.abs(deltas),
         ink=ink,
     )
-    columns.insert(1 if barred else len(columns), drawn)
+    if barred:
+        columns.insert(1, drawn)
+    elif verdict_cells == len("verdict"):
+        columns.append(drawn)
     if roomy:
         if rows and all(row.a_bytes or row.b_bytes for row in rows):
             sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
@@ -235,12 +239,12 @@ class ChangesTable(VirtualTable):
         rows = [row for group in groups for row in comparison.groups[group]]
         self._rows = tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total)))
         per = "per step, " if comparison.by_step else ""
-        signs = "" if self.size.width >= BARRED else "  < less  > more"
+        columns = row_columns(self._rows, self.size.width, self.app.glyphs.bar)
+        signs = "  < less  > more" * (columns[-1].header == "change")
         self.note = f"{per}by |delta|{signs}  threshold {100 * self.threshold:g}%"
         self.empty = comparison.why_empty(groups[0])
         names = [row.name for row in self._rows]
         row = names.index(here) if here in names else None
-        columns = row_columns(self._rows, self.size.width, self.app.glyphs.bar)
         self.show_rows(columns, len(self._rows), row=row)
 
     def step_change(self, step: int) -> bool:
