@@ -29,6 +29,7 @@ _CAPTURED: Final = re.compile(r"nsight-systems[-/](\d{4}\.\d+)")
 _ASKED_FOR: Final = {
     OpKind.KERNEL: (r"cu(da)?LaunchKernel", "kernels"),
     OpKind.MEMCPY: (r"cu(da)?Memcpy", "copies"),
+    OpKind.MEMSET: (r"cu(da)?Memset", "memsets"),
     OpKind.GRAPH: (r"cu(da)?GraphLaunch", "CUDA graphs"),
 }
 """Calls that ask for GPU work by its kind, and what to call it."""

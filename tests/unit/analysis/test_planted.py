@@ -351,7 +351,12 @@ def test_idle_time_of_a_report_that_lost_events_is_not_sure(tmp_path: Path) -> N
 
 def test_work_that_calls_ask_for_and_that_is_not_recorded_is_told(tmp_path: Path) -> None:
     told = {}
-    for name in ("cudaMemcpyAsync_v3020", "cudaMemcpyAsync captured", "cudaLaunchKernel_v7000"):
+    for name in (
+        "cudaMemcpyAsync_v3020",
+        "cudaMemcpyAsync captured",
+        "cudaLaunchKernel_v7000",
+        "cuMemsetD32Async",
+    ):
         synth = sleeping_host(tmp_path / "r.sqlite")
         if name.startswith("cudaLaunch"):
             synth.process(20, "other")
@@ -361,12 +366,13 @@ def test_work_that_calls_ask_for_and_that_is_not_recorded_is_told(tmp_path: Path
             synth.api(name, step * 10 * MS + MS // 2, step * 10 * MS + MS // 2 + 5 * US)
         case = Case(open_report(synth.write(), use_cache=False))
         told[name] = next(one for one in find_in(case) if one.rule == "gpu_idle"), loss(case.report)
-    copies, captured, launches = told.values()
+    copies, captured, launches, memsets = told.values()
     assert copies[1] == "copies of 20 calls are not recorded: idle time may be such work"
     assert (copies[0].saved_ns, copies[0].confidence) == (0, Confidence.GUESS)
     assert captured[1] == ""
     assert captured[0].confidence is Confidence.MEASURED
     assert launches[1].startswith("kernels of 20 calls are not recorded")
+    assert memsets[1].startswith("memsets of 20 calls are not recorded")
 
 
 @pytest.mark.parametrize("traced", ["", "graph", "node", "unlinked"])
