@@ -297,7 +297,7 @@ class Console:
         for _ in range(_LOOKS):
             if self._asking:
                 self._db.connection.interrupt()
-            if _ends(answer, _LOOK_S):
+            if wait([answer], _LOOK_S).done:
                 return True
         return False
 
@@ -307,7 +307,7 @@ class Console:
         Such a call (``instr`` of two long texts) heeds neither progress handler nor interrupt.
         """
         end = time.monotonic() + timeout_s
-        while not _ends(answer, _LOOK_S):
+        while not wait([answer], _LOOK_S).done:
             progress("asking", 0, 0)
             if time.monotonic() > end:
                 raise _too_long(timeout_s)
@@ -411,11 +411,6 @@ class Console:
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             return str(error)
         return ""
-
-
-def _ends(answer: Future[Answer], seconds: float) -> bool:
-    """Whether there is an answer, or a fault in its place, within so many seconds."""
-    return bool(wait([answer], seconds).done)
 
 
 def _too_long(timeout_s: float) -> TimeLimitError:
