@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import api_name, strip_op_id
 
@@ -59,20 +59,40 @@ def emptied_by(case: Case, gaps: Gaps) -> str:
     hide a fourth of the gap at least. Shorter waits than that do not count.
     """
     api, work = case.report.api, case.stalls.work
-    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
-    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
-    rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
-    rows = rows[np.argsort(api.end[rows], kind="stable")]
     gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
-    order = np.argsort(np.concatenate((api.end[rows], gaps.end)), kind="stable")
-    ahead = np.cumsum(np.concatenate((api.durations(rows), -gaps.idle))[order])
-    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
-    before = ahead[np.flatnonzero(order >= len(rows))]
+    rows, before = _ahead(case, gaps)
     hidden = (before > 0) & (4 * before >= gaps.idle)
     last = rows[np.searchsorted(api.end[rows], gaps.end[hidden], side="right") - 1]
     codes = np.full(len(gaps), -1, np.int64)
     codes[hidden] = work.codes(api.name[last], lambda code: api_name(api.names[code]))
     return usual_name(case, codes, gaps.idle)
+
+
+def hidden_ahead(case: Case, gaps: Gaps) -> int:
+    """How much of some gaps a host would hide that does not wait for the GPU before them.
+
+    Long ones, too: the lead that it gains in many steps is used up in one pause.
+    """
+    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
+    return int(np.minimum(_ahead(case, gaps)[1], gaps.idle).sum())
+
+
+def _ahead(case: Case, gaps: Gaps) -> tuple[Indices, Int64]:
+    """Calls that wait for the GPU, by their ends, and how far ahead of each gap without them.
+
+    Args:
+        case: the report.
+        gaps: by their ends.
+    """
+    api, work = case.report.api, case.stalls.work
+    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
+    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
+    rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
+    rows = rows[np.argsort(api.end[rows], kind="stable")]
+    order = np.argsort(np.concatenate((api.end[rows], gaps.end)), kind="stable")
+    ahead = np.cumsum(np.concatenate((api.durations(rows), -gaps.idle))[order])
+    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
+    return rows, ahead[np.flatnonzero(order >= len(rows))]
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

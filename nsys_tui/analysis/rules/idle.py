@@ -140,13 +140,18 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
+    saved = min(total, most)
+    if cause is Cause.HOST and words.MOVED in advice:
+        pauses = _hidden_pauses(case, gaps)
+        saved += pauses
+        advice += words.PAUSED.format(units.format_duration(pauses)) if pauses else ""
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
         f"{label} idle {units.format_duration(total)} in {plural(len(gaps), 'gap')}{told}",
         advice,
         subject=f"idle{told}".removesuffix(", why is not recorded"),
-        saved_ns=0 if unpriced else min(total, most),
+        saved_ns=0 if unpriced else saved,
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         device=device,
@@ -165,6 +170,21 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         if cause in FOR_THREADS
         else None,
     )
+
+
+def _hidden_pauses(case: Case, gaps: Gaps) -> int:
+    """How much of pauses, beside some gaps of a GPU, a host hides that does not wait before them.
+
+    Nothing where it is less than what is worth a line.
+    """
+    every, _ = case.once("idle by witness", lambda: _idle_by_witness(case))
+    mine = (every.device == gaps.device[0]) & (every.cause == Cause.HOST)
+    mine &= every.caller == np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
+    every = every.take(np.flatnonzero(mine))
+    if not facts.pauses(case, every).any():
+        return 0
+    more = facts.hidden_ahead(case, every) - int(gaps.idle.sum())
+    return more if more >= WORTH_A_LINE * case.base_ns else 0
 
 
 def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:

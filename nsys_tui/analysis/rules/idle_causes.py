@@ -53,6 +53,7 @@ NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see 
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
 EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
+PAUSED: Final = "; being ahead hides {} of pauses, too"
 WAITS_FIRST: Final = (
     "wait later, if nothing needs the result yet; else --cpuctxsw=process-tree tells"
 )

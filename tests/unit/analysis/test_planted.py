@@ -561,6 +561,22 @@ def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
         assert found[0].name == idle
 
 
+@pytest.mark.parametrize(("computes", "hides"), [(MS, True), (6 * MS, False)])
+def test_a_host_that_does_not_wait_hides_pauses_by_the_lead_that_it_gains(
+    computes: int, hides: bool, tmp_path: Path
+) -> None:
+    cases = {}
+    for waits in (True, False):
+        path = tmp_path / f"{waits}.sqlite"
+        report = programs.pauses_after_waits(path, waits, computes).write()
+        cases[waits] = Case(open_report(report))
+    (usual,) = [one for one in find_in(cases[True]) if "empties the queue" in one.advice]
+    assert ("of pauses, too" in usual.advice) is hides
+    if hides:
+        gained = cases[True].base_ns - cases[False].base_ns
+        assert usual.saved_ns == pytest.approx(gained, rel=0.1)
+
+
 def test_the_wait_before_host_compute_is_named_where_there_is_one(tmp_path: Path) -> None:
     for waits in (True, False):
         folder = tmp_path / str(waits)
