@@ -23,6 +23,7 @@ from nsys_tui.analysis.compare.side import (
 )
 from nsys_tui.analysis.compare.stats import Sample, samples
 from nsys_tui.analysis.compare.tails import tails
+from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Rows, masked
@@ -96,6 +97,7 @@ def _measured(
             lacks[key] = reason
         if report.doubt(capability):
             unknown.add(key)
+    lost = [why for why in (loss(report) if whole else "",) if why]
     threads = {name: each.amount for name, each in groups["kernels"].items() if each.amount}
     groups["kernels"] = {n: replace(each, amount=0) for n, each in groups["kernels"].items()}
     if report.doubt(Capability.KERNELS):
@@ -117,7 +119,7 @@ def _measured(
         metrics=metrics,
         groups=groups,
         lacks=lacks,
-        notes=(*plan.notes, *report.metadata.notes, *report.notes.texts),
+        notes=(*plan.notes, *report.metadata.notes, *report.notes.texts, *lost),
         unknown=frozenset(unknown),
         untraced=frozenset(key for key in lacks if not report.traced(_NEEDS[key])),
         style=plan.style,

@@ -171,3 +171,13 @@ def test_calls_that_one_side_lost_are_not_compared_as_new_or_gone(
     assert document(capsys, "compare", *paths)["api"] == []
     main(["compare", *map(str, paths), "--no-cache"])
     assert "CUDA API calls in this report: GPU work is there" in capsys.readouterr().out
+
+
+def test_work_that_one_side_lost_is_told_beside_the_comparison(
+    sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called = Synth(sound.with_name("called.sqlite")).memset(0, 50)
+    for number in range(4):
+        called.api("cudaLaunchKernel_v7000", 1000 * number, 1000 * number + 9)
+    main(["compare", str(sound), str(called.write()), "--no-cache"])
+    assert "B: kernels of 4 calls are not recorded" in capsys.readouterr().out
