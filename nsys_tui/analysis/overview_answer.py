@@ -152,7 +152,7 @@ class OverviewAnswer:
 
 def _device_title(result: Overview) -> str:
     what = "the window" if result.scope.window else "the span of GPU work"
-    if not result.gpu_known:
+    if not result.headline.base_ns:
         return f"Time of each GPU, as a share of {what}"
     length = units.format_duration(result.headline.base_ns)
     return f"Time of each GPU, as a share of {what} ({length})"

@@ -171,15 +171,20 @@ def _print(table: Table, fmt: str) -> None:
         write(sys.stdout, chunks(table, "column:nolimit"))
 
 
-def _mean_wall(run: Run, _: object) -> int:
-    return round(run.side.metrics["wall"].mean) if run.side.by_step else 0
+def _mean_wall(run: Run, _: object) -> int | None:
+    return round(run.side.metrics["wall"].mean) if run.side.by_step else None
+
+
+def _shown_wall(run: Run, _: object) -> str:
+    wall = _mean_wall(run, _)
+    return "-" if wall is None else format_duration(wall)
 
 
 _RUN_COLUMNS: Final = (
     Column("Taken"),
     Column("Run", read=lambda run, _: run.side.label),
     number("steady_steps", lambda run, _: len(run.side.steps) if run.side.by_step else 0),
-    Column("Mean wall", key="", read=lambda run, _: format_duration(_mean_wall(run, _))),
+    Column("Mean wall", key="", read=_shown_wall),
     number("mean_wall_ns", _mean_wall),
     column("id"),
 )

@@ -205,6 +205,11 @@ class FleetAnswer:
 _NO_RANKS: Final = Fleet((), (), Clock.AUTO)
 
 
+def _span(answer: FleetAnswer, _: object) -> tuple[int, int] | None:
+    fleet = answer.fleet
+    return fleet.span if any(len(one.process.devices) for one in fleet.members) else None
+
+
 def _section(name: str) -> Column:
     """A section: its columns in any fleet, and others that a fleet may have."""
     asked = (SECTIONS[name](_NO_RANKS, Ask(by_rank=by_rank)).columns for by_rank in (False, True))
@@ -226,7 +231,7 @@ DOCUMENT: Final = Document(
             "verdict_collective", lambda answer, _: answer.verdict.collective or None, optional=True
         ),
         data("clock", lambda answer, _: answer.fleet.clock),
-        data("span_ns", lambda answer, _: answer.fleet.span, form=Form.LIST),
+        data("span_ns", _span, form=Form.LIST),
         records("skipped", _LEFT, lambda answer, _: answer.fleet.failures),
         records("left_out", _LEFT, lambda answer, _: answer.fleet.left_out),
         record("sections", tuple(map(_section, SECTIONS)), lambda answer, _: answer.sections()),

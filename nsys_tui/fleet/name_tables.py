@@ -33,7 +33,7 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
     columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
     notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
-        notes = [f"no {family} in any report"]
+        notes = [f"no {family} in {'this run' if fleet.without else 'any report'}"]
     of = "and rank" if by_rank else "over all ranks"
     title = f"{_TITLES.get(family, family.capitalize())} by name {of}"
     unknown = fleet.unknown if family in OF_GPU or fleet.without else []

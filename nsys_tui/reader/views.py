@@ -42,8 +42,8 @@ class View:
 
     name: str
     text: str
-    gives: Capability
-    """Without which it is empty."""
+    gives: Capability | None
+    """Without which it is empty; None where what fills it tells why it is."""
     columns: tuple[ViewColumn, ...] = ()
     table: str = ""
     where: str = "1"
@@ -239,7 +239,7 @@ VIEWS: Final = (
         "{eventType} IN (59, 60, 70, 71)",
     ),
     View("stalls", "idle gaps of 10 µs and longer with their cause", Capability.KERNELS),
-    View("steps", "iterations, as nsys-tui iterations finds them", Capability.KERNELS),
+    View("steps", "iterations, as nsys-tui iterations finds them", None),
     View("collectives", "NCCL collectives, as nsys-tui collectives joins them",
          Capability.KERNELS),
     View(

@@ -371,7 +371,8 @@ class Console:
             self._guard.stand()
 
     def _lacks(self, view: View) -> str:
-        return self._lacking.get(view.name, "") or self._report.lacks(view.gives)
+        told = self._lacking.get(view.name, "")
+        return told or (self._report.lacks(view.gives) if view.gives else "")
 
     @contextmanager
     def _explained(self, sql: str, timeout_s: float) -> Iterator[None]:
