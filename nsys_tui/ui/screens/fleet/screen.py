@@ -325,8 +325,9 @@ class FleetScreen(TableScreen[Shown]):
             start, end = map(member.clock.session_time, window)
             changes["window"] = Window(start, end)
             changes["cursor"] = replace(self.state.cursor, time=start)
-        if len(member.report.processes) > len(shown):
-            changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
+        if len(member.report.processes) == len(shown):
+            shown.clear()
+        changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
         self.app.show("timeline", **changes)
         beside = f", rank {other.rank} is typical" if other is not None else ""
         told = f"rank {member.rank}{beside}: F7 goes back to the fleet"
