@@ -222,7 +222,7 @@ def under_cursor(front: FrontScreen) -> list[Definition]:
     pane, texts = front.focused, front.words_here
     if isinstance(pane, LinePane) and isinstance(pane.choice, Finding):
         rule = RULES.get(pane.choice.rule)
-        return [Definition(rule.title, (), "", (), rule.help)] if rule else []
+        return [Definition(rule.title, (), "", (), " ".join(rule.help.split()))] if rule else []
     if isinstance(pane, LinePane) and (hint := getattr(pane.choice, "hint", "")):
         return [Definition(getattr(pane.choice, "label", ""), (), "", (), hint)]
     if isinstance(pane, LinePane):
