@@ -47,6 +47,8 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
         waits: when it does and the GPU idles.
         where: the range in which it waits, empty for none.
     """
+    if not len(waits[0]):
+        return None
     found: list[tuple[int, Int64]] = []
     for other in _others(case, thread):
         since = _works_since(case, other, waits)

@@ -9,8 +9,10 @@ from planted import FULL, MS, STEPS, US, bare
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.held import held
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.model import intervals
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -88,6 +90,12 @@ def test_what_a_loader_that_works_on_would_take_is_not_claimed(tmp_path: Path) -
     assert one.held_ns + one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert one.advice.startswith("29.96 ms once loader is quicker: copy on a stream")
     assert "copies" not in verdict(case, findings)
+
+
+def test_where_nothing_of_the_gaps_can_be_had_no_thread_holds_it_up(tmp_path: Path) -> None:
+    case, _ = found(tmp_path / "run.sqlite")
+    thread = int(case.report.api.threads[0])
+    assert held(case, thread, intervals.empty(), "load") is None
 
 
 def test_a_loader_that_begins_when_it_is_asked_takes_nothing(tmp_path: Path) -> None:
