@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,7 +119,9 @@ async def test_the_chosen_section_is_in_view(demo: Demo) -> None:
         screen(pilot).open([LOGS / "nccl-tests-2.27.7-allreduce-1proc-2gpu.log"])
         await settled(pilot)
         assert screen(pilot).section == "benchmarks"
-        assert ">benchmarks" in text(pilot)
+        async with asyncio.timeout(30):
+            while ">benchmarks" not in text(pilot):
+                await settled(pilot)
 
 
 async def test_enter_and_a_double_click_show_a_row_in_full(demo: Demo) -> None:
