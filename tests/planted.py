@@ -153,13 +153,15 @@ def reads_ahead(path: Path) -> Synth:
     return synth
 
 
-def slow_gpu(path: Path, slower: int = 9 * MS) -> Synth:
+def slow_gpu(path: Path, slower: int = 9 * MS, grid: tuple[int, int, int] = FULL) -> Synth:
+    """One process on two GPUs, of which one computes longer, in kernels of so many blocks."""
     synth = bare(path).gpu(1)
     for step in range(STEPS):
         start = step * 10 * MS
         for device, took in ((0, 8 * MS), (1, slower)):
             end = start + took
-            synth.kernel("gemm", start, end, device=device, stream=7 + device, grid=FULL)
+            blocks = grid if device else FULL
+            synth.kernel("gemm", start, end, device=device, stream=7 + device, grid=blocks)
             synth.kernel(
                 "ncclDevKernel_AllReduce", end, start + 10 * MS, device=device, stream=9 + device
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +37,9 @@ _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
+MORE_WORK: Final = "has more work than the others"
+"""End of the subject of a GPU that is not slow."""
+_BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 _BOUND: Final = LaunchBoundConfig()
 
 
@@ -219,9 +221,9 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
 def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     """Compute time of each GPU against the median of the others, where all run the same kernels.
 
-    A slow GPU could be as fast as the others. One that runs more kernels has more work, which does
-    not vanish: divided in whatever way, some GPU computes for the mean of all at least, so that the
-    gain ends there (of two GPUs, at half of the difference).
+    A slow GPU could be as fast as the others. One that runs more kernels, or larger ones, has more
+    work, which does not vanish: divided in whatever way, some GPU computes for the mean of all at
+    least, so that the gain ends there (of two GPUs, at half of the difference).
     """
     splits = [split for split in case.splits if split.compute_ns]
     if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
@@ -235,20 +237,25 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         slow = int(rows[np.argmax([more[device] for device in rows])])
         split, least = splits[slow], others[slow]
         advice = "balance the work, or look for a throttled or shared GPU"
-        if _has_more_work(case, [one.index for one in splits], slow, more[slow] / 100):
+        subject, doubt, settle = f"{split.device.label} slower than the others", "", ""
+        if 2 * _slower_ns(case, split.index) < compute[slow] - least:
             advice, least = "give the others a part of its work", compute.mean()
+            subject = f"{split.device.label} {MORE_WORK}"
+            doubt, settle = "it may be work that no other GPU can do", _BY_SHAPE
         findings = case.finding(
             "gpu_imbalance",
             f"{split.device.label} computes {units.format_percent(more[slow])} longer"
             f" than the others ({units.format_duration(split.compute_ns)} against"
             f" {units.format_duration(round(others[slow]))})",
             advice,
-            subject=f"{split.device.label} slower than the others",
+            subject=subject,
             saved_ns=split.compute_ns - round(least),
             window=case.base,
             device=split.index,
             screen="2",
             command="nsys-tui overview REPORT --section devices",
+            doubt=doubt,
+            settle=settle,
         )
     listed = splits if len(rows) else []
     columns: tuple[tuple[Column, Values], ...] = (
@@ -287,13 +294,25 @@ def _do_the_same(case: Case) -> bool:
     return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
 
 
-def _has_more_work(case: Case, devices: Sequence[int], slow: int, longer: float) -> bool:
-    """Whether more kernels than on the other GPUs make up half of the time one computes longer."""
-    category = case.report.operations.category
-    rows = (category[case.by_device[device]] == Category.COMPUTE for device in devices)
-    count = np.array([which.sum() for which in rows], np.int64)
-    others = _medians_of_others(count)[slow]
-    return bool(2 * (count[slow] - others) >= longer * others)
+def _slower_ns(case: Case, slow: int) -> float:
+    """How much longer kernels of a GPU take than on the others, where all have the same work.
+
+    A launch is measured by those of its name and shape on the others, without any by those of its
+    name and their threads; what others do not run at all is no slower, but more work.
+    """
+    ops, launch = case.report.operations, case.report.launch_attributes
+    rows = np.concatenate([*case.by_device.values()])
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    own, time = ops.device[rows] == slow, ops.durations(rows)
+    threads = np.maximum(launch.blocks * launch.threads, 1)[launch.code[rows]]
+    of_shape, _ = factorise_rows((ops.name[rows], launch.code[rows]))
+    usual = np.zeros(np.count_nonzero(own))
+    for codes in (ops.name[rows], of_shape):
+        there = sums(codes[~own], threads[~own], codes.max() + 1)
+        pace = sums(codes[~own], time[~own], len(there)) / np.maximum(there, 1)
+        mine = codes[own]
+        usual = np.where(there[mine] > 0, pace[mine] * threads[own], usual)
+    return float((time[own] - usual)[usual > 0].sum())
 
 
 def _medians_of_others(values: Int64) -> Float64:

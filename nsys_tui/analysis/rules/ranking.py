@@ -29,7 +29,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
-from nsys_tui.analysis.rules.gpu import BY_TURNS
+from nsys_tui.analysis.rules.gpu import BY_TURNS, MORE_WORK
 from nsys_tui.analysis.rules.held import without_held, without_others
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.stalls.causes import Cause
@@ -300,7 +300,7 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
     if finding.device is None or spans is None or not len(spans[0]):
         return finding
-    if finding.rule in _OF_ONE_GPU:
+    if finding.rule in _OF_ONE_GPU and not finding.subject.endswith(MORE_WORK):
         return _clocked(case, finding, finding.device)
     witness = means(case.report, finding.device, spans)
     if not witness:

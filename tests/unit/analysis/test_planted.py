@@ -210,6 +210,23 @@ def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: P
         assert ("do not explain" in one.doubt) is (clock == 1398)
 
 
+@pytest.mark.parametrize(("blocks", "more"), [(1215, True), (1100, False), (1080, False)])
+def test_a_gpu_with_larger_kernels_is_not_slow(tmp_path: Path, blocks: int, more: bool) -> None:
+    """Of 12.5 % longer kernels those of 12.5 % more blocks have more work, of 2 % more have not."""
+
+    def run(path: Path) -> Synth:
+        return clocked(slow_gpu(path, grid=(blocks, 1, 1)), 1400, 1200)
+
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    (one,) = [one for one in found if one.rule == "gpu_imbalance"]
+    assert one.subject == f"GPU 1 {'has more work' if more else 'slower'} than the others"
+    assert one.saved_ns == STEPS * (MS // 2 if more else MS)
+    assert one.advice.startswith("give the others" if more else "see why its clock is lower")
+    assert ("clock" in one.title) is not more
+    assert one.subject in verdict(case, found)
+
+
 def test_counters_contradict_idle_time_in_which_something_else_ran(tmp_path: Path) -> None:
     for active, known in ((90, Confidence.GUESS), (2, Confidence.MEASURED)):
         folder = tmp_path / str(active)
