@@ -362,6 +362,10 @@ async def test_every_theme_draws_the_same_text(small: Path, theme: str) -> None:
     async with running(small, theme=theme) as pilot:
         assert "idle 10.0%" in text(pilot)
         assert pilot.app.palette.name == theme  # type: ignore[attr-defined]
+        await pilot.press("C")
+        await settled(pilot)
+        assert "colour by" in text(pilot)
+        assert "compute " in text(pilot), "the screen stays in view beside the panel"
 
 
 @pytest.mark.parametrize("theme", ["mono", "ansi-dark", "ansi-light"])
