@@ -245,14 +245,23 @@ def evaluated(path: Path) -> Synth:
     return run.report
 
 
-def resumed(path: Path, first: int = 8, *, allocates: bool = False) -> Synth:
-    """Steps that count up from a number; in the first one the host reads for 20 ms."""
+def resumed(path: Path, first: int = 8, *, allocates: int = 0, always: bool = False) -> Synth:
+    """Steps that count up from a number; in the first one the host reads for 20 ms.
+
+    Args:
+        path: of the report.
+        first: number of the first whole one.
+        allocates: calls before it.
+        always: one is made in each step, too.
+    """
     run = Machine(path)
-    if allocates:
+    for _ in range(allocates):
         run.call("cudaMalloc_v3020", 200 * US)
     run.layers(4)
     for step in range(first, first + 12):
         since = run.now
+        if always:
+            run.call("cudaMalloc_v3020", 200 * US)
         if step == first:
             run.wait()
             run.off("pread64", 20 * MS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -28,12 +27,8 @@ def warms_up(report: Report, scope: Scope, begin: int, times: Int64) -> bool:
         begin: of the first step, ns.
         times: of all steps, ns.
     """
-    if slow_after_first(times)[:1].any():
-        return True
-    since, end = scope.bounds(report)[0], begin + int(times[0])
-    return _calls(report, scope, (since, end), Cause.MODULE) or _calls(
-        report, scope, (since, begin), Cause.ALLOCATION
-    )
+    slow = slow_after_first(times)[:1].any()
+    return bool(slow) or sets_up(report, scope, begin + int(times[0]), begin)
 
 
 def slow_after_first(times: Int64) -> Bool:
@@ -42,9 +37,18 @@ def slow_after_first(times: Int64) -> Bool:
     return np.asarray(times > SLOW * usual, np.bool_)
 
 
-def _calls(report: Report, scope: Scope, window: tuple[int, int], cause: Cause) -> bool:
-    """Whether a call of some class is made in a part of the run."""
-    api = report.api
-    codes = [code for code, name in enumerate(api.names) if api_name_class(name) == cause]
-    rows = replace(scope, window=window).threads(api)
-    return bool(np.isin(api.name[rows], codes).any())
+def sets_up(report: Report, scope: Scope, loads: int, allocates: int) -> bool:
+    """Whether code is loaded before a time, or memory allocated before another one.
+
+    More calls must allocate than in any stretch as long after it: else that is done all the time.
+    """
+    api, rows = report.api, scope.threads(report.api)
+    classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[rows]]
+    start = api.start[rows]
+    if (start[classes == Cause.MODULE] < loads).any():
+        return True
+    times = start[classes == Cause.ALLOCATION]
+    first = int(np.searchsorted(times, allocates))
+    ends = times[first:] + (allocates - scope.bounds(report)[0])
+    again = np.searchsorted(times, ends) - np.arange(first, len(times))
+    return first > int(again.max(initial=0))

@@ -13,6 +13,7 @@ from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
+from nsys_tui.analysis.iterations.warm_up import sets_up
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
@@ -26,7 +27,6 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
-from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
@@ -138,13 +138,12 @@ class Case:
 
         Named steps count on from others, too.
         """
-        steps, calls, until = self.iterations, self.calls, self._early.max(initial=-FARTHEST)
+        steps, until = self.iterations, int(self._early.max(initial=-FARTHEST))
         if self.has_named_steps:
             if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
                 return False
-            until = steps.start[0]
-        calls = calls[self.report.api.start[calls] < until]
-        return not np.isin(self.work.api_classes[calls], (Cause.MODULE, Cause.ALLOCATION)).any()
+            until = int(steps.start[0])
+        return not sets_up(self.report, self.scope, until, until)
 
     @cached_property
     def loop(self) -> tuple[int, int]:

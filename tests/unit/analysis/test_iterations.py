@@ -74,6 +74,18 @@ def test_a_first_step_with_what_only_a_first_one_does_is_warm_up(
     assert (found.has_warm_up, len(found.steady)) == (warm, 3 if warm else 4)
 
 
+@pytest.mark.parametrize(("first", "warm"), [((-40,), False), ((-40, -25), True)])
+def test_who_always_allocates_does_not_set_up(
+    synth: Synth, first: tuple[int, ...], warm: bool
+) -> None:
+    """A capture begins in a step; each allocates once, the one before the first whole one twice."""
+    synth.launch("k", (-50, -49), (-45, -40))
+    for at in (*first, 50, 150, 250, 350):
+        synth.api("cudaMalloc_v3020", at, at + 9)
+    found = find_iterations(open_report(steps(synth, "Train step").write()))
+    assert found.has_warm_up is warm
+
+
 @pytest.mark.parametrize(("width", "warm"), [(140, False), (160, True)])
 def test_a_first_step_far_longer_than_the_others_is_warm_up(
     synth: Synth, width: int, warm: bool

@@ -542,13 +542,22 @@ def test_kernels_that_only_the_first_steps_try_are_set_up_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("first", "allocates", "rule"),
-    [(8, False, "gpu_idle"), (8, True, "warm_up"), (1, False, "warm_up"), (0, False, "warm_up")],
+    ("first", "allocates", "always", "rule"),
+    [
+        (8, 0, False, "gpu_idle"),
+        (8, 1, False, "warm_up"),
+        (8, 1, True, "gpu_idle"),
+        (8, 3, True, "warm_up"),
+        (1, 0, False, "warm_up"),
+        (0, 0, False, "warm_up"),
+    ],
 )
 def test_a_capture_that_begins_in_mid_run_has_no_warm_up(
-    first: int, allocates: bool, rule: str, tmp_path: Path
+    first: int, allocates: int, always: bool, rule: str, tmp_path: Path
 ) -> None:
-    report = training.resumed(tmp_path / "r.sqlite", first, allocates=allocates).write()
+    report = training.resumed(
+        tmp_path / "r.sqlite", first, allocates=allocates, always=always
+    ).write()
     (long,) = [one for one in find_in(Case(open_report(report))) if one.saved_ns > 15 * MS]
     assert long.rule == rule
 
