@@ -52,6 +52,14 @@ async def test_a_verdict_is_not_cut_where_there_is_room(folder: Path) -> None:
     remember(folder / "a.sqlite", verdict=verdict)
     async with home(folder, (240, 67)) as pilot:
         assert any(verdict in row and "a.sqlite" in row for row in rows(pilot))
+    async with home(folder, (120, 45)) as pilot:
+        shown = rows(pilot)
+        first = next(n for n, row in enumerate(shown) if "here" in row and "a.sqlite" in row)
+        begin = shown[first].index("GPU 40%")
+        broken = [row[begin:].strip(" |") for row in shown[first : first + 3]]
+        assert " ".join(broken) == verdict, "it goes on below itself"
+        await pilot.press(*["down"] * (first - 1))
+        assert rows(pilot)[first + 3].startswith("|>"), "the cursor goes from report to report"
 
 
 async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Path) -> None:

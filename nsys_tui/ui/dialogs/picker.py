@@ -22,7 +22,7 @@ from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.frame import Framed
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.units import out_of
 
 SHOWN: Final = 500
@@ -125,18 +125,27 @@ class Picker(ListDialog):
         self._typed = typed
         entries = self.find(typed)
         width = max((cell_len(entry.detail) for entry in entries[:SHOWN]), default=0)
+
+        def build(room: int) -> Built:
+            rows = [
+                (entry if first else None, entry.detail if first else "", text)
+                for entry in entries[:SHOWN]
+                for first, text in self.lines(entry.text, room - width - 3)
+            ]
+            lines = [[(f" {detail:<{width}}  ", KEY), (text, 0)] for _, detail, text in rows]
+            return lines, [entry for entry, _, _ in rows]
+
+        typed_goes = "; enter: take it as it is typed" if self._free else ""
         pane = self.pane
-        lines = [
-            [(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in entries[:SHOWN]
-        ]
-        pane.cursor = 0
-        if lines:
-            pane.show(lines, entries[:SHOWN])
-        else:
-            typed_goes = "; enter: take it as it is typed" if self._free else ""
-            pane.show([[(f" nothing fits{typed_goes}", MUTED)]])
+        pane.show([[(f" nothing fits{typed_goes}", MUTED)]])
+        if entries:
+            pane.show_choices(build)
         rest = f"{out_of(len(entries), len(self.entries))}, " if typed else f"{len(entries)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
+
+    def lines(self, text: str, room: int) -> Sequence[tuple[bool, str]]:  # noqa: ARG002
+        """The text of an entry in lines, and which one is the first."""
+        return [(True, text)]
 
     def find(self, typed: str) -> Sequence[Entry]:
         """Entries that fit what was typed, best first."""

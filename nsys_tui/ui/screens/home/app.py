@@ -31,6 +31,8 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_bytes
 
 NAME_CELLS: Final = 34
+VERDICT_CELLS: Final = 60
+"""Room in which verdicts are not cut."""
 _AGES: Final = ((365 * 86_400, "y"), (7 * 86_400, "w"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -177,6 +179,14 @@ class Home(Picker):
         field = LineInput(placeholder="type to filter, or the path of a report", compact=True)
         entries = LinePane(framed=False, always_cursor=True)
         yield DialogBox(field, entries, LinePane(framed=False, id="told"))
+
+    def lines(self, text: str, room: int) -> Sequence[tuple[bool, str]]:
+        """A verdict goes on below itself where that takes few lines."""
+        begin = len(text) - len(text.rpartition("  ")[2])
+        if room - begin < VERDICT_CELLS:
+            return super().lines(text, room)
+        first, *more = wrapped(text[begin:], room - begin) or [""]
+        return [(True, text[:begin] + first), *((False, " " * begin + line) for line in more)]
 
     def on_line_pane_moved(self) -> None:
         """Tells of what is under the cursor now."""
