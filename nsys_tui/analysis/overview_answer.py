@@ -22,6 +22,7 @@ from nsys_tui.analysis.overview_columns import (
     MISSING,
     PIECE_ROW,
     REPORT,
+    SHARE_OF,
     THREAD,
     TOP,
     WAITING,
@@ -78,11 +79,13 @@ class OverviewAnswer:
             ),
             *([memory] if self.memory else []),
             _top(
-                "kernels", "Top kernels", "Kernel", result.kernels,
+                "kernels", "kernel", "Top kernels", "Kernel", result.kernels,
                 _others(result), result.gpu_known
             ),
             *self._host(),
-            _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
+            _top(
+                "ranges", "range", "Top NVTX ranges (host time)", "Range", result.ranges, opened
+            ),
             *([_breakdown_table(result)] if result.breakdown else []),
             table_of(
                 "missing", "Not in this report", MISSING, result.missing, None,
@@ -98,12 +101,11 @@ class OverviewAnswer:
         if host is None:
             return []
         none = "neither context switches nor CPU samples tell where threads ran"
-        threads = table_of(
-            "threads", "Threads by CPU time", THREAD, host.threads, None,
-            () if host.threads else (none,)
-        )  # fmt: skip
-        calls = _top("osrt", "Top OS runtime calls", "Call", self.result.calls, [])
-        mpi = _top("mpi", "Top MPI calls", "Call", self.result.mpi, [])
+        title = f"Threads by CPU time, shares of the {_whole(self.result)}"
+        notes = () if host.threads else (none,)
+        threads = table_of("threads", title, THREAD, host.threads, None, notes)
+        calls = _top("osrt", "call", "Top OS runtime calls", "Call", self.result.calls, [])
+        mpi = _top("mpi", "call", "Top MPI calls", "Call", self.result.mpi, [])
         return [threads, *([mpi] if self.result.mpi else []), calls]
 
     def _facts(self) -> Table:
@@ -200,8 +202,12 @@ def _waiting_note(split: DeviceSplit) -> str:
     )
 
 
+def _whole(result: Overview) -> str:
+    return "window" if result.scope.window else "session"
+
+
 def _breakdown_table(result: Overview) -> Table:
-    of = "window" if result.scope.window else "session"
+    of = _whole(result)
     rows = [
         (of if name == "session_ns" else name.removesuffix("_ns"), value)
         for name, value in result.breakdown.items()
@@ -219,6 +225,7 @@ def _breakdown_table(result: Overview) -> Table:
 
 def _top(
     name: str,
+    kind: str,
     title: str,
     header: str,
     entries: Sequence[Any],
@@ -226,6 +233,7 @@ def _top(
     known: bool = True,
 ) -> Table:
     shown = (*TOP, Column(header, key="", read=lambda entry, _: entry.name))
+    title = f"{title}, shares of {SHARE_OF[kind]}"
     if not entries:
         notes = [*notes, "none" if known else "not known"]
     return table_of(name, title, shown, entries, None, notes)
@@ -234,7 +242,7 @@ def _top(
 def _others(result: Overview) -> list[str]:
     """The rest of the GPU's time, so that shares add up."""
     listed = [f"{one.name} {units.format_share(one.share)}" for one in result.other_work]
-    return [f"shares are of all GPU work; beside kernels: {', '.join(listed)}"] if listed else []
+    return [f"beside kernels: {', '.join(listed)}"] if listed else []
 
 
 def _pieces_table(answer: OverviewAnswer, pieces: Pieces) -> Table:

@@ -113,6 +113,13 @@ TOP: Final = (
     column("straddling", unit=Unit.COUNT),
     column("mean_ns", "Mean"),
 )
+SHARE_OF: Final = {
+    "kernel": "GPU work",
+    "other": "GPU work",
+    "call": "all calls",
+    "range": "summed times",
+}
+"""What the shares of a list of names are of."""
 THREAD: Final = (
     column("name", "Thread"),
     column("process", "Process"),

@@ -33,7 +33,7 @@ from nsys_tui.ui.widgets.table.columns import (
     written,
 )
 from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
-from nsys_tui.units import format_bytes, format_duration, format_number, format_percentage
+from nsys_tui.units import format_bytes, format_duration, format_number, format_percent
 
 NARROW_WHEN = PARTS // 2
 
@@ -53,10 +53,11 @@ def group_columns(
     def time(header: str, values: Array, **options: Any) -> Numbers:
         return durations(header, 8, values, format_duration, **options)
 
+    shares = 100 * table.share
     inks = [style(category_ink(int(code))) for code in table.category]
     words = [style(word_ink(int(code))) for code in table.category]
     return (
-        numbers("%", 5, 100 * table.share, format_percentage, decimals=1),
+        numbers("of sum", 6, shares, format_percent, unit=Unit.PERCENT, decimals=1, wanted=8),
         time("total", table.total),
         begun("calls", 7, table.count, table.straddling),
         time("avg", table.mean, decimals=1),

@@ -17,7 +17,7 @@ from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.state import Display
 from nsys_tui.ui.widgets.table.columns import TableColumn, counts, durations, numbers, taken, texts
 from nsys_tui.ui.widgets.table.event_columns import begun, span_columns, when_column
-from nsys_tui.units import format_duration, format_percent, format_percentage
+from nsys_tui.units import format_duration, format_percent
 
 NARROW_WHEN, WIDE_WHEN = 8, 12
 """Cells of the sparkline; both divide ``PARTS``."""
@@ -79,8 +79,9 @@ def _when(when: Int64, glyphs: Glyphs, wide: bool) -> TableColumn:
 def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     """GPU work under a range, by name."""
     inks = [style(word_ink(int(code))) for code in table.category]
+    shares = 100 * table.share
     return (
-        numbers("%", 5, 100 * table.share, format_percentage, decimals=1),
+        numbers("of sum", 6, shares, format_percent, unit=Unit.PERCENT, decimals=1),
         durations("total", 8, table.total, format_duration),
         counts("calls", 7, table.count, extra=True),
         texts(

@@ -10,6 +10,7 @@ from textual.geometry import Size
 
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.overview import NO_WORK, Overview, TopName
+from nsys_tui.analysis.overview_columns import SHARE_OF
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.verdict import NotLookedAt
 from nsys_tui.analysis.thread_states import HostTime, Witness
@@ -87,13 +88,6 @@ NARROW: Final = 60
 NAME_BAR: Final = 8
 ROOMY: Final = 66
 """Cells of a line from which names have means beside them."""
-OF: Final = {
-    "kernel": "of GPU work",
-    "other": "of GPU work",
-    "call": "of all calls",
-    "range": "of summed times",
-}
-"""What the shares of a list of names are of."""
 
 
 class Chosen(NamedTuple):
@@ -235,7 +229,7 @@ def top_names(
         sampled: shares and means are estimates, totals and counts unknown.
     """
     average = width >= ROOMY
-    head = f" {OF[kind]:>15}    total      n{'      avg' * average}  {what}"
+    head = f" {f'of {SHARE_OF[kind]}':>15}    total      n{'      avg' * average}  {what}"
     lines: list[Line] = [[(head, MUTED)]]
     room = max(8, width - len(head) + len(what))
     texts = told_apart([visible(entry.name) for entry in names], room)

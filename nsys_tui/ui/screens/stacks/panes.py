@@ -29,7 +29,7 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.saving import Writer, text_writer
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.table.columns import TableColumn, counts, numbers, texts
-from nsys_tui.units import format_count, format_duration, format_share, plural
+from nsys_tui.units import format_count, format_duration, format_percent, format_share, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -317,9 +317,10 @@ def _figures(
     whole = max(int(tree.weight[ROOT]), 1)
     written = format_duration if tree.unit == "ns" else format_count
     unit = Unit.NS if tree.unit == "ns" else Unit.COUNT
+    shares = 100 * weight / whole
     return (
         numbers("total", 10, weight, written, unit=unit),
-        numbers("%", 6, 100 * weight / whole, lambda part: format_share(part, 100), decimals=2),
+        numbers("of sum", 7, shares, format_percent, unit=Unit.PERCENT, decimals=2),
         numbers("self", 10, self_weight, written, unit=unit),
         counts("count", 9, count, extra=extra),
     )
