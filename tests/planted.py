@@ -632,7 +632,13 @@ PLANTED: Final = {
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(
         (alternating, training.parted),
-        (alternating_full, alternating_late, alternating_by_events, training.never_parted),
+        (
+            alternating_full,
+            alternating_late,
+            alternating_by_events,
+            training.never_parted,
+            training.parted_beside,
+        ),
     ),
     "shared_gpus": Planted(
         (programs.by_turns, programs.crammed, programs.small_by_turns, hpc.queueing),

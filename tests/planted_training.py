@@ -61,6 +61,19 @@ def never_parted(path: Path) -> Synth:
     return parted(path, 2)
 
 
+def parted_beside(path: Path) -> Synth:
+    """Kernels on two streams run beside each other, pair after pair, with a memset between."""
+    synth = Synth(path).process(10, "solve").gpu(0).stream_info(7, flag=3)
+    synth.stream_info(13, flag=1).stream_info(14, flag=1)
+    for number in range(60):
+        start, call = 10 * MS + number * MS, number * 20 * US
+        synth.memset(start - 9 * US, start - 5 * US)
+        for stream in (13, 14):
+            gpu, shape = (start, start + MS - 10 * US), (50, 1, 1)
+            synth.launch("solve", (call, call + 5 * US), gpu, stream=stream, grid=shape)
+    return synth
+
+
 def without_work(path: Path, *, opened: bool = True) -> Synth:
     """GPU 1 is there, and the process has a context on it or has none."""
     run = Machine(path, gpus=2)

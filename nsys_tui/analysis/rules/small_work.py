@@ -16,6 +16,7 @@ from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import regroup, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -227,9 +228,20 @@ def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
         room = filled(case, a) + filled(case, b) <= 1
         a, b, by_default = a[room], b[room], by_default[room]
         free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
+        free &= _alone(ops, rows, a) & _alone(ops, rows, b)
         pairs.append((a[free], b[free], by_default[free]))
     first, second, parted = map(np.concatenate, zip(*pairs, strict=True))
     return first, second, parted
+
+
+def _alone(ops: Operations, rows: Indices, kernels: Indices) -> Bool:
+    """Which of some kernels run for nearly all of their time while no other kernel does."""
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    at = np.searchsorted(rows, kernels)
+    reach = np.append(0, np.maximum.accumulate(ops.end[rows]))[at]
+    until = np.append(ops.start[rows], FARTHEST)[at + 1]
+    alone = np.minimum(ops.end[kernels], until) - np.maximum(ops.start[kernels], reach)
+    return np.asarray(alone >= _NEARLY_ALL * ops.durations(kernels), np.bool_)
 
 
 def _neighbours(stream: Integers, default: Bool) -> tuple[Indices, Indices, Bool]:
