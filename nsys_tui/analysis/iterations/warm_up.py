@@ -41,13 +41,15 @@ def sets_up(report: Report, scope: Scope, loads: int, allocates: int) -> bool:
     """Whether code is loaded before a time, or memory allocated before another one.
 
     More calls must allocate than in any stretch as long after it: else that is done all the time.
+    Those that free do not count: they come when a run ends.
     """
     api, rows = report.api, scope.threads(report.api)
     classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[rows]]
     start = api.start[rows]
     if (start[classes == Cause.MODULE] < loads).any():
         return True
-    times = start[classes == Cause.ALLOCATION]
+    frees = np.array(["Free" in name for name in api.names], np.bool_)[api.name[rows]]
+    times = start[(classes == Cause.ALLOCATION) & ~frees]
     first = int(np.searchsorted(times, allocates))
     ends = times[first:] + (allocates - scope.bounds(report)[0])
     again = np.searchsorted(times, ends) - np.arange(first, len(times))

@@ -136,7 +136,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
-        devices = case.by_device
+        devices, others = case.by_device, facts.waits_for(case, gaps, cause in words.QUEUED)
+        late = others[0] if len(others) == 1 else -1
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))

@@ -129,7 +129,7 @@ _LEADERS: Final = {
         *_OF_ONE_GPU,
     ),
     "launch_bound": ("small_copies", "tiny_kernels"),
-    "sync_by_range": ("small_copies",),
+    "sync_by_range": ("small_copies", *_LATE),
 }
 """Rules that tell why the time of another one is lost, and so stand before it."""
 

@@ -82,6 +82,7 @@ def test_who_always_allocates_does_not_set_up(
     synth.launch("k", (-50, -49), (-45, -40))
     for at in (*first, 50, 150, 250, 350):
         synth.api("cudaMalloc_v3020", at, at + 9)
+    synth.api("cudaFree_v3020", 360, 370).api("cudaFree_v3020", 380, 390)
     found = find_iterations(open_report(steps(synth, "Train step").write()))
     assert found.has_warm_up is warm
 

@@ -749,8 +749,11 @@ def test_processes_that_leave_room_could_save_what_the_shorter_one_takes(tmp_pat
 
 
 def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> None:
-    idle = [o for o in find_in(case_of(programs.gathering, tmp_path)) if o.device == 1]
-    assert "idle, cudaDeviceSynchronize waits for GPU 0" in [one.subject for one in idle]
+    found = {one.rule: one for one in find_in(case_of(programs.gathering, tmp_path))}
+    idle, more = found["sync_by_range"], found["gpu_imbalance"]
+    assert (idle.device, idle.subject) == (1, "idle, cudaDeviceSynchronize waits for GPU 0")
+    assert more.saved_ns == 20 * MS, "half of what the first GPU alone does"
+    assert (idle.late, idle.same_as) == (0, more.subject)
 
 
 def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
