@@ -204,6 +204,14 @@ async def test_words_are_searched_and_filtered(report: Path) -> None:
         assert "4 of 4" in text(pilot)
 
 
+async def test_the_filter_of_kernels_is_not_one_of_gaps(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "5", "3", "slash", *"fourth", "ctrl+f")
+        assert "1 of 5  filter: fourth" in text(pilot)
+        await press(pilot, "5")
+        assert "Idle gaps 4 of 4" in text(pilot)
+
+
 async def test_stacks_open_on_the_samples_of_the_gap(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10, "train")
     synth.launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))

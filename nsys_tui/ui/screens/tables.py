@@ -47,6 +47,8 @@ class TableScreen(ResultScreen[T]):
     """What the heading says while another one is being made."""
     ON_ROWS: ClassVar[tuple[str, ...]] = ("table_", "tree_", "timeline_iteration_")
     """What actions begin with that do nothing without a row."""
+    SORTED_BY: ClassVar[str] = ""
+    """Header of the column that rows are sorted by, the largest first, until another is chosen."""
     GROWS_FROM: ClassVar[int] = 0
     """Lines that the lower part has on a tall screen, where it takes more if rows leave them.
 
@@ -104,6 +106,7 @@ class TableScreen(ResultScreen[T]):
     def _take(self, report: Report, result: T) -> None:
         """The result is the one that was wished for; beside a table without rows is nothing."""
         self._made, self.main.busy = self.wish, ""
+        self.prefer()
         super()._take(report, result)
         self.set_class(not self.main.shown and not self.main.restricted, "-bare")
 
@@ -134,9 +137,15 @@ class TableScreen(ResultScreen[T]):
             roomy = free > self.GROWS_FROM and not self.in_instances
             self.query_one("#lower").styles.height = free if roomy else None
 
+    def prefer(self) -> None:
+        """The rows to come are sorted as is usual here, and filtered as on the other screens."""
+        shared = self.state.filter.pattern if self.main.shares_filter else None
+        self.main.prefer(self.SORTED_BY, shared)
+
     def filter_by(self, pattern: str) -> None:
-        """Only rows whose text fits."""
-        self.main.filter_by(pattern)
+        """Only rows whose text fits, where the filter is one of all screens."""
+        if self.main.shares_filter:
+            self.main.filter_by(pattern)
 
     def look_at(
         self, kind: str, work: Callable[[], D], show: Callable[[D], None], *panes: str

@@ -162,7 +162,6 @@ class EventsScreen(TableScreen[EventsTable]):
         self.table.empty = "no events here: 0 shows the whole trace"
         if self.state.window is None and _area(self.state) is None:
             self.table.empty = "no events in this report"
-        self.table.prefer(pattern=self.state.filter.pattern)
         columns = event_columns(result, self.state.display)
         self.table.show_rows(columns, len(result), natural=result.order)
         if not len(result):

@@ -148,9 +148,6 @@ class FleetScreen(TableScreen[Shown]):
         if old.display.time != new.display.time:
             self.heat.refresh()
 
-    def filter_by(self, pattern: str) -> None:
-        """The shared filter is not of ranks."""
-
     def work(self, report: Report) -> Callable[[Progress], Shown]:  # noqa: ARG002
         """Reads all reports, and hands on what is known meanwhile."""
         paths = self._paths

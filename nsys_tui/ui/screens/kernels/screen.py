@@ -39,6 +39,7 @@ class KernelsScreen(KernelDetail):
     SCREEN = "kernels"
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#kernels"
+    SORTED_BY = "total"
     READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
     BUSY = "grouping"
     BY_NAMES = True
@@ -130,6 +131,7 @@ class KernelsScreen(KernelDetail):
     def _show_estimate(self, made: tuple[Report, KernelTable]) -> None:
         sampled, table = made
         glyphs = self.app.glyphs
+        self.prefer()
         self._arrange(table, sampled_columns(table, sampled, glyphs, self.wide))
         self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
         self.table.redraw_heading()
@@ -164,7 +166,6 @@ class KernelsScreen(KernelDetail):
         headers = {str(by) for by in GroupBy}
         if arrangement.sort in headers:
             self.table.arrangement = replace(arrangement, sort=str(table.by))
-        self.table.prefer("total", self.state.filter.pattern)
         row = table.labels.index(here) if here in table.labels else None
         self.table.show_rows(columns, len(table), row=row)
 

@@ -59,6 +59,7 @@ class NvtxScreen(RangeDetail):
     SCREEN = "nvtx"
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#tree"
+    SORTED_BY = "total"
     READING, MAKING = "reading NVTX ranges ...", "projecting GPU work on the ranges ..."
     BUSY = "computing"
     wish: bool = True
@@ -137,7 +138,6 @@ class NvtxScreen(RangeDetail):
         """Fills tree or list; folds and cursor stay where the nodes are the same."""
         name, self._shown_table = self._flat_name(), result
         glyphs = self.app.glyphs
-        pattern = self.state.filter.pattern
         why = "no NVTX range in this window: 0 shows the whole trace"
         why = why if len(report.ranges) else report.lacks(Capability.NVTX) or "no NVTX ranges"
         self.by_path.empty = self.by_name.empty = why
@@ -149,7 +149,6 @@ class NvtxScreen(RangeDetail):
             self._shown_merge = self.wish
             on_gpu = len(report.operations) > 0
             self.by_path.title = f"NVTX tree ({'gpu-projected' if on_gpu else 'host time'})"
-            self.by_path.prefer("total", pattern)
             self.by_path.show_tree(
                 result.trie,
                 result.labels,
@@ -172,7 +171,6 @@ class NvtxScreen(RangeDetail):
 
     def _show_flat(self, table: NvtxTable, name: str) -> None:
         glyphs = self.app.glyphs
-        self.by_name.prefer("total", self.state.filter.pattern)
         if len(table.report.ranges):
             names = [table.names[code] for code in table.flat.label.tolist()]
             row = names.index(name) if name in names else None

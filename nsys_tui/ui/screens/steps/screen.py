@@ -229,7 +229,6 @@ class StepsScreen(TableScreen[Steps]):
 
     def show_result(self, report: Report, result: Steps) -> None:
         """Fills the table; the cursor stays on its step."""
-        self.table.prefer(pattern=self.state.filter.pattern)
         if result.answer is None or result.table is None:
             self.table.say(result.why)
             for pane in self.query(LinePane):

@@ -123,7 +123,7 @@ class Grid(ScrolledPane):
         self.title = title
         self.note = ""
         self.empty = empty
-        self._share = share_filter
+        self.shares_filter = share_filter
         self.estimated = False
         """Whether the figures come from a sample."""
         self.columns: Sequence[TableColumn] = ()

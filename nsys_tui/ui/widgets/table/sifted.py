@@ -178,7 +178,7 @@ class SiftedGrid(Grid):
 
     def ask_filter(self, pattern: str) -> None:
         """Filters, or lets the screen do it where filters are shared."""
-        if self._share:
+        if self.shares_filter:
             self.post_message(self.Filtered(pattern))
         else:
             self.filter_by(pattern)
