@@ -350,6 +350,7 @@ class Case:
         doubt: str = "",
         settle: str = "",
         lost: Intervals | None = None,
+        gone: Intervals | None = None,
         when: Intervals | None = None,
         late: int = -1,
         held: Held | None = None,
@@ -373,6 +374,7 @@ class Case:
             doubt: how it could be wrong.
             settle: what would tell.
             lost: when the GPU is idle because of it, where that is known.
+            gone: when it would be no more without it, by default the same.
             when: when it happens, by default ``lost``: what keeps to a phase of the run says so.
             late: place of the GPU that it mostly waits for, -1 for none.
             held: when a thread that is waited for works on.
@@ -394,7 +396,8 @@ class Case:
             title += f", {phase}"
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
-        return [Finding(*told, *where, stake_ns, *known, lost, late, phase=phase, held=held)]
+        gone = lost if gone is None else gone
+        return [Finding(*told, *where, stake_ns, *known, lost, gone, late, phase=phase, held=held)]
 
 
 def narrowed(case: Case, values: Mapping[str, Any]) -> Case:

@@ -116,6 +116,8 @@ class Finding:
     """The command or capture that would settle the doubt, with ``REPORT`` for the file."""
     lost: Intervals | None = field(default=None, compare=False, repr=False)
     """When the GPU is idle because of it, where that is known: findings of one time are one."""
+    gone: Intervals | None = field(default=None, compare=False, repr=False)
+    """When it would be idle no more without it: what makes the host be ahead hides other time."""
     late: int = -1
     """Place of the GPU that it mostly waits for, -1 for none."""
     metrics: str = ""

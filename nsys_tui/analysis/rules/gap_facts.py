@@ -68,13 +68,13 @@ def emptied_by(case: Case, gaps: Gaps) -> str:
     return usual_name(case, codes, gaps.idle)
 
 
-def hidden_ahead(case: Case, gaps: Gaps) -> int:
-    """How much of some gaps a host would hide that does not wait for the GPU before them.
+def hidden_ahead(case: Case, gaps: Gaps) -> Intervals:
+    """What of some gaps a host would hide that does not wait for the GPU before them.
 
     Long ones, too: the lead that it gains in many steps is used up in one pause.
     """
     gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
-    return int(np.minimum(_ahead(case, gaps)[1], gaps.idle).sum())
+    return gaps.start, gaps.start + np.minimum(_ahead(case, gaps)[1], gaps.idle)
 
 
 def _ahead(case: Case, gaps: Gaps) -> tuple[Indices, Int64]:

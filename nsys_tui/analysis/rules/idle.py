@@ -141,11 +141,12 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
-    saved = min(total, most)
+    saved, gone = min(total, most), lost
     if cause is Cause.HOST and words.MOVED in advice:
-        pauses = _hidden_pauses(case, gaps)
+        pauses, hidden = _hidden_pauses(case, gaps)
         saved += pauses
         advice += words.PAUSED.format(units.format_duration(pauses)) if pauses else ""
+        gone = intervals.union(*map(np.concatenate, zip(lost, hidden, strict=True)))
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
@@ -163,6 +164,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         doubt=said.doubt,
         settle=said.settled_by(case.report),
         lost=lost,
+        gone=gone,
         when=intervals.union(gaps.start, gaps.end),
         late=late,
         held=held(
@@ -173,8 +175,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     )
 
 
-def _hidden_pauses(case: Case, gaps: Gaps) -> int:
-    """How much of pauses, beside some gaps of a GPU, a host hides that does not wait before them.
+def _hidden_pauses(case: Case, gaps: Gaps) -> tuple[int, Intervals]:
+    """How much of pauses, beside some gaps, a host hides that does not wait before them, and when.
 
     Nothing where it is less than what is worth a line.
     """
@@ -183,9 +185,10 @@ def _hidden_pauses(case: Case, gaps: Gaps) -> int:
     mine &= every.caller == np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
     every = every.take(np.flatnonzero(mine))
     if not facts.pauses(case, every).any():
-        return 0
-    more = facts.hidden_ahead(case, every) - int(gaps.idle.sum())
-    return more if more >= WORTH_A_LINE * case.base_ns else 0
+        return 0, intervals.empty()
+    hidden = facts.hidden_ahead(case, every)
+    more = intervals.total(*hidden) - int(gaps.idle.sum())
+    return (more, hidden) if more >= WORTH_A_LINE * case.base_ns else (0, intervals.empty())
 
 
 def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:

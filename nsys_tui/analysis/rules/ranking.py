@@ -213,9 +213,9 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> str:
         return ""
     lost = intervals.total(*finding.lost)
     for other in above:
-        if other.rule == "slow_steps" or other.lost is None or other.same_as:
+        if other.rule == "slow_steps" or other.gone is None or other.same_as:
             continue
-        if 2 * intervals.overlap_length(finding.lost, other.lost) > lost:
+        if 2 * intervals.overlap_length(finding.lost, other.gone) > lost:
             return other.subject
     return ""
 

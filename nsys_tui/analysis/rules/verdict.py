@@ -284,7 +284,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
-            f" {format_share(one.saved_ns, case.base_ns)})"
+            f" {format_share(one.saved_ns, case.base_ns)}{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
         more = len(worth) - MOST
@@ -297,6 +297,15 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         one.rule in _SAID and one.stake_ns >= WORTH_FIXING * case.base_ns for one in findings
     )
     return f"Nothing {'else ' * dear}found that would give back 1%"
+
+
+def _shared(case: Case, finding: Finding, first: Finding) -> str:
+    """How much of what a finding could give back the first one could, too, empty for hardly any."""
+    if finding is first or (one := finding.gone) is None or (other := first.gone) is None:
+        return ""
+    both = intervals.overlap_length(one, other) if finding.device == first.device else 0
+    share = format_share(both, case.base_ns)
+    return f", {share} of it the same time" if both >= WORTH_FIXING * case.base_ns else ""
 
 
 def _subject(case: Case, finding: Finding) -> str:

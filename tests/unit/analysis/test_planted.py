@@ -603,6 +603,26 @@ def test_a_host_that_does_not_wait_hides_pauses_by_the_lead_that_it_gains(
         assert usual.saved_ns == pytest.approx(gained, rel=0.1)
 
 
+@pytest.mark.parametrize(("computes", "most"), [(MS, True), (2_500_000, False)])
+def test_pauses_that_being_ahead_hides_count_once(
+    computes: int, most: bool, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        return programs.pauses_after_waits(path, computes=computes)
+
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    (usual,) = [one for one in found if "of pauses, too" in one.advice]
+    (pauses,) = [one for one in found if one.subject.endswith("in few steps")]
+    line = verdict(case, found)
+    assert pauses.same_as == (usual.subject if most else "")
+    assert (" of it the same time)" in line) is not most
+    assert (pauses.subject in line) is not most
+    assert usual.same_as == ""
+    idle = sum(split.idle_ns for split in case.splits)
+    assert pauses.stake_ns + usual.stake_ns == pytest.approx(idle, rel=0.01)
+
+
 def test_the_wait_before_host_compute_is_named_where_there_is_one(tmp_path: Path) -> None:
     for waits in (True, False):
         folder = tmp_path / str(waits)
