@@ -714,6 +714,22 @@ def no_cpu(path: Path, *, all_taken: bool = True) -> Synth:
     return report
 
 
+def late_back(path: Path, *, all_taken: bool = True) -> Synth:
+    """When the GPU is done, others run for 3 ms on both CPUs, or on one, and the wait goes on."""
+    run = Machine(path)
+    report = run.report.sched(0, True, cpu=0).osrt("read", 0, 2 * US)
+    for _ in range(20):
+        run.launch("gemm", 2 * MS)
+        done = max(run.free.values())
+        report.sched(run.now + US, False, cpu=0).sched(done + 3 * MS + US, True, cpu=0)
+        for tid in (50, 51) if all_taken else (50, 51)[:1]:
+            report.sched(done - 9 * US, True, tid=tid, cpu=tid - 50)
+            report.sched(done + 3 * MS, False, tid=tid, cpu=tid - 50)
+        run.call("cudaDeviceSynchronize_v3020", done + 3 * MS + 2 * US - run.now)
+    report.sched(run.now, True, tid=51, cpu=1).sched(run.now + US, False, tid=51, cpu=1)
+    return report
+
+
 def slowing(path: Path, *, grows: bool = False) -> Synth:
     """All kernels take longer and longer, at the same grids or as these grow."""
     run = Machine(path)

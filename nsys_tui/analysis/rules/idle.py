@@ -271,6 +271,8 @@ def _told(
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
     if polls:
         advice = words.SYNC.advice
+    if cause is Cause.API and "MemPrefetch" in what:
+        advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"

@@ -30,6 +30,8 @@ from nsys_tui.names import api_name
 
 _HOST_CLASSES = SHARES[1:-1]
 """Profiler overhead to off the CPU: what a thread's events and states can cover."""
+_CALLS = (Cause.SYNC, Cause.COPY, Cause.API)
+"""Calls that hold nobody up who has no CPU while all GPUs are idle."""
 HELD = 500_000
 """Events of threads that are kept for the next question, 28 bytes each."""
 
@@ -232,9 +234,15 @@ class HostWork:
     def _ranges(self) -> ByThread:
         return ByThread(self.report.ranges)
 
+    @cached_property
+    def _gpus_work(self) -> Intervals:
+        """When any GPU works, for which a call may wait."""
+        ops = self.report.operations
+        return intervals.union(ops.start, ops.end)
+
     def rest(self) -> None:
         """Keeps the names only; the next question about a thread takes as long as the first."""
-        for kept in ("_sources", "_ranges", "api_classes"):
+        for kept in ("_sources", "_ranges", "_gpus_work", "api_classes"):
             self.__dict__.pop(kept, None)
         self._threads, self._near, self._innermost, self._held = {}, {}, {}, 0
         self.scheduling = Scheduling(self.report)
@@ -264,9 +272,10 @@ class HostWork:
         if work is None:
             states = self.scheduling.thread(global_tid)
             by_class = self._events(global_tid) | _of_states(states)
-            if Cause.API in by_class:
-                ready = self.scheduling.ready(global_tid)
-                by_class[Cause.API] = by_class[Cause.API].outside(ready)
+            calls = [cause for cause in _CALLS if cause in by_class]
+            if calls and len((ready := self.scheduling.ready(global_tid))[0]):
+                kept = intervals.subtract(ready, self._gpus_work)
+                by_class |= {cause: by_class[cause].outside(kept) for cause in calls}
             work = ThreadWork(by_class, self.innermost(global_tid))
             self._held += len(work)
         self._threads[global_tid] = work

@@ -793,16 +793,41 @@ def test_unrecorded_time_after_a_wait_names_the_wait(tmp_path: Path, waits: bool
 
 
 @pytest.mark.parametrize(
-    ("all_taken", "told"),
-    [(True, "waits for a CPU"), (False, "cudaLaunchKernel itself took it, off the CPU")],
+    ("run", "all_taken", "told"),
+    [
+        (programs.no_cpu, True, "waits for a CPU"),
+        (programs.no_cpu, False, "cudaLaunchKernel itself took it, off the CPU"),
+        (programs.late_back, True, "waits for a CPU"),
+        (programs.late_back, False, "sync call: cudaDeviceSynchronize"),
+    ],
 )
-def test_a_launch_without_a_cpu_does_not_take_its_time_itself(
-    tmp_path: Path, all_taken: bool, told: str
+def test_a_call_without_a_cpu_does_not_take_its_time_itself(
+    tmp_path: Path, run: Callable[..., Synth], all_taken: bool, told: str
 ) -> None:
-    report = programs.no_cpu(tmp_path / "r.sqlite", all_taken=all_taken)
+    report = run(tmp_path / "r.sqlite", all_taken=all_taken)
     found = find_in(Case(open_report(report.write())))
     assert told in found[0].title
-    assert (found[0].confidence, found[0].rule) == (Confidence.INFERRED, "gpu_idle")
+    assert found[0].saved_ns == pytest.approx(19 * 3 * MS, rel=0.02)
+    assert (found[0].confidence is Confidence.INFERRED) is ("sync call" not in told)
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        ("cudaMemPrefetchAsync", "prefetch earlier"),
+        ("cudaMemGetInfo", "move the call out of the loop"),
+    ],
+)
+def test_a_prefetch_belongs_into_the_loop_and_earlier(
+    tmp_path: Path, call: str, advice: str
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("gemm", 2 * MS)
+        run.wait()
+        run.call(f"{call}_v8000", MS)
+    (one,) = [o for o in find_in(Case(open_report(run.report.write()))) if call in o.title]
+    assert one.advice.startswith(advice)
 
 
 @pytest.mark.parametrize("grows", [True, False])
