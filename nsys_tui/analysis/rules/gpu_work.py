@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
@@ -24,6 +24,8 @@ from nsys_tui.names import fit
 
 _NAME_CELLS: Final = 36
 _WAVE_CELLS: Final = 24
+_TELLING: Final = 0.1
+"""What loses so much of what the worst one loses is told of beside it."""
 _WARP: Final = 32
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which a tail counts."""
@@ -166,28 +168,32 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
     kinds = np.column_stack((kinds[:, 0], shapes[kinds[:, 1]]))
     time = sums(codes, ops.durations(rows), len(kinds))
-    lost = np.bincount(codes, ops.durations(rows) * (1 - share[small]), len(kinds))
+    empty, beside = _empty_time(case, every, share, small)
+    lost = np.bincount(codes, beside[small], len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
     names = [ops.shown[code] for code in kinds[:, 0].tolist()]
     findings: list[Finding] = []
     if len(rows):
-        empty = _empty_time(case, every, share, small)
         device = max(empty, key=lambda key: empty[key])
         here = np.bincount(codes, ops.device[rows] == device) > 0
         top = int(np.argmax(np.where(here, lost, -1)))
+        more = here & (kinds[:, 0] != kinds[top, 0]) & (lost >= _TELLING * lost[top])
+        others = len(np.unique(kinds[more, 0]))
+        takes = units.format_duration(int(time[more].sum()))
+        rest = f"; {units.plural(others, 'other kernel')}: {takes}" * (others > 0)
+        name = fit(names[top], _WAVE_CELLS if others else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
         info = report.devices[device].info
         sms = (info and info.sm_count) or 0
         few = blocks < sms
         findings = case.finding(
             "small_grids",
-            f"{fit(names[top], _NAME_CELLS)}: {units.plural(blocks, 'block')} of"
-            f" {units.plural(threads, 'thread')} on {sms} SMs,"
-            f" {units.format_duration(int(time[top]))}",
+            f"{name}: {units.plural(blocks, 'block')} of {units.plural(threads, 'thread')}"
+            f" on {sms} SMs, {units.format_duration(int(time[top]))}{rest}",
             "use more blocks (several an SM may give more), or run others beside it"
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
-            subject=f"small {'grids' if few else 'blocks'} of {fit(names[top], _NAME_CELLS)}",
+            subject=f"small {'grids' if few else 'blocks'} of {name}{AND_OTHERS * (others > 0)}",
             saved_ns=empty[device],
             window=longest_of(ops, rows[codes == top]),
             device=device,
@@ -230,14 +236,14 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     of_kind = waves[kinds[:, 0], kinds[:, 2]]
     last = of_kind / np.ceil(of_kind)
     time = sums(codes, ops.durations(rows), len(kinds))
-    lost = np.bincount(codes, ops.durations(rows) * (1 - last[codes]), len(kinds))
+    share = filled(case, every)
+    share[short] = last[codes]
+    empty, beside = _empty_time(case, every, share, short)
+    lost = np.bincount(codes, beside[short], len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
     names = [ops.shown[code] for code in kinds[:, 1].tolist()]
     findings: list[Finding] = []
     if len(rows):
-        share = filled(case, every)
-        share[short] = last[codes]
-        empty = _empty_time(case, every, share, short)
         device = max(empty, key=lambda key: empty[key])
         top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
         name, blocks = fit(names[top], _WAVE_CELLS), int(launch.blocks[kinds[top, 2]])
@@ -283,10 +289,14 @@ def _waves(case: Case) -> tuple[Float64, Float64]:
     return each, waves
 
 
-def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[int, int]:
-    """Time that the GPU's empty part would shorten, by device: all that runs fills it together."""
-    ops = case.report.operations
-    empty = {}
+def _empty_time(
+    case: Case, rows: Indices, share: Float64, small: Bool
+) -> tuple[dict[int, int], Float64]:
+    """Time that the GPU's empty part would shorten, by device, and while each operation runs.
+
+    All that runs fills the GPU together.
+    """
+    ops, empty, beside = case.report.operations, {}, np.zeros(len(rows))
     parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
     for device in np.unique(ops.device[rows[small]]).tolist():
         mine = parts[device]
@@ -294,8 +304,11 @@ def _empty_time(case: Case, rows: Indices, share: Float64, small: Bool) -> dict[
         level, counted = share[mine], small[mine].astype(np.int64)
         times = np.concatenate((starts, ends))
         order = np.argsort(times, kind="stable")
-        lengths = np.diff(times[order])
-        full = np.cumsum(np.concatenate((level, -level))[order])[:-1]
-        asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
-        empty[device] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
-    return empty
+        lengths = np.diff(times[order], append=0)
+        full = np.cumsum(np.concatenate((level, -level))[order])
+        asked = np.cumsum(np.concatenate((counted, -counted))[order]) > 0
+        lost = np.append(0.0, np.cumsum(lengths * np.clip(1 - full, 0, 1) * asked))
+        until = np.empty(len(order))
+        until[order] = lost[:-1]
+        empty[device], beside[mine] = int(lost[-1]), until[len(mine) :] - until[: len(mine)]
+    return empty, beside

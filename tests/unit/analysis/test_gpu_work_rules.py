@@ -87,6 +87,24 @@ class TestSmallGrids:
         assert finding.saved_ns == pytest.approx(54 * MS * (1 - 1 / SMS), abs=1)
         assert finding.title == "tiny: 1 block of 256 threads on 108 SMs, 54.00 ms"
 
+    def test_the_kernel_that_leaves_sms_empty_is_named_and_others_with_it(
+        self, synth: Synth
+    ) -> None:
+        for name, start, stream, blocks in (
+            ("beside", 0, 7, 8),
+            ("wide", 0, 8, 100),
+            ("alone", 60, 8, 27),
+            ("too", 120, 8, 54),
+        ):
+            gpu = (start * MS, (start + 50) * MS)
+            synth.kernel(name, *gpu, streamId=stream, gridX=blocks, blockX=256)
+        (finding,) = found(synth, "small_grids")
+        assert finding.title == (
+            "alone: 27 blocks of 256 threads on 108 SMs, 50.00 ms; 1 other kernel: 50.00 ms"
+        )
+        assert finding.subject == "small grids of alone and others"
+        assert finding.saved_ns == pytest.approx(50 * MS * (3 / 4 + 1 / 2), abs=1)
+
     def test_as_many_blocks_as_sms_are_enough(self, synth: Synth) -> None:
         launched(synth, "wide", 0, 54 * MS, SMS)
         assert found(synth, "small_grids") == []
