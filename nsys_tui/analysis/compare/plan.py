@@ -115,7 +115,7 @@ def plan(
     """
     if not by_step:
         return Plan(report, scope, Steps.none(), style, seed=seed)
-    iterations = _complete(report, find_iterations(report, pattern, scope))
+    iterations = _complete(find_iterations(report, pattern, scope))
     if gpu_step_ns(report, iterations) is not None:
         return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
     first = _first_steady(iterations)
@@ -137,9 +137,9 @@ def _first_steady(steps: Iterations) -> int:
     return first if len(rest) >= FEWEST and rest.mean() <= _RARE else 1
 
 
-def _complete(report: Report, iterations: Iterations) -> Iterations:
+def _complete(iterations: Iterations) -> Iterations:
     """Iterations without a last one that was still open when the capture ended."""
-    if not len(iterations.rows) or not report.ranges.open[iterations.rows[-1]]:
+    if not len(iterations.rows) or not iterations.never_closed[-1]:
         return iterations
     return replace(
         iterations,
@@ -147,6 +147,7 @@ def _complete(report: Report, iterations: Iterations) -> Iterations:
         own_end=iterations.start[1:],
         labels=iterations.labels[:-1],
         rows=iterations.rows[:-1],
+        never_closed=iterations.never_closed[:-1],
     )
 
 

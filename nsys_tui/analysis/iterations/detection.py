@@ -190,7 +190,9 @@ def find_iterations(
         return _none()
     begin, times = int(found.start[0]), found.duration
     warm = found.counts_from in (0, 1) or warms_up(report, scope, begin, times)
-    return replace(found, has_warm_up=warm)
+    # nsys ends what the program left open with the session, to the nanosecond.
+    ended = found.own_end == (report.metadata.session_duration_ns or 0)
+    return replace(found, has_warm_up=warm, never_closed=found.never_closed | ended)
 
 
 def required_iterations(
@@ -244,7 +246,7 @@ def _by_name(
 
 
 def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
-    span = report.span
+    span = report.span or report.ranges.bounds()
     if span is None:
         return None
     needed = COVERED * (span[1] - span[0])

@@ -134,7 +134,7 @@ class Phases:
 
 
 def phases(report: Report, iterations: Iterations, parent: Int64) -> Phases:
-    """Splits iterations found from ranges into the ranges directly inside them.
+    """Splits iterations found from ranges into the ranges directly inside them, or beside them.
 
     Args:
         report: the report.
@@ -148,10 +148,7 @@ def phases(report: Report, iterations: Iterations, parent: Int64) -> Phases:
     ranges, count = report.ranges, len(iterations)
     if not len(iterations.rows):
         return Phases((REMAINDER,), iterations.duration[np.newaxis, :])
-    of_row = np.full(len(ranges), -1, np.int64)
-    of_row[iterations.rows] = np.arange(count)
-    inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
-    step = of_row[parent[inside]]
+    inside, step = _phase_rows(ranges, iterations, parent)
     phase, names = _phase_codes(ranges, inside)
     lo, hi = iterations.start[step], iterations.end[step]
     start, end = np.clip(ranges.start[inside], lo, hi), np.clip(ranges.end[inside], lo, hi)
@@ -160,6 +157,26 @@ def phases(report: Report, iterations: Iterations, parent: Int64) -> Phases:
     time[:-1] = grouped_union(cells, start, end, len(names) * count).reshape(-1, count)
     time[-1] = iterations.duration - grouped_union(step, start, end, count)
     return Phases((*names, REMAINDER), time)
+
+
+def _phase_rows(ranges: Ranges, iterations: Iterations, parent: Int64) -> tuple[Indices, Int64]:
+    """Ranges that split steps, and the step of each.
+
+    They are the ones inside of a step's range, and those that follow it before the next one. Where
+    a step is such a row of ranges with none inside, the one that it is known by is a phase, too.
+    """
+    of_row = np.full(len(ranges), -1, np.int64)
+    of_row[iterations.rows] = np.arange(len(iterations))
+    inside = (parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0)
+    of_row[inside] = of_row[parent[inside]]
+    rows = np.flatnonzero(ranges.nests & (ranges.thread == ranges.thread[iterations.rows[0]]))
+    step = np.searchsorted(iterations.start, ranges.start[rows], side="right") - 1
+    beside = (of_row[rows] < 0) & (step >= 0) & (parent[rows] == parent[iterations.rows[step]])
+    of_row[rows[beside]] = step[beside]
+    if inside.any() or not beside.any():
+        of_row[iterations.rows] = -1
+    chosen = np.flatnonzero(of_row >= 0)
+    return chosen, of_row[chosen]
 
 
 def _phase_codes(ranges: Ranges, rows: Indices) -> tuple[Integers, list[str]]:

@@ -218,6 +218,35 @@ def test_a_step_that_never_closed_is_in_no_deviation(synth: Synth) -> None:
     assert found.z[5] == pytest.approx(180 / (1.4826 * 40))
 
 
+def test_without_gpu_work_the_outermost_ranges_that_come_again_are_steps(synth: Synth) -> None:
+    for at in range(0, 400, 100):
+        synth.nvtx("decode", at, at + 60).nvtx("write", at + 65, at + 95)
+    report = open_report(synth.session(1000).write())
+    found = find_iterations(report)
+    assert (found.rule, found.name) == (Rule.OUTERMOST, "decode")
+    split = phases(report, found, nvtx_paths(report).parent)
+    assert split.names == ("decode", "write", REMAINDER)
+    assert split.time[:, :3].tolist() == [[60] * 3, [30] * 3, [10] * 3]
+
+
+def test_what_follows_a_step_before_the_next_is_a_phase_of_it(synth: Synth) -> None:
+    synth.nvtx("save", 192, 197).nvtx("other thread", 192, 198, tid=9)
+    report = open_report(steps(synth).write())
+    split = phases(report, find_iterations(report), nvtx_paths(report).parent)
+    assert split.names == ("forward", "backward", "save", REMAINDER)
+    assert split.time[2:].tolist() == [[0, 5, 0, 0], [30, 25, 30, 20]]
+
+
+@pytest.mark.parametrize(("session", "closed"), [(5100, True), (5000, False)])
+def test_a_step_that_ends_with_the_session_to_the_nanosecond_never_closed(
+    synth: Synth, session: int, closed: bool
+) -> None:
+    for number in range(5):
+        synth.nvtx(f"step {number}", 1000 * number, 1000 * (number + 1))
+    found = find_iterations(open_report(synth.session(session).write()))
+    assert found.never_closed.tolist() == [False] * 4 + [not closed]
+
+
 def test_phases_and_what_is_not_annotated_add_up(synth: Synth) -> None:
     report = open_report(steps(synth).write())
     found = find_iterations(report)
