@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,15 +12,17 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
-from nsys_tui.analysis.rules.idle_causes import NO_CALL, WAITS
+from nsys_tui.analysis.rules.idle_causes import NO_CALL, NO_CPU, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.thread_states import host_time, mpi_calls, sampled
-from nsys_tui.model.arrays import Int64
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
+from nsys_tui.analysis.thread_states import host_time, mpi_calls, osrt_calls, sampled
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.capabilities import OPTIONS, Capability, explain
-from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit, numbered_alike
@@ -36,6 +39,8 @@ _ADVICE: Final = {
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
 }
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
+_EITHER: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
+_MAY_BE_PIPE: Final = re.compile(r"_*readv?$")
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
@@ -134,7 +139,7 @@ def _of_ranges(case: Case) -> list[Part]:
 
 
 def _of_threads(case: Case) -> list[Part]:
-    """Threads with MPI calls, by program, from first to last call; else the one that ran most."""
+    """Threads with MPI calls, by program, from first to last call; else those that ran most."""
     report, events = case.report, case.report.host_events
     rows, by_program = mpi_calls(report, case.scope), defaultdict(list)
     lo, hi = case.scope.bounds(report)
@@ -144,13 +149,41 @@ def _of_threads(case: Case) -> list[Part]:
             seen = max(lo, int(events.start[calls].min())), min(hi, int(events.end[calls].max()))
             by_program[report.process_name(tid & PROCESS_MASK)].append(_stretch(tid, *seen))
     if not by_program:
-        for one in host_time(report, case.scope, top=1).threads:
-            by_program[one.name].append(_stretch(one.global_tid, *one.seen))
+        for name, stretch in _busiest(case):
+            by_program[name].append(stretch)
     parts = [
         Part(f"{len(every)} threads of {where}" if len(every) > 1 else where, tuple(every))
         for where, every in by_program.items()
     ]
     return sorted(parts, key=lambda part: (-part.ns, part.where))
+
+
+def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
+    """Threads that ran most, or half as long, and the one that locks held for half of its time.
+
+    Where it is not known which ran, it is the one with most time in calls of the OS runtime.
+    """
+    report, osrt = case.report, case.report.osrt
+    ran = host_time(report, case.scope).threads
+    calls = osrt_calls(report, case.scope)
+    if not ran and len(calls):
+        rows = calls[osrt.thread[calls] == _longest(case, calls)[0]]
+        tid, lo = int(osrt.threads[osrt.thread[rows[0]]]), int(osrt.start[rows[0]])
+        yield report.thread_name(tid), _stretch(tid, lo, int(osrt.end[rows].max()))
+    locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
+    held, held_ns = _longest(case, calls[locks[osrt.name[calls]]])
+    for one in ran:
+        lasted = one.seen[1] - one.seen[0]
+        waits = held_ns and one.global_tid == osrt.threads[held] and 2 * held_ns > lasted
+        if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
+            yield one.name, _stretch(one.global_tid, *one.seen)
+
+
+def _longest(case: Case, calls: Indices) -> tuple[int, int]:
+    """Code of the thread with most time in some calls of the OS runtime, and that time."""
+    osrt = case.report.osrt
+    time = sums(osrt.thread[calls], osrt.end[calls] - osrt.start[calls], len(osrt.threads) + 1)
+    return int(np.argmax(time)), int(time.max())
 
 
 def _stretch(tid: int, start: int, end: int) -> Stretch:
@@ -243,6 +276,17 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
+def _is_ready(case: Case, part: Part) -> bool:
+    """Whether the threads could go on for most of the time off the CPU, had they one."""
+    ready = off = 0
+    for one in part.stretches:
+        waits = case.work.thread(one.thread).when((one.starts, one.ends), (Cause.OFF_CPU,))
+        spans = waits.get(Cause.OFF_CPU, intervals.empty())
+        ready += intervals.overlap_length(case.work.scheduling.ready(one.thread), spans)
+        off += intervals.total(*spans)
+    return 2 * ready > off
+
+
 def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[Finding]:
     where, did = fit(part.where, _LABEL_CELLS), state.text(part.ns)
     return case.finding(
@@ -250,7 +294,7 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
         f"{where}: {units.format_duration(part.ns)}"
         + (f", {share}{of}" if of else "")
         + (f"; {did}" if did else ""),
-        _advice(case, state),
+        _advice(case, part, state),
         subject=where + (f" {share}" if of else "") + (f" ({did})" if did else ""),
         saved_ns=0,
         stake_ns=part.ns,
@@ -259,9 +303,31 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
     )
 
 
-def _advice(case: Case, state: State) -> str:
+def longer_in(case: Case, steps: Iterations, step: int) -> str:
+    """What the thread of steps does longer in one: ``, +303 ms lock: pthread_mutex_lock``.
+
+    Empty where nothing is known of half of the time that it takes longer than a typical one.
+    """
+    ranges = case.report.ranges
+    thread = int(ranges.threads[ranges.thread[steps.rows[step]]])
+    usual, this = (
+        _stretch(thread, int(steps.start[one]), int(steps.end[one]))
+        for one in (steps.typical, step)
+    )
+    more = _shares(case, this) - _shares(case, usual)
+    cause = Cause(int(np.argmax(more)))
+    if cause is Cause.NOTHING or 2 * more[cause] <= more.sum():
+        return ""
+    name = next(iter(_names(case, this, cause)), "")
+    named = f": {fit(name, _LABEL_CELLS)}" if name else ""
+    return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
+
+
+def _advice(case: Case, part: Part, state: State) -> str:
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
-        return NO_CALL
+        return NO_CPU if _is_ready(case, part) else NO_CALL
+    if state.cause is Cause.IO and _MAY_BE_PIPE.match(state.name):
+        return _EITHER
     if state.cause is Cause.WAIT and WAITS.match(state.name):
         return _AWAITED
     if state.cause is Cause.NOTHING:
@@ -319,7 +385,7 @@ def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
     return case.finding(
         "outside_work",
         told,
-        _advice(case, state),
+        _advice(case, part, state),
         subject=told,
         saved_ns=0,
         window=part.longest,

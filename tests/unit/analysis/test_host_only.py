@@ -47,7 +47,7 @@ def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: 
         "fit: 160.0 ms, 40.0% of the time in NVTX ranges, nested ones once; 87.5% on a CPU",
     ]
     assert found[0].window == (0, 60 * MS)
-    assert found[0].advice.startswith("read or write ahead")
+    assert found[0].advice.startswith("of a file: read ahead")
     assert line == (
         "Host: load 60.0% (83.3% I/O: read), fit 40.0% (87.5% on a CPU)."
         " GPU: no kernels in this report: "
@@ -108,6 +108,85 @@ def test_a_second_state_that_has_much_of_the_time_is_told_too(tmp_path: Path) ->
 def test_a_window_cuts_ranges(tmp_path: Path) -> None:
     found, _ = looked_at(loader(tmp_path), Scope(window=(0, 80 * MS)))
     assert [one.title.partition(",")[0] for one in found] == ["load: 60.00 ms", "fit: 20.00 ms"]
+
+
+@pytest.mark.parametrize(("call", "advice"), [("read", "of a pipe"), ("pread", "or write ahead")])
+def test_only_what_cannot_be_a_pipe_is_told_as_a_file(
+    tmp_path: Path, call: str, advice: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    (found,), _ = looked_at(synth.nvtx("get batch", 0, 90 * MS).osrt(call, 0, 80 * MS))
+    assert advice in found.advice
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_off_the_cpu_while_own_threads_have_all_cpus(tmp_path: Path, crowded: bool) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.nvtx("solve", 0, 100 * MS).osrt("open", 1 * MS, 2 * MS)
+    synth.sched(0, True, cpu=0).sched(20 * MS, False, cpu=0).sched(99 * MS, True, cpu=0)
+    until = 99 if crowded else 30
+    synth.sched(20 * MS, True, tid=11, cpu=0).sched(until * MS, False, tid=11, cpu=0)
+    (found,), _ = looked_at(synth)
+    assert found.title.endswith("79.0% off the CPU")
+    assert found.advice.startswith("other threads have" if crowded else "in no recorded call")
+
+
+@pytest.mark.parametrize(("held_ms", "told"), [(60, True), (40, False)])
+def test_a_thread_that_locks_hold_for_half_of_its_time_is_told_beside_the_one_that_ran(
+    tmp_path: Path, held_ms: int, told: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "main").thread(11, "holder")
+    synth.session(duration=100 * MS).sched(0, True).sched(10 * MS, False)
+    synth.osrt("pthread_mutex_lock", 10 * MS, (10 + held_ms) * MS)
+    synth.sched(99 * MS, True).sched(100 * MS, False)
+    synth.sched(0, True, tid=11).sched(90 * MS, False, tid=11)
+    found, _ = looked_at(synth)
+    assert any("60.0% lock: pthread_mutex" in one.title for one in found) == told
+    assert any(one.title.startswith("holder") for one in found)
+
+
+def test_threads_that_ran_about_as_long_are_told_together(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    for tid, until in ((11, 100), (12, 51), (13, 49)):
+        synth.thread(tid, "worker").sched(0, True, tid=tid).sched(until * MS, False, tid=tid)
+    (found,), _ = looked_at(synth)
+    assert found.title == "2 threads of worker: 151.0 ms; 100.0% on a CPU"
+
+
+def test_where_nothing_tells_which_thread_ran_the_calls_of_one_are_told(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "poller")
+    synth.session(duration=100 * MS).osrt("nanosleep", 0, 60 * MS).osrt("open", 98 * MS, 99 * MS)
+    synth.osrt("close", 0, 1 * MS, tid=12)
+    (found,), _ = looked_at(synth)
+    assert found.title == "poller: 99.00 ms; 60.6% sleep: nanosleep"
+
+
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        ("pthread_mutex_lock", "lock: pthread_mutex_lock"),
+        ("pread", "I/O: pread"),
+        ("nanosleep", "sleep: nanosleep"),
+        (None, "on a CPU"),
+    ],
+)
+def test_a_slow_step_without_gpu_work_says_what_its_thread_did_longer(
+    tmp_path: Path, call: str | None, cause: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    at = 0
+    for step in range(10):
+        extra = 300 if step == 7 else 0
+        synth.nvtx(f"step {step}", at * MS, (at + 50 + extra) * MS)
+        synth.nvtx("solve", at * MS, (at + 49 + extra) * MS)
+        if call is not None and extra:
+            synth.osrt(call, (at + 20) * MS, (at + 320) * MS)
+        on = extra if call is None else 0
+        synth.sched(at * MS, True).sched((at + 20 + on) * MS, False)
+        at += 50 + extra
+    case = Case(open_report(synth.session(at * MS + 9).write()))
+    (slow,) = [one for one in find_in(case) if one.rule == "slow_steps"]
+    assert slow.advice == (f"look at what is longer there: +300.0 ms solve, +300.0 ms {cause}")
 
 
 def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_run_of_one_kernel_is_decided_by_it(tmp_path: Path) -> None:
 
 
 def test_without_gpu_work_it_says_what_would_record_it(tmp_path: Path) -> None:
-    synth = Synth(tmp_path / "r.sqlite").process(10).osrt("read", 0, 50)
+    synth = Synth(tmp_path / "r.sqlite").process(10).mark("begin", 5)
     line = told(synth)
     assert line == "Cannot say: no kernels in this report: record with nsys profile --trace=cuda"
 
