@@ -18,7 +18,7 @@ from nsys_tui.analysis.iterations.detection import required_iterations
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, starting
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import Operations
@@ -93,18 +93,22 @@ class Coverage:
         return Covered(*intervals.union(self.starts, self.ends))
 
     @cached_property
+    def compute(self) -> Covered:
+        """When it computed."""
+        return Covered(*self._covered(Category.COMPUTE))
+
+    def _covered(self, kind: Category) -> Intervals:
+        mask = self.ops.category[self.rows] == kind
+        if mask.all():
+            return intervals.union(self.starts, self.ends)
+        return intervals.union(self.starts[mask], self.ends[mask])
+
+    @cached_property
     def sets(self) -> dict[str, Covered]:
         """By figure; exposed times follow from the overlaps, for which ``all_three`` is here."""
         category = self.ops.category[self.rows]
-
-        def covered_by(mask: Bool) -> Intervals:
-            whole = (self.starts, self.ends)
-            return whole if mask.all() else (self.starts[mask], self.ends[mask])
-
-        compute, comm, memory, graph = (
-            intervals.union(*covered_by(category == kind))
-            for kind in (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
-        )
+        compute = self.compute.starts, self.compute.ends
+        comm, memory, graph = map(self._covered, (Category.COMM, Category.MEMORY, Category.GRAPH))
         uvm = np.flatnonzero(category == Category.MEMORY)
         if len(uvm):
             uvm = uvm[np.isin(self.ops.copy_kind[self.rows][uvm], UVM_COPY_KINDS)]

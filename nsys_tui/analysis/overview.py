@@ -151,6 +151,7 @@ def overview(
     top: int | None = TOP,
     host: bool = False,
     named: bool = True,
+    known: Overview | None = None,
 ) -> Overview:
     """Computes the overview of a report, or of a part of it.
 
@@ -161,9 +162,13 @@ def overview(
         top: how many kernels, ranges, threads and calls are listed; None for all.
         host: tell of the host's side also where there is GPU work.
         named: False leaves out the older figures and what is listed by name.
+        known: the same of GPU work alone, whose splits and kernels are taken.
     """
     host = host or not len(report.operations)
-    splits = tuple(splits_with_waiting(report, scope))
+    splits = tuple(splits_with_waiting(report, scope, known.devices if known else ()))
+    kernels = known.kernels if known else ()
+    if named and not known:
+        kernels = tuple(top_kernels(report, scope, style)[:top])
     figures = ten_figures(report, scope) if named else {}
     if named and not len(report.operations):
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
@@ -175,7 +180,7 @@ def overview(
         headline=headline(report, scope, splits),
         devices=splits,
         breakdown=figures,
-        kernels=tuple(top_kernels(report, scope, style)[:top]) if named else (),
+        kernels=kernels,
         other_work=tuple(other_work(report, scope)) if named else (),
         ranges=tuple(top_ranges(report, scope)[:top]) if named else (),
         open_range_count=int(report.ranges.open.sum()),

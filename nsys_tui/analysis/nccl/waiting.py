@@ -7,9 +7,10 @@ kernels alone; kernels of one collective that did not run at the same time are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -110,22 +111,36 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     until = start.copy()
     until[known] = np.clip(waits.until[position[known]], start[known], end[known])
     waited = intervals.subtract((start, until), (until, end))
-    compute = coverage.sets["compute"]
+    compute = coverage.compute
     # The part that compute hides comes first: all of compute is too much to subtract.
     hidden = intervals.meet(waited, (compute.starts, compute.ends))
     exposed = intervals.subtract(waited, hidden)
     return Waiting(Covered(*waited), Covered(*exposed))
 
 
-def splits_with_waiting(report: Report, scope: Scope) -> list[DeviceSplit]:
-    """Where the time of each device in scope went, waiting for other ranks included."""
-    split = partial(_split, report, scope, collective_waits(report))
+def splits_with_waiting(
+    report: Report, scope: Scope, known: Sequence[DeviceSplit] = ()
+) -> list[DeviceSplit]:
+    """Where the time of each device in scope went, waiting for other ranks included.
+
+    Args:
+        report: the report.
+        scope: window, devices, processes and streams.
+        known: the same without waiting, where it is there already.
+    """
+    waits = collective_waits(report)
+    if known and not len(waits):
+        return [*known]
+    split = partial(_split, report, scope, waits)
     # Without a name for each: the last one would stay, 190 MB, while the next is made.
-    return [*map(split, coverages(report, scope))]
+    return [*map(split, coverages(report, scope), known or repeat(None))]
 
 
-def _split(report: Report, scope: Scope, waits: Waits, coverage: Coverage) -> DeviceSplit:
-    split, waiting = split_of(report, coverage, scope), waiting_of(report, coverage, waits)
+def _split(
+    report: Report, scope: Scope, waits: Waits, coverage: Coverage, known: DeviceSplit | None
+) -> DeviceSplit:
+    split = known or split_of(report, coverage, scope)
+    waiting = waiting_of(report, coverage, waits)
     if waiting is None:
         return split
     return replace(

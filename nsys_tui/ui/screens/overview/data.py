@@ -148,11 +148,15 @@ def _names(report: Report, threads: Sequence[int]) -> list[str]:
     ]
 
 
-def gpu_figures(report: Report, names: NameStyle) -> Overview:
+def gpu_figures(session: Session, report: Report, names: NameStyle) -> Overview:
     """The part of the overview that needs the operations only."""
-    splits = tuple(device_splits(report))
-    kernels = top_kernels(report, style=names)
-    return _partly(report, headline(report, Scope(), splits), splits, kernels)
+
+    def figures() -> Overview:
+        splits = tuple(device_splits(report))
+        kernels = top_kernels(report, style=names)
+        return _partly(report, headline(report, Scope(), splits), splits, kernels)
+
+    return session.memo(("GPU figures", names), figures)
 
 
 def estimates(report: Report, sample: Operations, names: NameStyle) -> Overview:

@@ -124,7 +124,7 @@ class OverviewScreen(ResultScreen[Overview]):
             if sample is not None:
                 self.compute(
                     "overview",
-                    lambda: data.gpu_figures(report, names),
+                    lambda: data.gpu_figures(session, report, names),
                     lambda result: self.show_result(report, result),
                 )
         elif part == "ranges":
@@ -142,9 +142,13 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def work(self, report: Report) -> Callable[[Progress], Overview]:
         """All figures; then what is wrong can be found."""
-        names, memo = self.state.display.names, self.session.memo
-        figures = partial(overview, report, style=names, top=data.MOST)
-        return lambda _: memo(("overview", names), figures)
+        names, session = self.state.display.names, self.session
+
+        def figures() -> Overview:
+            known = data.gpu_figures(session, report, names)
+            return overview(report, style=names, top=data.MOST, known=known)
+
+        return lambda _: session.memo(("overview", names), figures)
 
     def say_stopped(self, why: str) -> None:
         """Panes that would wait for ever say why; earlier figures stay."""
