@@ -58,7 +58,7 @@ def _stretches(case: Case, device: int) -> _Stretches | None:
     compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
     exposed = bare(case, device, comm, (Category.COMPUTE,))
     comm, exposed = comm[exposed > 0], exposed[exposed > 0]
-    steps = _steps_of(case, comm) if len(comm) else case.iterations
+    steps = steps_of(case, comm) if len(comm) else case.iterations
     if not len(comm) or len(steps) < _FEWEST:
         return None
     begun = ops.start[comm] if steps.rule is Rule.PATTERN else case.begun(comm)
@@ -115,7 +115,7 @@ def accumulates(case: Case, device: int) -> bool:
     return bool(passes) and are_alike(work)
 
 
-def _steps_of(case: Case, rows: Indices) -> Iterations:
+def steps_of(case: Case, rows: Indices) -> Iterations:
     """Steps of the process that runs some operations."""
     ops = case.report.operations
     process = int(ops.processes[ops.process[rows[0]]])

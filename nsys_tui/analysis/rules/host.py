@@ -9,6 +9,7 @@ from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
@@ -276,16 +277,20 @@ def _longer(values: Int64, steps: Iterations, some: Indices) -> int:
 
 
 def _launched(case: Case, rows: Indices) -> Int64:
-    """How long some GPU work takes by the step that launches it."""
-    step = np.searchsorted(case.iterations.start, case.begun(rows), side="right")
+    """How long some GPU work of a process takes by the step of it that launches it."""
+    steps = steps_of(case, rows) if len(rows) else case.iterations
+    if len(steps) != len(case.iterations):
+        steps = case.iterations
+    step = np.searchsorted(steps.start, case.begun(rows), side="right")
     took = case.report.operations.durations(rows)
-    return np.asarray(sums(step, took, len(case.iterations) + 1)[1:], np.int64)
+    return np.asarray(sums(step, took, len(steps) + 1)[1:], np.int64)
 
 
-def _slower_gpu(case: Case, some: Indices) -> int:
+def _slower_gpu(case: Case, some: Indices, lost: int) -> int:
     """The one of several GPUs that alone computes longer in some steps, -1 for none.
 
-    Ranks launch ahead of each other, a step's work in the one before: only the sum tells.
+    A step's work may be launched in the one before: only the sum tells. It has to be half of the
+    time that is lost: every sum differs by a little.
     """
     category, counted, longer = case.report.operations.category, case.iterations.counted, {}
     for device, rows in case.by_device.items():
@@ -293,7 +298,7 @@ def _slower_gpu(case: Case, some: Indices) -> int:
         longer[device] = max(0.0, float((time[some] - np.median(time[counted])).sum()))
     most = max(longer, key=lambda device: longer[device], default=-1)
     alone = len(longer) > 1 and 10 * longer[most] >= 9 * sum(longer.values())
-    return most if alone else -1
+    return most if alone and 2 * longer[most] >= lost else -1
 
 
 def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
@@ -338,8 +343,11 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     lost = _longer(steps.duration, steps, outliers)
     busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
     if busy and len(outliers):
-        device = _slower_gpu(case, outliers)
-        launched = _launched(case, case.operations) // len(case.splits)
+        device = _slower_gpu(case, outliers, lost)
+        ops = case.report.operations
+        mine = ops.processes[ops.process[case.operations]] == steps.process
+        gpus = len(np.unique(ops.device[case.operations[mine]]))
+        launched = _launched(case, case.operations[mine]) // max(gpus, 1)
         if device < 0 and 2 * _longer(launched, steps, outliers) < lost:
             outliers = outliers[:0]
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
