@@ -12,7 +12,7 @@ import numpy as np
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
-from nsys_tui.analysis.rules.gpu import work_together
+from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64

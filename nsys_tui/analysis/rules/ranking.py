@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     host,
     host_only,
     idle,
+    imbalance,
     migrations,
     nsys,
     pace,
@@ -29,9 +30,10 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
-from nsys_tui.analysis.rules.gpu import BY_TURNS, MORE_WORK
+from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held, without_others
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
+from nsys_tui.analysis.rules.imbalance import MORE_WORK
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
@@ -202,8 +204,8 @@ def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
     """Whether communication that nothing hides is mostly the wait for a slower GPU."""
-    profiler = slow.subject.startswith(_OF_PROFILER)
-    cost = slow.stake_ns if profiler else slow.saved_ns + slow.held_ns
+    whole = slow.rule == "gpu_imbalance" or slow.subject.startswith(_OF_PROFILER)
+    cost = slow.stake_ns if whole else slow.saved_ns + slow.held_ns
     return exposed.device != slow.device and 2 * cost >= exposed.stake_ns
 
 

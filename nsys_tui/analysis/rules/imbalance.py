@@ -1,0 +1,154 @@
+"""Our rule on GPUs that compute longer than the others: slower ones, and those with more work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.communication import pairwise
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
+from nsys_tui.model.arrays import Float64, Int64
+from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.table import Column, Unit, Values
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+
+MORE_WORK: Final = "has more work than the others"
+"""End of the subject of a GPU that is not slow."""
+_BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
+
+
+@rule(
+    "GPUs that compute longer than others",
+    advice="One GPU has more compute time than the others, which then wait for it: balance the"
+    " work, or look for a throttled GPU.",
+    nothing="The GPUs compute about equally long, or there is only one.",
+    parameters=(Parameter("threshold", 5.0, "difference that counts, in percent of the median"),),
+)
+def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
+    """Compute time of each GPU against the median of the others, where all run the same kernels.
+
+    A slow GPU could be as fast as the others. One that runs more kernels, or larger ones, has more
+    work, which does not vanish: divided in whatever way, some GPU computes for the mean of all at
+    least, so that the gain ends there (of two GPUs, at half of the difference).
+    """
+    splits = [split for split in case.splits if split.compute_ns]
+    if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
+        splits = []
+    compute = np.array([split.compute_ns for split in splits], np.int64)
+    others = _medians_of_others(compute)
+    more = 100 * (compute - others) / others
+    rows = np.flatnonzero(more >= arguments.number("threshold"))
+    findings: list[Finding] = []
+    if len(rows):
+        slow = int(rows[np.argmax([more[device] for device in rows])])
+        split, saved = splits[slow], compute[slow] - others[slow]
+        advice = "balance the work, or look for a throttled or shared GPU"
+        subject, doubt, settle = f"{split.device.label} slower than the others", "", ""
+        if 2 * _slower_ns(case, split.index) < saved:
+            advice = "give the others a part of its work"
+            saved = _balanced(case, split, compute.mean(), others[slow])
+            subject = f"{split.device.label} {MORE_WORK}"
+            doubt, settle = "it may be work that no other GPU can do", _BY_SHAPE
+        findings = case.finding(
+            "gpu_imbalance",
+            f"{split.device.label} computes {units.format_percent(more[slow])} longer"
+            f" than the others ({units.format_duration(split.compute_ns)} against"
+            f" {units.format_duration(round(others[slow]))})",
+            advice,
+            subject=subject,
+            saved_ns=round(saved),
+            stake_ns=round(compute[slow] - others[slow]),
+            window=case.base,
+            device=split.index,
+            screen="2",
+            command="nsys-tui overview REPORT --section devices",
+            doubt=doubt,
+            settle=settle,
+        )
+    listed = splits if len(rows) else []
+    columns: tuple[tuple[Column, Values], ...] = (
+        (Column("GPU"), [split.device.label for split in listed]),
+        (Column("Compute", Unit.NS), [split.compute_ns for split in listed]),
+        (Column("Against Others", Unit.PERCENT, 1), more if listed else []),
+        (Column("Communication", Unit.NS), [split.comm_ns for split in listed]),
+        (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
+    )
+    return Result(columns, findings)
+
+
+def work_together(case: Case) -> bool:
+    """Whether one GPU may wait for another: they communicate, or one process drives several."""
+    ops, rows = case.report.operations, case.operations
+    by_host = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)
+    if by_host or any(split.comm_ns for split in case.splits):
+        return True
+    _, pairs = factorise_rows((ops.device[rows], ops.process[rows]))
+    return len(np.unique(pairs[:, 1])) < len(pairs)
+
+
+def _do_the_same(case: Case) -> bool:
+    """Whether each GPU spends most of its compute time in kernels that all of them run.
+
+    Of GPUs that do different work none is slow.
+    """
+    ops = case.report.operations
+    shared = np.ones(len(ops.names), bool)
+    time = []
+    for rows in case.by_device.values():
+        rows = rows[ops.category[rows] == Category.COMPUTE]
+        if len(rows):
+            time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
+            shared &= time[-1] > 0
+    return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
+
+
+def _slower_ns(case: Case, slow: int) -> float:
+    """How much longer kernels of a GPU take than on the others, where all have the same work.
+
+    A launch is measured by those of its name and shape on the others, without any by those of its
+    name and their threads; what others do not run at all is no slower, but more work.
+    """
+    ops, launch = case.report.operations, case.report.launch_attributes
+    rows = np.concatenate([*case.by_device.values()])
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    own, time = ops.device[rows] == slow, ops.durations(rows)
+    threads = np.maximum(launch.blocks * launch.threads, 1)[launch.code[rows]]
+    of_shape, _ = factorise_rows((ops.name[rows], launch.code[rows]))
+    usual = np.zeros(np.count_nonzero(own))
+    for codes in (ops.name[rows], of_shape):
+        there = sums(codes[~own], threads[~own], codes.max() + 1)
+        pace = sums(codes[~own], time[~own], len(there)) / np.maximum(there, 1)
+        mine = codes[own]
+        usual = np.where(there[mine] > 0, pace[mine] * threads[own], usual)
+    return float((time[own] - usual)[usual > 0].sum())
+
+
+def _balanced(case: Case, busiest: DeviceSplit, mean: float, others: float) -> float:
+    """What the busiest GPU saves if all have as much work; a pipeline fills and drains slower then.
+
+    Args:
+        case: the report.
+        busiest: of that GPU.
+        mean: compute time of all GPUs.
+        others: usual compute time of the other ones.
+    """
+    saved = busiest.compute_ns - mean
+    if not len(pairwise(case, busiest.index)):
+        return saved
+    return max(0.0, saved - (case.base_ns - busiest.compute_ns) * (mean / others - 1))
+
+
+def _medians_of_others(values: Int64) -> Float64:
+    """For each value the median of all others, from one sort."""
+    ordered = np.sort(values)
+    rank = np.searchsorted(ordered, values)
+    middle = [(len(values) - 2) // 2, (len(values) - 1) // 2]
+    pairs = [ordered[place + (place >= rank)] for place in middle] if len(values) > 1 else [values]
+    return np.asarray(np.mean(pairs, axis=0), np.float64)
