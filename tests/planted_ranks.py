@@ -25,7 +25,13 @@ def _where(gpu: int, stream: int = 7) -> dict[str, Any]:
 
 
 def forward_and_backward(
-    path: Path, batches: int = 4, stages: int = 4, *, ahead: bool = True
+    path: Path,
+    batches: int = 4,
+    stages: int = 4,
+    *,
+    ahead: bool = True,
+    last: int = 1,
+    work: float = 1.0,
 ) -> Synth:
     """A pipeline: 8 ms of each step forward, 16 back, in so many parts; receives wait in kernels.
 
@@ -37,6 +43,8 @@ def forward_and_backward(
         batches: parts.
         stages: GPUs.
         ahead: else each part is asked for when the one before is computed.
+        last: kernels of a part on the last stage, as much work each as another stage has.
+        work: so much of it for each kernel.
     """
     synth, begin = _ranks(path, stages), 0
     for _ in range(8):
@@ -54,9 +62,10 @@ def forward_and_backward(
                         synth.kernel("ncclDevKernel_SendRecv", asked, until, **_where(gpu, 20))
                         asked = came[batch] = until
                     start = max(free[gpu], came[batch])
-                    free[gpu] = start + whole * MS // batches
-                    synth.kernel(name, start, free[gpu], grid=FULL, **_where(gpu))
-                    came[batch] = free[gpu]
+                    count = last if gpu == stages - 1 else 1
+                    for span in _parts(start, round(count * work * whole * MS / batches), count):
+                        synth.kernel(name, *span, grid=FULL, **_where(gpu))
+                        free[gpu] = came[batch] = span[1]
         begin = max(free)
     return synth
 
@@ -308,4 +317,64 @@ def saving_rank(path: Path) -> Synth:
             call = (at + 6 * US, at + 11 * US)
             synth.launch("ncclDevKernel_AllReduce", call, reduces, **_where(gpu, 20))
         begin = until + 10 * US
+    return synth
+
+
+def buckets(path: Path, late: int = 0, longer: float = 1.0, wider: float = 1.0) -> Synth:
+    """Four ranks compute 4 x 2 ms a step and reduce each part behind the next; the last is waited.
+
+    Args:
+        path: of the report.
+        late: how long rank 3 writes a file before each step, ns.
+        longer: by so much kernels of rank 1 take longer.
+        wider: by so much their grids are larger.
+    """
+    synth, begin = _ranks(path, 4), 0
+    grids = [(round(1080 * (wider if gpu == 1 else 1)), 1, 1) for gpu in range(4)]
+    for step in range(16):
+        since = [begin + (late if gpu == 3 else 0) for gpu in range(4)]
+        if late:
+            synth.process(13).osrt("write", begin, since[3])
+        reduced, first = begin, [*since]
+        for part in range(4):
+            starts = [at + 10 * US * (part == 0) for at in since]
+            since = [
+                at + round(2 * MS * (longer if gpu == 1 else 1)) for gpu, at in enumerate(starts)
+            ]
+            reduced = max(*since, reduced) + 300 * US
+            for gpu, spans in enumerate(zip(starts, since, strict=True)):
+                synth.process(10 + gpu)
+                call = first[gpu] + part * 12 * US
+                name = ("gemm", "softmax")[part % 2]
+                synth.launch(name, (call, call + 5 * US), spans, grid=grids[gpu], **_where(gpu))
+                times, asked = (since[gpu], reduced), (call + 6 * US, call + 11 * US)
+                synth.launch("ncclDevKernel_AllReduce", asked, times, **_where(gpu, 20))
+        for gpu in range(4):
+            synth.process(10 + gpu).nvtx(f"step {step}", begin, reduced)
+        begin = reduced + 10 * US
+    return synth
+
+
+def far_ahead(path: Path) -> Synth:
+    """Two hosts launch steps of 8 ms in 1 ms each; in every sixth they wait for the queue."""
+    synth, free = _ranks(path, 2), [0, 0]
+    host = [0, 3 * MS]
+    for step in range(24):
+        for gpu in range(2):
+            synth.process(10 + gpu)
+            waits = step % 6 == (3, 4)[gpu] and step > 6
+            begin = host[gpu]
+            host[gpu] = max(begin + MS, free[gpu] - 10 * MS) if waits else begin + MS
+            calls = _parts(begin, host[gpu] - begin, 5)
+            start = max(free[gpu], calls[0][1]) + 5 * US
+            for (_, call), span in zip(calls, _parts(start, 8 * MS, 4), strict=False):
+                synth.launch("gemm", (call - 5 * US, call), span, grid=FULL, **_where(gpu))
+            free[gpu] = start + 8 * MS
+            synth.nvtx(f"step {step}", begin, host[gpu])
+        until = max(free) + 200 * US
+        for gpu in range(2):
+            synth.process(10 + gpu)
+            asked = (host[gpu] - 5 * US, host[gpu] - US)
+            synth.launch("ncclDevKernel_AllReduce", asked, (free[gpu], until), **_where(gpu))
+            free[gpu] = until
     return synth

@@ -24,7 +24,7 @@ from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
-from nsys_tui.model.table import Column, Unit, Values
+from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
+from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
@@ -30,6 +31,8 @@ _CHANCE: Final = 0.25
 """Part of the time near its doings up to which a thread's doings at ends of waits are no chance."""
 _LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
 """Names of ranges in which a step waits for its data."""
+_TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_range")
+"""Rules that say where several GPUs lose time alike; of the rest all may."""
 _MUCH: Final = 0.05
 """Part of the time from which waits for data in most steps bound the run."""
 
@@ -167,21 +170,23 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 
     All wait until the last rank has come to the next collective, however late the others come.
     """
-    lost: dict[int, list[Intervals]] = {}
-    for device, spans in filter(None, map(_late, findings)):
-        lost.setdefault(device, []).append(spans)
-    meetings = _meetings(case) if len(lost) > 1 else np.empty(0, np.int64)
+    late = [one for one in findings if _is_late(one)]
+    meetings = np.empty(0, np.int64)
+    if len({one.device for one in late}) > 1:
+        meetings = _meetings(case)
     if not len(meetings):
         return [*findings]
-    late_by = {
-        device: _between(meetings, intervals.union(*map(np.concatenate, zip(*spans, strict=True))))
-        for device, spans in lost.items()
-    }
+    late_by: dict[int, Int64] = {}
+    for one in late:
+        if one.device is not None:
+            before = late_by.get(one.device, 0)
+            late_by[one.device] = before + _lateness(case, one, meetings)
     priced, when = [], dict[int, str]()
     told, gained = dict.fromkeys(late_by, 0), dict.fromkeys(late_by, 0)
     for one in findings:
-        if (late := _late(one)) is not None:
-            device, (saved, whom) = late[0], _alone(late[0], _between(meetings, late[1]), late_by)
+        if one.device is not None and _is_late(one):
+            device = one.device
+            saved, whom = _alone(device, _lateness(case, one, meetings), late_by)
             told[device] += one.saved_ns
             gained[device] += min(saved, one.saved_ns)
             when[device] = f"{case.device_labels([whom])} comes sooner, too"
@@ -228,18 +233,39 @@ def _alone(device: int, lost: Int64, late_by: dict[int, Int64]) -> tuple[int, in
     return int(saved.sum()), max(others, key=lambda one: int(np.minimum(lost, others[one]).sum()))
 
 
-def _late(finding: Finding) -> tuple[int, Intervals] | None:
-    """The GPU that alone idles for a finding, so that its rank may come late, and when it does."""
-    alone = AND_OTHERS not in finding.title and finding.rule != "slow_steps"
-    if finding.lost is None or finding.device is None or not (alone and finding.saved_ns):
-        return None
-    return finding.device, finding.lost
+def _is_late(finding: Finding) -> bool:
+    """Whether one GPU alone idles or computes longer for it, so that its rank may come late."""
+    known = finding.lost is not None or finding.rule == "gpu_imbalance"
+    alone = finding.rule in _TELL_OTHERS and AND_OTHERS not in finding.title
+    return known and finding.device is not None and alone and finding.saved_ns > 0
+
+
+def _lateness(case: Case, finding: Finding, meetings: Int64) -> Int64:
+    """How much later a GPU comes to each meeting; one that computes longer does so all the time."""
+    if finding.lost is not None or finding.device is None:
+        return _between(meetings, finding.lost or intervals.empty())
+    ops, rows = case.report.operations, case.by_device[finding.device]
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    took = _between(meetings, (ops.start[rows], ops.end[rows]))
+    return took * finding.saved_ns // max(int(took.sum()), 1)
 
 
 def _meetings(case: Case) -> Int64:
-    """When the last rank has come to each of the collectives that all GPUs take part in."""
-    last, count = np.unique(collective_waits(case.report).last, return_counts=True)
-    return np.sort(case.report.operations.start[last[count == len(case.by_device)]])
+    """When the last rank has come to each collective of all GPUs that most of them wait for.
+
+    Where a GPU computes on meanwhile, it comes to the next one no sooner.
+    """
+    waits, ops = collective_waits(case.report), case.report.operations
+    waited = np.zeros(len(waits.row), bool)
+    for device, rows in case.by_device.items():
+        begun = ops.start[rows[ops.category[rows] == Category.COMPUTE]]
+        mine = ops.device[waits.row] == device
+        edges = (ops.start[waits.row[mine]], ops.end[waits.row[mine]])
+        waited[mine] = np.equal(*(np.searchsorted(begun, edge) for edge in edges))
+    last, group, count = np.unique(waits.last, return_inverse=True, return_counts=True)
+    whole = count == len(case.by_device)
+    most = whole & (2 * np.bincount(group.ravel(), waited, len(last)) >= count)
+    return np.sort(ops.start[last[most if most.any() else whole]])
 
 
 def _between(meetings: Int64, lost: Intervals) -> Int64:

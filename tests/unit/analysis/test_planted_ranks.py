@@ -238,3 +238,49 @@ def test_several_faults_of_a_late_rank_explain_together_what_the_others_wait(
     told = {one.rule: one for one in findings}
     assert told["exposed_communication"].late == 0
     assert told["exposed_communication"].same_as == told["exposed_copies"].subject
+
+
+@pytest.mark.parametrize(
+    ("wider", "others", "told"),
+    [(1.4, 1.1, "GPU 1 has more work than the others"), (1.1, 1.0, "GPU 1 slower than the others")],
+)
+def test_a_gpu_with_larger_grids_gives_of_its_work_and_a_slow_one_could_be_as_fast(
+    tmp_path: Path, wider: float, others: float, told: str
+) -> None:
+    """Work is divided, so that all have a tenth more; a slow GPU could be as fast as the rest."""
+    case, findings = found(lambda path: ranks.buckets(path, 0, 1.4, wider), tmp_path)
+    (one,) = [one for one in findings if one.rule == "gpu_imbalance"]
+    assert one.subject == told
+    mended, _ = found(lambda path: ranks.buckets(path), tmp_path)
+    gain = case.base_ns - mended.base_ns - round(16 * 4 * 2 * MS * (others - 1))
+    assert one.saved_ns == pytest.approx(gain, rel=0.02)
+
+
+@pytest.mark.parametrize(("late", "longer"), [(5 * MS, 1.2), (500 * US, 1.5), (2 * MS, 1.5)])
+def test_a_slow_gpu_and_a_late_rank_are_each_priced_by_what_one_alone_costs(
+    tmp_path: Path, late: int, longer: float
+) -> None:
+    case, findings = found(lambda path: ranks.buckets(path, late, longer), tmp_path)
+    told = {one.rule: one for one in findings if one.device in (1, 3)}
+    for rule, mended in (("gpu_idle", (0, longer)), ("gpu_imbalance", (late, 1.0))):
+        without, _ = found(lambda path, run=mended: ranks.buckets(path, *run), tmp_path)  # type: ignore[misc]
+        saved = told[rule].saved_ns if rule in told else 0
+        assert saved == pytest.approx(case.base_ns - without.base_ns, abs=0.03 * case.base_ns)
+
+
+def test_stages_with_uneven_work_gain_less_than_the_longest_one_has_more(tmp_path: Path) -> None:
+    """A pipeline of even stages fills and drains slower than one of short stages but one."""
+    case, findings = found(lambda path: ranks.forward_and_backward(path, 8, last=3), tmp_path)
+    (one,) = [one for one in findings if one.rule == "gpu_imbalance"]
+    even, _ = found(lambda path: ranks.forward_and_backward(path, 8, work=1.5), tmp_path)
+    gain = case.base_ns - even.base_ns
+    assert one.subject == "GPU 3 has more work than the others"
+    assert 0.9 * gain <= one.saved_ns <= 1.3 * gain
+
+
+def test_steps_that_wait_for_room_in_the_queue_are_not_slow_ones(tmp_path: Path) -> None:
+    """Each rank's launches fall in other steps of the first one's than of its own."""
+    _, findings = found(ranks.far_ahead, tmp_path)
+    assert "slow_steps" not in {one.rule for one in findings}
+    _, findings = found(ranks.longer_steps, tmp_path)
+    assert "slow_steps" in {one.rule for one in findings}

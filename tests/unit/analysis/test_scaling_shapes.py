@@ -12,7 +12,7 @@ from synth import Synth
 
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.nvtx.nesting import segments
-from nsys_tui.analysis.rules.gpu import _medians_of_others
+from nsys_tui.analysis.rules.imbalance import _medians_of_others
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.tree import MOST_FRAMES
