@@ -78,7 +78,10 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Members"), [_members(ranks, g) for g in groups]),
         (Column("Purpose"), [purpose(g, fleet.members) or None for g in groups]),
     ]  # fmt: skip
-    return cut(Table.of("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
+    notes = _match_notes(fleet)
+    if groups:
+        notes.append("Last: share of the calls to which the last rank came last")
+    return cut(Table.of("collectives", "Collectives", columns, notes), ask.top)
 
 
 def _members(ranks: Sequence[int], group: Group) -> str:
@@ -166,7 +169,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     order = [int(row) for row in np.argsort(-blamed.cost, kind="stable") if late.calls[row]]
     members = fleet.members
     shares = blamed.causes / np.maximum(blamed.causes.sum(axis=1), 1)[:, None]
-    main = [_cause(shares[row]) for row in order]
+    causes = [_cause(shares[row]) for row in order]
     where = [_group(matched.groups[n], members) if (n := blamed.mostly[r]) >= 0 else None
              for r in order]  # fmt: skip
     columns: Columns = [
@@ -176,7 +179,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
         (count_column("Last"), late.last[order]),
         (time_column("Held up"), late.held_up[order]),
         (time_column("Others waited"), blamed.cost[order]),
-        (Column("Why late"), main),
+        (Column("Why late"), [cause and f"{cause} of that" for cause in causes]),
         *(
             (time_column(cause.capitalize()), np.rint(blamed.causes[order, place]).astype(np.int64))
             for place, cause in enumerate(() if ask.human else CAUSES)

@@ -34,7 +34,7 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
     notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
         notes = [f"no {family} in {'this run' if fleet.without else 'any report'}"]
-    of = "and rank" if by_rank else "over all ranks"
+    of = "and rank" if by_rank else "over all ranks, time as a share of all of it"
     title = f"{_TITLES.get(family, family.capitalize())} by name {of}"
     unknown = fleet.unknown if family in OF_GPU or fleet.without else []
     return Table.of(family, title, columns, [*notes, *unknown])

@@ -126,7 +126,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
     notes = fleet.unknown
     if not rows and not notes:
         notes = ["no GPU work in any report: record with nsys profile --trace=cuda"]
-    return cut(Table.of("ranks", "Ranks", columns, notes), ask.top)
+    return cut(Table.of("ranks", "Ranks, shares of their spans", columns, notes), ask.top)
 
 
 def _bubbles(fleet: Fleet, rows: Sequence[tuple[int, int]], base: Sequence[int]) -> Columns:
@@ -169,7 +169,8 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
         Column("Highest rank"),
     )
     ranks = len({member for member, _ in rows})
-    title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}" if rows else "No GPU work"
+    title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}, shares of their spans"
+    title = title if rows else "No GPU work"
     columns: Columns = [(c, [row[n] for row in rows_of]) for n, c in enumerate(headers)]
     return Table.of("total", title, columns, fleet.unknown)
 

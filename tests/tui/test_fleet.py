@@ -163,7 +163,7 @@ async def test_a_broken_report_is_named_and_the_others_are_shown(
         await pilot.press("f7")
         await settled(pilot)
         body = text(pilot)
-        assert "Ranks 2 of 2  1 skipped" in body
+        assert "Ranks 2 of 2  % of span  1 skipped" in body
         assert "broken.sqlite" in body
 
 
@@ -238,7 +238,7 @@ async def test_ranks_appear_as_their_reports_are_read(
         await pilot.press("f7")
         await settled(pilot)
         assert [(done, len(found)) for done, found, _ in seen] == [(1, 1), (2, 2), (3, 3)]
-        assert seen[1][2] == "2 of 4 reports read, Esc stops"
+        assert seen[1][2] == "% of span  2 of 4 reports read, Esc stops"
         assert "Ranks 4 of 4" in text(pilot)
         assert "reports read" not in text(pilot)
 

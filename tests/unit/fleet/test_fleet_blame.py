@@ -111,7 +111,7 @@ def test_the_table_says_who_why_and_where(
     assert row["rank"] == 2
     assert row["others_waited_ns"] == STEPS * LATE * 3
     assert row["slow_kernels_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
-    assert row["why_late"] == "slow kernels 90.0%"
+    assert row["why_late"] == "slow kernels 90.0% of that"
     assert row["mostly_in"].endswith("of ranks 0-3")
     assert section["notes"][1] == (
         "rank 2 cost the others 2.400 ms of waiting, 100.0% of what single late ranks cost: "

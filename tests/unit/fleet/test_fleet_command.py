@@ -43,9 +43,11 @@ def test_help_names_the_sections_there_are() -> None:
 def test_a_folder_is_searched_and_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(folder))
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    assert titles[:4] == ["Fleet of 3 ranks", "Reports", "Ranks", "All 3 GPUs of 3 ranks"]
+    of = "shares of their spans"
+    ranks = [f"Ranks, {of}", f"All 3 GPUs of 3 ranks, {of}"]
+    assert titles[:4] == ["Fleet of 3 ranks", "Reports", *ranks]
     assert "Heat map: GPU busy" in titles
-    assert "Kernels by name over all ranks" in titles
+    assert "Kernels by name over all ranks, time as a share of all of it" in titles
     assert "12345" not in out, "a token of the environment"
 
 

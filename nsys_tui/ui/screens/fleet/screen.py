@@ -227,7 +227,8 @@ class FleetScreen(TableScreen[Shown]):
         """
         here, at_front = self._identity(self.table.row), self.table.row in (None, self._front())
         self._shown = figures
-        self.table.note, self.table.empty = note, "no rank in these reports"
+        self.table.note = "  ".join(filter(None, ("% of span", note)))
+        self.table.empty = "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
         if at_front and (named := figures.verdict.rank) is not None:
