@@ -143,8 +143,7 @@ def _build(
         parts.append(part)
         names += distinct
         categories.append(_category(kind, distinct, patterns))
-    arrays = merge(parts or [_converter(OpKind.MEMCPY, places, _copy_names())(NOTHING)])
-    arrays.setdefault("kind", np.empty(0, np.uint8))
+    arrays: Arrays = merge(parts) if parts else {"kind": np.empty(0, np.uint8)}
     _fill_missing(arrays)
     category = np.concatenate([np.empty(0, np.uint8), *categories])
     processes, devices, streams, of_place = _places(db, places.values)
@@ -217,17 +216,12 @@ def _rendering(kind: OpKind, places: Tuples, namer: _Namer, raw: RawColumns) -> 
 
 def _fill_missing(arrays: Arrays) -> None:
     """Columns that no table of the report has; unknown memory kinds of kernels and graphs."""
-    rows = len(arrays["start"])
-    kept = {"bytes": "i8", "copy_kind": "u1", "migration": "u1", "graph_node": "i8"}
-    for name, dtype in kept.items():
-        arrays.setdefault(name, np.zeros(rows, dtype))
-    copies = arrays["kind"] == OpKind.MEMCPY
-    for name, known in (
-        ("src_kind", copies | (arrays["kind"] == OpKind.MEMSET)),
-        ("dst_kind", copies),
-    ):
-        values = arrays.setdefault(name, np.zeros(rows, np.uint8))
-        values[~known] = _UNKNOWN_MEMORY
+    rows, copies = len(arrays["kind"]), arrays["kind"] == OpKind.MEMCPY
+    for kind in (OpKind.KERNEL, OpKind.MEMCPY):
+        for name, values in _converter(kind, Tuples(4), _NAMERS[kind]())(NOTHING).items():
+            arrays.setdefault(name, np.zeros(rows, values.dtype))
+    arrays["src_kind"][~(copies | (arrays["kind"] == OpKind.MEMSET))] = _UNKNOWN_MEMORY
+    arrays["dst_kind"][~copies] = _UNKNOWN_MEMORY
 
 
 _SAME: Final = ("start", "end", "correlation", "graph_node", "kind", "name", "stream", "bytes")

@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import sys
+from collections import defaultdict
+from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +15,17 @@ from paths import needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.export.events import EVENT_SETS, event_table
+from nsys_tui.export.events import _KINDS, _TOLD_BY, EVENT_SETS, event_table
+from nsys_tui.model.kinds import OPERATIONS, Kind
 from nsys_tui.reader import open_report
+from nsys_tui.reader.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 Out = pytest.CaptureFixture[str]
+RENDERING = set(OPERATIONS[4:])
+"""Whose calls are not looked for."""
 
 
 @pytest.fixture
@@ -226,6 +232,22 @@ def test_links_that_only_the_calls_lack_stay_those_of_the_work(tmp_path: Path, c
     for table, links in (("kernels", [7]), ("api", [None])):
         status, out, _ = run(capsys, path, "--table", table, "--format", "json")
         assert (status, [row.get("correlation") for row in json.loads(out)]) == (0, links)
+
+
+def test_fields_that_a_column_may_be_absent_for_are_known(capture: str) -> None:
+    report, columns = open_report(Path(capture)), defaultdict[Kind | None, set[str]](set)
+    for table in TABLES.values():
+        columns[table.kind] |= {each.field for each in table.columns.values() if not each.required}
+    optional = {
+        (field.name, kind)
+        for name in EVENT_SETS
+        for kind in set(_KINDS.get(name, ())) - RENDERING
+        for field in fields(getattr(report, name))
+        if {field.name, f"{field.name}_id"} & columns[kind]
+    }
+    told = {(field, kind) for field, by_kind in _TOLD_BY.items() for kind in by_kind}
+    assert ("graph_node", Kind.KERNEL) in optional
+    assert sorted(optional - told) == [], "add to _TOLD_BY of export/events.py"
 
 
 @pytest.mark.parametrize("omit", [True, False])
