@@ -272,7 +272,8 @@ def told_apart(names: Sequence[str], cells: int) -> list[str]:
 _KEPT: Final = 3
 """Characters that stay of what names begin with alike."""
 _SMALLEST_CUT: Final = 3
-_WORD: Final = re.compile(r"[ _,;/|]+")
+_GAPS: Final = " _,;/|"
+_WORD: Final = re.compile(f"[{_GAPS}]+")
 
 
 _NUMBERED: Final = re.compile(
@@ -289,26 +290,33 @@ def fit(name: str, cells: int) -> str:
     words, its first characters and ``~``. What is cut keeps at least three cells. Of steps, layers
     and threads the number stays. Of a token or password nothing does.
     """
-    if cell_len(name) <= cells:
-        return name
     if cells < _SMALLEST_CUT:
-        return ""
-    name = redacted(name)
-    if numbered := _NUMBERED.search(name):
-        for shorter in (numbered[0], numbered[1]):
-            if cell_len(shorter) <= cells:
-                return shorter
-    plain = normalise_kernel(name)
-    base = last_component(plain)
-    for shorter in (plain, base):
-        if cell_len(shorter) <= cells:
-            return shorter
-    beginning = cut(base, cells + 1)
+        return name if cell_len(name) <= cells else ""
+    whole, base = _shortened(name, cells)
+    beginning = "" if whole else cut(base, cells + 1)
     for gap in reversed(list(_WORD.finditer(beginning))):
         words = beginning[: gap.start()]
         if len(words) >= _SMALLEST_CUT and cell_len(words) <= cells:
             return words
-    return cut(base, cells - 1) + "~"
+    return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
+
+
+def brief(name: str, cells: int) -> str:
+    """A name in a sentence: as ``fit``, but what is cut says so, for it may be another's name."""
+    whole, base = _shortened(name, cells)
+    return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
+
+
+def _shortened(name: str, cells: int) -> tuple[str, str]:
+    """The longest form of a name that fits uncut, maybe none, and the shortest there is."""
+    if cell_len(name) <= cells:
+        return name, name
+    name = redacted(name)
+    numbered = _NUMBERED.search(name)
+    plain = normalise_kernel(name)
+    base = last_component(plain)
+    forms = (*((numbered[0], numbered[1]) if numbered else ()), plain, base)
+    return next((form for form in forms if cell_len(form) <= cells), ""), base
 
 
 def last_component(name: str) -> str:

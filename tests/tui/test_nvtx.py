@@ -56,6 +56,16 @@ async def test_without_gpu_work_the_tree_is_of_host_time(tmp_path: Path) -> None
     assert lines[2].startswith("+- > NVTX tree (host time) ---")
 
 
+async def test_a_domain_that_all_ranges_share_takes_no_room(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).domain(1, "edu.university.parallel.tools")
+    for start, name in enumerate(("main->init", "main->solve")):
+        synth.nvtx(name, 1000 * start, 1000 * start + 900, domain=1)
+    lines = await frame(synth.write(), (80, 24), "4")
+    assert [line[1:15] for line in lines[4:6]] == [">- main->init ", " - main->solve"]
+    lines = await frame(synth.nvtx("idle", 5000, 5100).write(), (80, 24), "4")
+    assert "edu.university" in lines[4]
+
+
 async def test_ranges_that_only_reach_into_the_window_are_counted_apart(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("solve", 0, 1000).nvtx("step", 600, 700)
     async with running(synth.write(), size=(100, 24)) as pilot:

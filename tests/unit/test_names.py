@@ -114,6 +114,13 @@ def test_a_label_goes_down_its_ladder(cells: int, expected: str) -> None:
     assert names.fit("void ns::gemm_bf16_128x256<int>(int)", cells) == expected
 
 
+def test_what_a_sentence_cuts_off_a_name_is_marked() -> None:
+    assert names.brief("main->test_copies", 16) == "main->test_copi~"
+    assert names.brief("elementwise copy f32 vec", 21) == "elementwise copy f32~"
+    assert names.brief("void ns::gemm_bf16<int>(int)", 9) == "gemm_bf16"
+    assert names.fit("to, op_id = 9", 4) == "to~"
+
+
 def test_a_short_name_fits_whole_below_three_cells() -> None:
     assert names.fit("l0", 2) == "l0"
     assert names.fit("step 4", 5) == "4"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from nsys_tui.analysis.nvtx.tree import NvtxTree, busy_share, nvtx_tree
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
-from nsys_tui.model.events import Operations
+from nsys_tui.model.events import Operations, Ranges
 from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -225,7 +226,16 @@ def nvtx_table(
     start, end = clipped(ranges, rows, scope.window)
     lo, hi = scope.window or _bounds(report)
     when = time_in_parts(start, end, tree.range_node[rows], len(tree.trie), lo, hi, progress)
-    return NvtxTable(report, scope, tree, similar.labels, similar.names, when)
+    own = partial(_without_domain, ranges)
+    return NvtxTable(report, scope, tree, own(similar.labels), own(similar.names), when)
+
+
+def _without_domain(ranges: Ranges, labels: Sequence[str]) -> tuple[str, ...]:
+    """A domain that all ranges share tells none of them apart, and takes the room of names."""
+    domains = {ranges.domains[code].name for code in np.unique(ranges.domain)}
+    if len(domains) != 1 or "" in domains:
+        return tuple(labels)
+    return tuple(label.removeprefix(f"{min(domains)}:") for label in labels)
 
 
 def _bounds(report: Report) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
@@ -244,7 +244,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             "low_occupancy",
             f"{units.format_percent(share)} of compute time at"
             f" ≈{units.format_percent(mean)} theoretical occupancy,"
-            f" most in {fit(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
+            f" most in {brief(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             subject="low occupancy",
             saved_ns=0,

@@ -20,7 +20,7 @@ from nsys_tui.model.events import REGISTERS
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 36
 _WAVE_CELLS: Final = 24
@@ -82,7 +82,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         return []
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
-    name = fit(name, _NAME_CELLS) or "[no name]"
+    name = brief(name, _NAME_CELLS) or "[no name]"
     subject, advice = (
         name,
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
@@ -181,7 +181,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         others = len(np.unique(kinds[more, 0]))
         takes = units.format_duration(int(time[more].sum()))
         rest = f"; {units.plural(others, 'other kernel')}: {takes}" * (others > 0)
-        name = fit(names[top], _WAVE_CELLS if others else _NAME_CELLS)
+        name = brief(names[top], _WAVE_CELLS if others else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
         info = report.devices[device].info
         sms = (info and info.sm_count) or 0
@@ -246,7 +246,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         device = max(empty, key=lambda key: empty[key])
         top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
-        name, blocks = fit(names[top], _WAVE_CELLS), int(launch.blocks[kinds[top, 2]])
+        name, blocks = brief(names[top], _WAVE_CELLS), int(launch.blocks[kinds[top, 2]])
         at_a_time, whole = round(blocks / of_kind[top]), int(of_kind[top])
         findings = case.finding(
             "last_waves",

@@ -23,7 +23,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import api_name, fit, normalise_nvtx
+from nsys_tui.names import api_name, brief, normalise_nvtx
 
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
@@ -253,7 +253,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         findings = case.finding(
             "module_loading",
             f"code loaded or compiled {units.plural(len(loads[0]), 'time')} {where},"
-            f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _CODE_CELLS)}",
+            f" {units.format_duration(held)} in all, longest in {brief(listed[0][2], _CODE_CELLS)}",
             "warm up before the loop, or load modules eagerly",
             subject=f"code loaded {where}",
             saved_ns=intervals.total(*lost),
@@ -312,7 +312,7 @@ def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
         inside = case.work.innermost(int(thread))
         codes = inside.longest(steps.own_end[outliers], steps.end[outliers], mostly=True)
         if name := normalise_nvtx(case.work.name(int(codes[0]))):
-            return f" followed by {fit(name, _LABEL_CELLS // 2)}", True
+            return f" followed by {brief(name, _LABEL_CELLS // 2)}", True
     apart = np.unique(np.diff(outliers))
     if busy and len(outliers) > 2 and len(apart) == 1 and apart[0] > 1:
         return f", one in {apart[0]}, longer", True
@@ -364,7 +364,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         findings = case.finding(
             "slow_steps",
             f"{units.out_of(len(outliers), closed)} steps{what}{by_range}:"
-            f" {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
+            f" {brief(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" median {units.format_duration(round(median))}",
             f"look at what is longer there: {why}" if why else "look at the stalls of that step",

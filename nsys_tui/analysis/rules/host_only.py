@@ -25,7 +25,7 @@ from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import fit, numbered_alike
+from nsys_tui.names import brief, numbered_alike
 
 _ADVICE: Final = {
     Cause.MPI: "see which rank comes late to it, or work on meanwhile by non-blocking calls",
@@ -109,7 +109,7 @@ class State:
             return ""
         most = ", most in" if len(self.names) > 1 else ":"
         cells = _NAME_CELLS if self.also else _LABEL_CELLS
-        named = f"{most} {fit(self.name, cells)}" if self.name else ""
+        named = f"{most} {brief(self.name, cells)}" if self.name else ""
         told = [
             f"{units.format_share(ns, whole_ns)} {_STATES.get(cause, cause.key)}"
             for cause, ns in ((self.cause, self.ns), *self.also)
@@ -288,7 +288,7 @@ def _is_ready(case: Case, part: Part) -> bool:
 
 
 def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[Finding]:
-    where, did = fit(part.where, _LABEL_CELLS), state.text(part.ns)
+    where, did = brief(part.where, _LABEL_CELLS), state.text(part.ns)
     return case.finding(
         "host_only",
         f"{where}: {units.format_duration(part.ns)}"
@@ -319,7 +319,7 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
     if cause is Cause.NOTHING or 2 * more[cause] <= more.sum():
         return ""
     name = next(iter(_names(case, this, cause)), "")
-    named = f": {fit(name, _LABEL_CELLS)}" if name else ""
+    named = f": {brief(name, _LABEL_CELLS)}" if name else ""
     return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
 
 

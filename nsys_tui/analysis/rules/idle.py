@@ -24,7 +24,7 @@ from nsys_tui.model.arrays import Integers
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 from nsys_tui.units import plural
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
@@ -222,7 +222,7 @@ def _told(
     """The cause in words, how sure it is, and what to do."""
     where = facts.usual_name(case, gaps.range, gaps.idle)
     what, several = facts.most_called(case, cause, gaps, lost)
-    inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
+    inside = f" in {brief(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
     if cause in _NOT_KNOWN and facts.hold_most(gaps, migrates):
         if cause is Cause.UNKNOWN:
@@ -241,7 +241,7 @@ def _told(
     if (queued or polls or cause is Cause.SYNC) and (others := facts.waits_for(case, gaps, queued)):
         turns = case.idle_time.by_turns(int(gaps.device[0]), others)
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
-        waiter = "its stream" if queued else fit(what, _NAME_CELLS)
+        waiter = "its stream" if queued else brief(what, _NAME_CELLS)
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
     if cause is Cause.STREAM and facts.after_host_functions(case, gaps):
         return ", its stream waits for a host function", Confidence.INFERRED, words.HOST_FUNCTION
@@ -251,21 +251,21 @@ def _told(
     if queued:
         return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
     if facts.serves(case, cause, what, gaps, lost):
-        name = f", waits for requests: {fit(what, _NAME_CELLS)}"
+        name = f", waits for requests: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
     if cause is Cause.SLEEP and words.keeps_a_rate(case, facts.thread_of(case, gaps), lost):
-        name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
+        name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     waits = cause in FOR_THREADS
     if waits and (other := words.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if waits and (other := words.alone(case, facts.thread_of(case, gaps), lost)):
-        other = fit(other, _PLACE_CELLS)
+        other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
     woken = cause is Cause.WAIT and not awaits
     if woken and any(waker := words.waker(case, facts.thread_of(case, gaps), lost)):
-        other, call = (fit(name, _PLACE_CELLS) for name in waker)
+        other, call = (brief(name, _PLACE_CELLS) for name in waker)
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
@@ -274,14 +274,14 @@ def _told(
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
-        name = f": {fit(what, _NAME_CELLS)} of other work comes first"
+        name = f": {brief(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
     if cause is Cause.API and what.startswith(words.LAUNCHES):
         off = case.stalls.work.scheduling.thread(facts.thread_of(case, gaps)).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = "off the CPU" if away else "why is not recorded"
-        name = f": {fit(what, _NAME_CELLS)} itself took it, {why}"
+        name = f": {brief(what, _NAME_CELLS)} itself took it, {why}"
         return name, Confidence.INFERRED, advice
     if cause is Cause.WAIT and what.startswith("wait"):
         advice = words.CHILD
@@ -292,16 +292,16 @@ def _told(
         told = f", {cause.label} until {case.device_labels([before])} is done"
         return told, Confidence.INFERRED, words.STAGES
     if wait and cause is Cause.NOTHING:
-        told = f", {cause.label} after {fit(wait, _NAME_CELLS)}"
+        told = f", {cause.label} after {brief(wait, _NAME_CELLS)}"
         return told, Confidence.INFERRED, words.WAITS_FIRST
     if wait:
-        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS))
+        advice = words.EMPTIED.format(brief(wait, _NAME_CELLS))
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = "launch the next graph before this one ends, or let one graph do more"
     told = f", {cause.label}"
     if what and what != "Unknown":
         most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "
-        told += f": {most * several}{fit(what, _NAME_CELLS)}"
+        told += f": {most * several}{brief(what, _NAME_CELLS)}"
     inferred = cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
 
@@ -316,7 +316,7 @@ def _host(
     if facts.is_rare(case, gaps):
         advice, inside = words.PAUSES, inside or " in few steps"
     elif wait := facts.emptied_by(case, gaps):
-        advice = words.EMPTIED.format(fit(wait, _NAME_CELLS)) + words.MOVED
+        advice = words.EMPTIED.format(brief(wait, _NAME_CELLS)) + words.MOVED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
@@ -325,7 +325,7 @@ def _host(
 
 def _seen(seen: Sampled) -> str:
     share = f" ({units.format_share(seen.share)} of samples)"
-    name = fit(seen.name, _NAME_CELLS)
+    name = brief(seen.name, _NAME_CELLS)
     if seen.doing is Doing.WORKS:
         return f"host compute: {name}{share}" if name else "host compute"
     return f"host {seen.doing}{': ' + name if name else ''}{share}"

@@ -20,7 +20,7 @@ from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 from nsys_tui.units import format_duration
 
 
@@ -329,8 +329,8 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     name = report.thread_name(other)
     alike = [report.thread_name(tid) == name for tid in samples.threads.tolist()]
     many = int((2 * count[alike] >= count.max()).sum())
-    who = f"{many} {fit(name, 14)} run" if many > 1 else f"{fit(name, 14)} runs"
-    return f"{who} {fit(seen.name, 20)}"
+    who = f"{many} {brief(name, 14)} run" if many > 1 else f"{brief(name, 14)} runs"
+    return f"{who} {brief(seen.name, 20)}"
 
 
 def alone(case: Case, thread: int, waits: Intervals) -> str:

@@ -19,7 +19,7 @@ from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 36
 _FAULT_NS: Final = 100_000
@@ -74,6 +74,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(order):
         top = int(order[0])
+        name = brief(names[top], _NAME_CELLS)
         longest = int(kernels[codes == top][np.argmax(time[codes == top])])
         longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
         told = f"{units.format_duration(longer)} longer than without" if longer else ""
@@ -83,9 +84,9 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         findings = case.finding(
             "migrations_in_kernels",
             f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
-            f" {fit(names[top], _NAME_CELLS)} runs: {told or units.format_duration(takes) + apart}",
+            f" {name} runs: {told or units.format_duration(takes) + apart}",
             case.page_advice,
-            subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
+            subject=f"pages migrate in {name}",
             saved_ns=cost,
             window=(int(ops.start[longest]), int(ops.end[longest])),
             device=int(ops.device[longest]),

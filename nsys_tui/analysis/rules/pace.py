@@ -21,7 +21,7 @@ from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""
@@ -138,7 +138,7 @@ def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float])
     if any(after < _GROWS * before for before, after in pairwise(quarters[1:])):
         return []
     cost = max(0, int((ops.durations(rows) - means[0]).sum()))
-    name = fit(ops.shown[ops.name[rows[0]]], 2 * _NAME_CELLS)
+    name = brief(ops.shown[ops.name[rows[0]]], 2 * _NAME_CELLS)
     takes = f"{name} takes {means[1] / means[0]:.1f}x as long at the end"
     return case.finding(
         "slowing_kernels",
@@ -211,8 +211,8 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             "shared_gpus",
             f"{label} works {how} for {len(order)} processes:"
             f" {units.format_share(int(time[order[0]]), whole)} of its time for"
-            f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole)} for"
-            f" {fit(names[1], _NAME_CELLS)}",
+            f" {brief(names[0], _NAME_CELLS)}, {units.format_share(second, whole)} for"
+            f" {brief(names[1], _NAME_CELLS)}",
             "use MPS (nvidia-cuda-mps-control), if it is off, or a GPU for each"
             if fits
             else "give each a GPU of its own: their kernels have no room beside each other",
@@ -268,7 +268,7 @@ def unused_gpus(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
     if users:
         few = len(users) <= _GPUS_NAMED
         which = ", ".join(f"GPU {gpu}" for gpu in users) if few else f"{len(users)} GPUs"
-        process = fit(next(iter(users.values())), _NAME_CELLS)
+        process = brief(next(iter(users.values())), _NAME_CELLS)
         findings = case.finding(
             "unused_gpus",
             f"{which} ran nothing beside {units.plural(len(worked), 'busy GPU')}:"

@@ -20,7 +20,7 @@ from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import regroup, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit
+from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9
@@ -88,7 +88,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
     median = units.format_duration(int(np.median(ops.durations(rows))))
     return case.finding(
         "tiny_kernels",
-        f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
+        f"{units.format_count(len(rows))} kernels of {median}, most {brief(name, _NAME_CELLS)}"
         f" ({units.format_count(len(most))}): {label} idle"
         f" {units.format_duration(idle)} {where}",
         "fuse them (which shortens themselves, too), let a launch do more, or capture a CUDA graph",

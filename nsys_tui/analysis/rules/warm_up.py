@@ -18,7 +18,7 @@ from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import api_name, fit
+from nsys_tui.names import api_name, brief
 
 _CALL_CELLS: Final = 22
 _TOLD_APART: Final = frozenset(
@@ -65,7 +65,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     each = np.where(early, _charged(gaps), _used_first(gaps))
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
-    longest = f", longest in {fit(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
+    longest = f", longest in {brief(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
     loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
     longest = (
         f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest

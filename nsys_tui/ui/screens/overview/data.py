@@ -51,11 +51,7 @@ def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     from nsys_tui.timeline.parts import part_tracks
 
     tracks, _ = part_tracks(session.memo, report, "devices")
-    return [
-        SummaryRow(track.label.replace("GPU ", "GPU"), track.summary)
-        for track in tracks
-        if track.summary is not None
-    ]
+    return [SummaryRow(track.label, track.summary) for track in tracks if track.summary is not None]
 
 
 class Findings(NamedTuple):
@@ -110,7 +106,7 @@ def estimated_rows(sample: Operations) -> list[TraceRow]:
     for number, device in enumerate(sample.devices):
         lane = kernel_runs(sample, number).lane()
         view = LaneView(lane, layers=Layers.build(lane), summary=True)
-        rows.append(TraceRow(device.label.replace("GPU ", "GPU"), view))
+        rows.append(TraceRow(device.label, view))
     return rows
 
 
