@@ -196,6 +196,13 @@ def _others(case: Case, worst: DeviceSplit) -> str:
     return AND_OTHERS if sum(much) > 1 else ""
 
 
+def bus_rate(case: Case, device: int) -> float:
+    """Bytes a nanosecond that pinned copies of a device reach at most, 0 where not known."""
+    info = case.report.devices[device].info
+    major = ((info and info.compute_capability) or (0, 0))[0]
+    return next((rate for first, rate in _BUS if major >= first), 0.0)
+
+
 def _at_least(case: Case, device: int, rows: Indices) -> int:
     """Time of the direction with most of some copies, were large ones as its quickest tenth.
 
@@ -205,10 +212,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     ops = case.report.operations
     rows = rows[(ops.category[rows] == Category.MEMORY) & (ops.device[rows] == device)]
     rows = rows[ops.copy_kind[rows] != _DEVICE_TO_DEVICE]
-    info = case.report.devices[device].info
-    major = ((info and info.compute_capability) or (0, 0))[0]
-    bus = next((rate for first, rate in _BUS if major >= first), 0.0)
-    most = 0.0
+    bus, most = bus_rate(case, device), 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
         spans = clipped(ops, mine, case.scope.window)

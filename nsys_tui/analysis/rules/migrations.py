@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.copies import FAST, bus_rate
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model import intervals
@@ -43,6 +44,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
 
     For pages that the program prefetches, or may where no cause is recorded, no kernel waits.
     Recorded faults count as a whole; without them, what is shorter than the migration before.
+    Prefetched pages still cross the bus, which other kernels can hide.
     """
     ops = case.report.operations
     moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
@@ -78,7 +80,12 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         longest = int(kernels[codes == top][np.argmax(time[codes == top])])
         longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
         told = f"{units.format_duration(longer)} longer than without" if longer else ""
-        cost = takes if longer is None else longer
+        cost = longer
+        if cost is None:
+            device = int(ops.device[longest])
+            least = _on_bus(case, device, moved, int(bytes_of[top]))
+            compute = next(one.compute_ns for one in case.splits if one.index == device)
+            cost = takes - max(0, min(takes, least) - max(0, compute - takes))
         unseen = unseen and longer is None and groups > len(time)
         apart = ", faults not recorded" if unseen else ""
         findings = case.finding(
@@ -99,6 +106,18 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[device] for device in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+def _on_bus(case: Case, device: int, moved: Indices, size: int) -> int:
+    """How long pages of some size need at least: those of one direction, at the best known rate."""
+    ops = case.report.operations
+    mine = moved[(ops.device[moved] == device) & (ops.bytes[moved] > 0)]
+    if not len(mine):
+        return 0
+    of_kind = np.bincount(ops.copy_kind[mine], ops.bytes[mine])
+    rate = np.quantile(ops.bytes[mine] / np.maximum(ops.durations(mine), 1), FAST)
+    share = float(of_kind.max() / of_kind.sum())
+    return round(size * share / max(float(rate), bus_rate(case, device)))
 
 
 def _faults(case: Case) -> dict[int, Intervals]:

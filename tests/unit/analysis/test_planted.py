@@ -162,7 +162,9 @@ def test_idle_time_in_which_work_is_missing_has_no_price(tmp_path: Path) -> None
 def test_faults_between_migrations_count(tmp_path: Path) -> None:
     found = find_in(case_of(hpc.faulting, tmp_path))
     (one,) = [one for one in found if one.rule == "migrations_in_kernels"]
-    assert one.saved_ns == 4 * 10 * MS - 20 * US  # all but the first fault
+    assert one.title.endswith(": 39.98 ms")  # all but the first fault
+    moves = 4 * 400 * 65536 / 26  # at 26 GB/s, of which what is computed meanwhile hides 20 us
+    assert one.saved_ns == pytest.approx(4 * 10 * MS - moves, abs=1)
 
 
 @pytest.mark.parametrize(
