@@ -20,6 +20,7 @@ from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.config import LaunchBoundConfig
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
@@ -92,21 +93,26 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     idle = np.bincount([run.device for run in runs], [run.idle_ns for run in runs])
     device = int(np.argmax(idle))
     runs = [run for run in runs if run.device == device]
-    operations = sum(run.operations for run in runs)
     starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
+    lost = case.idle_time.idle_part(device, (starts, ends))
+    idle_ns = min(int(idle.max()), intervals.total(*lost))
+    ops = case.report.operations
+    begun = ops.start[case.where(lambda rows: ops.device[rows] == device)]
+    seen = np.searchsorted(begun, ends) - np.searchsorted(begun, starts)
+    operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
     return case.finding(
         "launch_bound",
-        f"{units.plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
-        f" short operations on {case.device_labels([device])},"
-        f" {units.format_duration(int(idle.max()))} idle between launches",
+        f"{units.plural(len(runs), 'launch-bound phase')}: "
+        f"{units.plural(operations, 'short operation')} on {case.device_labels([device])},"
+        f" {units.format_duration(idle_ns)} idle between launches",
         "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
         subject="idle between short launches",
-        saved_ns=int(idle.max()),
+        saved_ns=idle_ns,
         window=(runs[0].start, runs[0].end),
         device=device,
         screen="5",
         command="nsys-tui stalls REPORT --each-gap",
-        lost=case.idle_time.idle_part(device, (starts, ends)),
+        lost=lost,
     )
 
 

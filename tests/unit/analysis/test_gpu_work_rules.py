@@ -10,6 +10,7 @@ from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES, find
+from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ def synth(tmp_path: Path) -> Synth:
     return Synth(tmp_path / "r.sqlite").process(10, "train").gpu(0)
 
 
-def found(synth: Synth, rule: str) -> list[Finding]:
-    return [*RULES[rule].run(Case(open_report(synth.write(), use_cache=False))).findings]
+def found(synth: Synth, rule: str, scope: Scope | None = None) -> list[Finding]:
+    case = Case(open_report(synth.write(), use_cache=False), scope)
+    return [*RULES[rule].run(case).findings]
 
 
 def launched(
@@ -79,6 +81,22 @@ class TestDominantKernel:
         assert finding.stake_ns == 50 * MS
 
 
+@pytest.mark.parametrize(
+    ("window", "told"), [((0, 999), (30, 29 * 26)), ((150, 330), (6, 6 * 26)), ((325, 331), (1, 5))]
+)
+def test_a_window_counts_its_own_part_of_a_launch_bound_phase(
+    synth: Synth, window: tuple[int, int], told: tuple[int, int]
+) -> None:
+    us = 1000
+    for start in range(30, 930, 30):
+        call, gpu = (start - 2) * us, start * us
+        synth.launch("k", call=(call, call + us), gpu=(gpu, gpu + 4 * us))
+    lo, hi = window
+    (finding,) = found(synth, "launch_bound", Scope(window=(lo * us, hi * us)))
+    assert finding.title.startswith(f"1 launch-bound phase: {told[0]} short operation")
+    assert finding.saved_ns == told[1] * us
+
+
 class TestSmallGrids:
     def test_what_could_be_saved_is_the_part_that_stays_empty(self, synth: Synth) -> None:
         launched(synth, "tiny", 0, 54 * MS, 1)
@@ -104,6 +122,11 @@ class TestSmallGrids:
         )
         assert finding.subject == "small grids of alone and others"
         assert finding.saved_ns == pytest.approx(50 * MS * (3 / 4 + 1 / 2), abs=1)
+
+    def test_a_window_cuts_the_time_of_a_kernel(self, synth: Synth) -> None:
+        launched(synth, "tiny", 0, 54 * MS, 1)
+        (finding,) = found(synth, "small_grids", Scope(window=(50 * MS, 60 * MS)))
+        assert finding.title == "tiny: 1 block of 256 threads on 108 SMs, 4.000 ms"
 
     def test_as_many_blocks_as_sms_are_enough(self, synth: Synth) -> None:
         launched(synth, "wide", 0, 54 * MS, SMS)
