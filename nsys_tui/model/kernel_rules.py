@@ -358,7 +358,7 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
     What only moves bytes has no reduction; older versions name one all the same.
     """
     told = _FIXED_INT.sub(r"\1", parts.base[match.end() - match.start() :])
-    collective, *rest = told.split("_")
+    collective, *rest = told.replace("Generic", "NCCL generic").split("_")
     lower = {word.lower(): word for word in rest}
     reduction = [word for word in lower if word in _REDUCTIONS]
     algorithm = [word for word in lower if word in _ALGORITHMS]

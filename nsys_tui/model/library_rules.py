@@ -182,7 +182,8 @@ def _fft(parts: Parts, match: re.Match[str]) -> Named | None:
 
 def _compiled(_: Parts, match: re.Match[str]) -> Named | None:
     """``loop add fusion`` of ``loop_add_fusion_12``."""
-    return Named(_spoken(match["what"]), (f"#{match['number']}",))
+    number = match["number"].strip("_").replace("_", ".")
+    return Named(_spoken(match["what"]), (number and f"#{number}",))
 
 
 def _lambda_of(parts: Parts, match: re.Match[str]) -> Named | None:

@@ -72,6 +72,7 @@ NAMES = {
     "triton_per_fused__softmax__to_copy_5": "triton reduce softmax to copy",
     "triton_softmax_12": "triton softmax",
     "input_reduce_fusion_3": "input reduce fusion",
+    "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)": "NCCL generic 1",
     "loop_fusion": "loop fusion",
     "gemm_fusion_dot_265": "gemm fusion dot",
     "wrapped_transpose": "wrapped transpose",
@@ -216,6 +217,10 @@ def test_what_tells_two_kernels_apart_is_added_to_both() -> None:
     assert short_names([("k", name) for name in lambdas]) == ["f #1", "f #2"]
     templates = [f"void build<{n}, 4>(int*)" for n in (64, 128)]
     assert short_names([("build", name) for name in templates]) == ["build 64", "build 128"]
+    fusions = ["input_reduce_fusion", "input_reduce_fusion_7"]
+    assert short_names([(one, one) for one in fusions]) == [
+        "input reduce fusion", "input reduce fusion #7"
+    ]  # fmt: skip
     functions = ["ns::scale(int)", "ns::scale(float)"]
     assert short_names([("scale", name) for name in functions]) == ["scale ~2", "scale"]
 
