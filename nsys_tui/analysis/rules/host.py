@@ -378,6 +378,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"
             if case.splits
             else "nsys-tui iterations REPORT",
+            settle="" if case.splits else "nsys-tui iterations REPORT",
         )
     columns = (
         (Column("Step"), [steps.labels[device] for device in order.tolist()]),
