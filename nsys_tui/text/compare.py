@@ -188,6 +188,7 @@ _FIGURES: Final[dict[str, Callable[[Row], str]]] = {
     "B": lambda row: amount(row, row.b_total),
     "Delta": lambda row: delta_text(row),
     "Change": lambda row: ratio_text(row),
+    "Change each": lambda row: ratio_text(row),
     "Count A": lambda row: count_text(row.a_count),
     "Count B": lambda row: count_text(row.b_count),
     "Bytes A": lambda row: format_bytes(round(row.a_bytes)),
@@ -227,7 +228,8 @@ def _group_table(comparison: Comparison, group: str, top: int) -> Table:
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
     per = ", mean per step" if comparison.by_step else ", in all"
     per += comparison.together if group in ("kernels", "copies", "stalls") else ""
-    headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
+    change = "Change" if comparison.by_step else "Change each"
+    headers = ["Delta", change, "A", "B", "Count A", "Count B"]
     headers += ["Bytes A", "Bytes B"] if group == "copies" else []
     return _rows_table(
         group,

@@ -144,7 +144,7 @@ class Comparison:
 
         Communication and copies that are as long as before and no longer hidden are such a change.
 
-        None of reports that have nothing in common.
+        None of reports that have nothing in common, nor below a tenth of the threshold of the wall.
         """
         if nothing_in_common(self.a, self.b):
             return []
@@ -154,7 +154,9 @@ class Comparison:
         rows += [replace(row, name=f"idle: {labels.get(row.name, row.name)}") for row in idle]
         rows += [*self._uncovered()]
         told = _told(rows) if rows else _told(self._within_steps()) or _told(self._calls())
-        return sorted(told, key=lambda row: -abs(row.delta))[:3]
+        wall = next((row.a_total for row in self.summary if row.key == "wall"), 0.0)
+        seen = [row for row in told if abs(row.delta) >= self.threshold / 10 * wall]
+        return sorted(seen, key=lambda row: -abs(row.delta))[:3]
 
     def _within_steps(self) -> Iterator[Row]:
         """Ranges of the program's own: its calls may wait for what these do."""

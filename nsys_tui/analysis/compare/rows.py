@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import log
 from typing import Final, NamedTuple
 
 from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE, Named, Side
@@ -204,9 +205,9 @@ class RowJudge:
 
     def _kind(self, a: Named, b: Named, change: Change) -> str:
         """What became of a name: slower because each takes longer, or moves or is more."""
-        if change.verdict.told and a.amount and b.amount:
-            moved = relative(a.amount / a.count, b.amount / b.count) or 0.0
-            rate = relative(a.total / a.amount, b.total / b.amount) or 0.0
+        if change.verdict.told and a.amount and b.amount and a.total and b.total:
+            moved = log((b.amount / b.count) / (a.amount / a.count))
+            rate = log((b.total / b.amount) / (a.total / a.amount))
             if abs(rate) < abs(moved) and (moved > 0) == (change.verdict is Verdict.WORSE):
                 return "more bytes" if moved > 0 else "fewer bytes"
         calls = self._calls(a, b)

@@ -248,9 +248,15 @@ def test_warm_up_and_a_step_cut_by_the_capture_are_left_out(tmp_path: Path) -> N
 
 
 def of_steps(
-    path: Path, lasting: Sequence[int], *, overhead: int = 0, size: int = 0, run: int = 0
+    path: Path,
+    lasting: Sequence[int],
+    *,
+    overhead: int = 0,
+    size: int = 0,
+    extra: int = 0,
+    run: int = 0,
 ) -> Report:
-    """Steps of some lengths in us, a tenth of each idle; with profiler overhead and a copy."""
+    """Steps of some lengths in us, a tenth of each idle; with overhead, a copy, a kernel more."""
     synth = Synth(path).gpu().process(100, "train").cuda_device(100, 0, 0)
     at = 0
     for number, length in enumerate(lasting):
@@ -259,7 +265,9 @@ def of_steps(
         if overhead:
             synth.overhead("Buffer flush", at - (overhead * US), at)
         if size:
-            synth.memcpy(begin + 20, begin + 20 + size // 10, bytes=size, kind="DtoH")
+            synth.memcpy(begin + 20, begin + 20 + max(size // 10, 900), bytes=size, kind="DtoH")
+        if extra:
+            synth.launch("extra()", (at - extra - 30, at - extra - 25), (at - extra - 20, at - 20))
         synth.nvtx(f"step {number}", begin, at - 5)
     return opened(synth.session(at, utc=10**18 + run * 10**13).write())
 
@@ -323,16 +331,36 @@ def test_few_steps_are_counted_by_run(tmp_path: Path) -> None:
     assert "too few steady steps (3 a run in A, 3 a run in B, 5 needed)" in reason
 
 
-def test_a_copy_of_more_bytes_is_not_called_slower(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("extra", "told"), [(2_000, ["extra"]), (500, [])])
+def test_a_change_too_small_to_see_gets_no_sentence(
+    tmp_path: Path, extra: int, told: list[str]
+) -> None:
+    """A thousandth of a step of 1 ms is 1 us."""
+    a, b = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
+    of_steps(a, [1000] * 12)
+    of_steps(b, [1000] * 12, extra=extra)
+    found = compared(a, b)
+    assert [row.name for row in found.largest if not row.name.startswith("idle")] == told
+    assert "extra" in {row.name for row in found.groups["kernels"]}, "the table has it"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [((10**5, 2 * 10**5), "worse: more bytes"), ((10**6, 40), "better: fewer bytes")],
+)
+def test_a_copy_of_other_size_is_not_called_slower_or_faster(
+    tmp_path: Path, sizes: tuple[int, int], words: str
+) -> None:
+    """A few bytes take their time: slower each, and yet sooner done than many."""
     paths = []
-    for size in (10**5, 2 * 10**5):
+    for size in sizes:
         paths.append(tmp_path / f"{size}.sqlite")
         of_steps(paths[-1], [1000] * 12, size=size)
     (copy,) = compared(*paths, force=True).groups["copies"]
-    assert copy.words == "worse: more bytes"
+    assert copy.words == words
     found = compared(*paths)
     assert found.verdict is Verdict.UNKNOWN, "it is different work"
-    assert [row.words for row in found.groups["copies"]] == ["more bytes"]
+    assert [row.words for row in found.groups["copies"]] == [words.split(": ")[1]]
 
 
 @pytest.mark.parametrize(("gpu", "judged"), [("Test GPU", True), ("Faster GPU", False)])
