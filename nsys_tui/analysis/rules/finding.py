@@ -237,7 +237,9 @@ CERTAINTY: Final = {
     "frequent_allocation": Certainty(
         _MEASURED, "the calls may wait for GPU work that would be waited for anyway", _STALLS
     ),
-    "gpu_imbalance": Certainty(_INFERRED, "the GPU may have more work, not be slower", _CLOCKS),
+    "gpu_imbalance": Certainty(
+        _INFERRED, "its kernels may have more data at the same grid, not be slower", _CLOCKS
+    ),
     "last_waves": Certainty(
         _INFERRED,
         "theoretical: blocks that last unequally long, or gain from room, lose less",

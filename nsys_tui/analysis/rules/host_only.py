@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +14,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
 from nsys_tui.analysis.rules.idle_causes import NO_CALL, NO_CPU, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
@@ -252,12 +252,15 @@ def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
     nothing="There is GPU work, or nothing tells what the host did.",
 )
 def host_only(case: Case, arguments: Arguments) -> Result:
-    """Where the main threads' time goes by NVTX range, where there is no GPU work to look at."""
+    """Where the main threads' time goes by NVTX range, where there is no GPU work to look at.
+
+    Nested ranges count once: the time of each is its own, without that of ranges inside of it.
+    """
     doubted = case.works or case.report.gpu_doubt
     in_ranges = [] if doubted else _of_ranges(case)
     parts = in_ranges or ([] if doubted else _of_threads(case))
     whole = sum(part.ns for part in parts)
-    of = " of the time in NVTX ranges, nested ones once" if in_ranges else ""
+    of = " of the time in NVTX ranges" if in_ranges else ""
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
     told = [(part, _state(case, part)) for part in shown]
@@ -289,11 +292,12 @@ def _is_ready(case: Case, part: Part) -> bool:
 
 def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[Finding]:
     where, did = brief(part.where, _LABEL_CELLS), state.text(part.ns)
+    head = f"{where}: {units.format_duration(part.ns)}" + (f", {share}{of}" if of else "")
+    shorter = (replace(state, names=names, also=()).text(part.ns) for names in (state.names, ()))
+    told = (f"{head}; {text}" if text else head for text in (did, *shorter, ""))
     return case.finding(
         "host_only",
-        f"{where}: {units.format_duration(part.ns)}"
-        + (f", {share}{of}" if of else "")
-        + (f"; {did}" if did else ""),
+        next(title for title in told if len(title) <= TITLE_CELLS),
         _advice(case, part, state),
         subject=where + (f" {share}" if of else "") + (f" ({did})" if did else ""),
         saved_ns=0,

@@ -77,25 +77,30 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
     ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
     device, lost = case.idle_time.held_up_by_calls(calls)
+    mine = ops.device[rows] == device
+    if not mine.any():
+        return []
+    rows, calls, most = rows[mine], calls[mine], most[ops.device[most] == device]
     between = _between(case, rows, device)
-    for thread in api.threads[np.unique(api.thread[calls[ops.device[rows] == device]])].tolist():
+    for thread in api.threads[np.unique(api.thread[calls])].tolist():
         off = work.thread(thread).off
         lost, between = intervals.subtract(lost, off), intervals.subtract(between, off)
     idle, where = intervals.total(*lost), "in their launches"
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
-    label = case.device_labels([device]) if device >= 0 else "GPU"
-    median = units.format_duration(int(np.median(ops.durations(rows))))
+    took = ops.durations(rows)
+    of_name = f", most {brief(name, _NAME_CELLS)} ({units.format_count(len(most))})"
     return case.finding(
         "tiny_kernels",
-        f"{units.format_count(len(rows))} kernels of {median}, most {brief(name, _NAME_CELLS)}"
-        f" ({units.format_count(len(most))}): {label} idle"
+        f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"
+        f"{of_name if len(most) else ''}: {case.device_labels([device])} idle"
         f" {units.format_duration(idle)} {where}",
-        "fuse them (which shortens themselves, too), let a launch do more, or capture a CUDA graph",
+        "capture a CUDA graph, or fuse them: that shortens their own"
+        f" {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="idle around tiny kernels",
         saved_ns=idle,
-        window=(int(ops.start[most[0]]), int(ops.end[most[-1]])),
-        device=device if device >= 0 else None,
+        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        device=device,
         screen="3",
         lost=lost,
     )

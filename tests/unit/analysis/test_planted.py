@@ -519,6 +519,16 @@ def test_tiny_kernels_lose_all_of_a_launch_bound_run(tmp_path: Path) -> None:
     assert one.saved_ns == bound.idle_ns
 
 
+def test_tiny_kernels_are_counted_on_the_gpu_that_idles(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite", 2)
+    for number in range(3000):
+        run.launch("gemv", 3 * US, int(number % 3 == 2))
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "tiny_kernels"]
+    assert one.title.startswith("1,000 kernels of 3.000 us, most gemv (1,000): GPU 1 idle")
+    assert one.advice.endswith("shortens their own 3.000 ms of GPU time, too")
+
+
 def test_what_all_gpus_lose_is_not_said_of_one(tmp_path: Path) -> None:
     for both in (True, False):
         run = Machine(tmp_path / "r.sqlite", 2)
