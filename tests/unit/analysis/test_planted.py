@@ -28,6 +28,7 @@ from planted import (
     prefetching,
     reading_rank,
     reading_step,
+    same_upload,
     sleeping_host,
     slow_gpu,
     slow_step,
@@ -302,8 +303,13 @@ def test_the_verdict_says_what_is_no_fault_or_has_no_price(
 def test_findings_of_one_report_have_ids_of_their_own(tmp_path: Path) -> None:
     found = find_in(case_of(programs.choosing, tmp_path))
     assert len({one.id for one in found}) == len(found)
-    (one,) = [one for one in find_in(case_of(sleeping_host, tmp_path)) if one.rule == "gpu_idle"]
-    assert one.id == "gpu_idle:idle,-sleep:-nanosleep@0"
+    for run, rule, of in (
+        (sleeping_host, "gpu_idle", "idle,-sleep:-nanosleep"),
+        (same_upload, "repeated_uploads", "uploads-of-each"),
+    ):
+        (tmp_path / rule).mkdir()
+        (one,) = [one for one in find_in(case_of(run, tmp_path / rule)) if one.rule == rule]
+        assert one.id == f"{rule}:{of}@0"
 
 
 def test_gpus_that_all_send_at_once_are_no_stages(tmp_path: Path) -> None:
