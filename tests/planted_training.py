@@ -135,8 +135,14 @@ def streamed_beside_graphs(path: Path) -> Synth:
     return synth
 
 
-def items(path: Path) -> Synth:
-    """The optimizer reads eight values in each step, after each of which the host is slow."""
+def items(path: Path, *, slow: int = 80 * US, reads: bool = True) -> Synth:
+    """The optimizer reads eight values in each step, after each of which the host is slow.
+
+    Args:
+        path: of the report.
+        slow: how long the host takes after each.
+        reads: else it reads none.
+    """
     run = Machine(path)
     for step in range(40):
         since = run.now
@@ -144,8 +150,9 @@ def items(path: Path) -> Synth:
             run.launch(f"forward {number % 7}", 150 * US)
         for _ in range(8):
             run.launch("norm", 20 * US)
-            run.copy(4, 10, "DtoH", "pageable")
-            run.now += 80 * US
+            if reads:
+                run.copy(4, 10, "DtoH", "pageable")
+            run.now += slow
             run.launch("adam", 60 * US)
         run.named(f"train step {step}", since)
     return run.report

@@ -89,10 +89,22 @@ def _ahead(case: Case, gaps: Gaps) -> tuple[Indices, Int64]:
     rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
     rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
     rows = rows[np.argsort(api.end[rows], kind="stable")]
-    order = np.argsort(np.concatenate((api.end[rows], gaps.end)), kind="stable")
-    ahead = np.cumsum(np.concatenate((api.durations(rows), -gaps.idle))[order])
+    return rows, lead(api.end[rows], api.durations(rows), gaps.end, gaps.idle)
+
+
+def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
+    """How far ahead of the GPU a host is before each gap, if it leaves waits out.
+
+    Args:
+        ends: of the waits.
+        waited: how long each lasts.
+        gap_ends: of the gaps, ascending.
+        idle: how long each lasts, which takes of the lead.
+    """
+    order = np.argsort(np.concatenate((ends, gap_ends)), kind="stable")
+    ahead = np.cumsum(np.concatenate((waited, -idle))[order])
     ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
-    return rows, ahead[np.flatnonzero(order >= len(rows))]
+    return np.asarray(ahead[np.flatnonzero(order >= len(ends))], np.int64)
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

@@ -11,6 +11,7 @@ from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
+from nsys_tui.analysis.rules.gap_facts import lead
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
@@ -76,9 +77,10 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
 def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     """What small copies cost: the GPU idles in their calls, between them and in waits after them.
 
-    What is launched after such a wait would have been launched ahead without it.
+    What is launched after such a wait would have been launched ahead without it, as far as the time
+    in which the host waited hides what it does in between.
     """
-    report, ops = case.report, case.report.operations
+    report, ops, api = case.report, case.report.operations, case.report.api
     calls = report.calls[rows]
     calls = calls[calls >= 0]
     following = _following(case)
@@ -98,10 +100,12 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
     waits = np.concatenate((blocking, waits))
-    waits = waits[following[waits] >= 0]
-    then = intervals.total(
-        *case.idle_time.idle_part(gpu, (report.api.end[waits], report.api.start[following[waits]]))
-    )
+    waits = np.sort(waits[following[waits] >= 0])
+    begun, ended = api.end[waits], api.start[following[waits]]
+    starts, ends = case.idle_time.idle_part(gpu, intervals.union(begun, ended))
+    then = intervals.total(starts, ends)
+    ahead = lead(begun, api.durations(waits), ends, ends - starts)
+    hidden = (starts, starts + np.minimum(ahead, ends - starts))
     told = f"in them, {units.format_duration(then)} after" if then > idle else "meanwhile"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     return case.finding(
@@ -110,10 +114,11 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         f" {DIRECTIONS[kind]}: {device} idle {units.format_duration(idle)} {told}",
         "gather them in one copy, or keep the data on the GPU",
         subject="small copies",
-        saved_ns=idle,
+        saved_ns=idle + intervals.total(*hidden),
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
         device=gpu,
         lost=lost,
+        gone=intervals.union(*map(np.concatenate, zip(lost, hidden, strict=True))),
     )
 
 

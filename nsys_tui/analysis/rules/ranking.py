@@ -167,10 +167,10 @@ def _late(exposed: Finding, findings: Sequence[Finding]) -> Finding | None:
 
 
 def _idle_together(one: Finding, other: Finding) -> int:
-    """How long the GPU is idle because of either of two findings of one GPU."""
-    if one.device != other.device or one.lost is None or other.lost is None:
+    """How long a GPU is idle for a finding of it that would be no more without the first one."""
+    if one.device != other.device or one.gone is None or other.lost is None:
         return 0
-    return intervals.overlap_length(one.lost, other.lost)
+    return intervals.overlap_length(one.gone, other.lost)
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
