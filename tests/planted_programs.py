@@ -300,14 +300,35 @@ def handing_over(path: Path) -> Synth:
     return run.report
 
 
-def ticking(path: Path, period: int = 10 * MS) -> Synth:
-    """Work of 2 to 5 ms, then sleep: until the next tick, or, without a period, for 5 ms."""
+def ticking(
+    path: Path, period: int = 10 * MS, call: str = "clock_nanosleep", jitter: int = 0
+) -> Synth:
+    """Work of 2 to 5 ms, then rest: until the next tick, or, without a period, for 5 ms.
+
+    Args:
+        path: of the report.
+        period: of the ticks.
+        call: in which the thread rests.
+        jitter: by which every second tick is late.
+    """
     run = Machine(path)
     for tick in range(30):
+        run.copy(2_000_000, 20, "HtoD")
         run.layers(3 + tick * 7 % 5)
         run.wait()
-        run.off("clock_nanosleep", (tick + 1) * period - run.now if period else 5 * MS)
+        until = (tick + 1) * period + tick % 2 * jitter
+        run.off(call, until - run.now if period else 5 * MS)
     return run.report
+
+
+def filmed(path: Path) -> Synth:
+    """Frames of a camera at a fixed rate."""
+    return ticking(path, call="poll")
+
+
+def sent_unevenly(path: Path) -> Synth:
+    """Frames of somebody who works: one takes 2 % longer than the next."""
+    return ticking(path, call="poll", jitter=100 * US)
 
 
 def sleeping_alike(path: Path) -> Synth:

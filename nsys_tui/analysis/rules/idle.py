@@ -11,7 +11,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
@@ -167,12 +167,18 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         gone=gone,
         when=intervals.union(gaps.start, gaps.end),
         late=late,
-        held=held(
-            case, facts.thread_of(case, gaps), lost, facts.usual_name(case, gaps.range, gaps.idle)
-        )
-        if cause in FOR_THREADS
-        else None,
+        held=_held(case, cause, gaps, lost, advice),
     )
+
+
+def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) -> Held | None:
+    """What has to happen before anything else shortens the run: the next tick, a thread."""
+    if advice == words.PACED:
+        return Held((lost[0][:1], lost[1][-1:]), "the rate is higher", known=True)
+    if cause not in FOR_THREADS:
+        return None
+    inside = facts.usual_name(case, gaps.range, gaps.idle)
+    return held(case, facts.thread_of(case, gaps), lost, inside)
 
 
 def _hidden_pauses(case: Case, gaps: Gaps) -> tuple[int, Intervals]:
@@ -253,7 +259,7 @@ def _told(
     if facts.serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
-    if cause is Cause.SLEEP and words.keeps_a_rate(case, facts.thread_of(case, gaps), lost):
+    if cause is Cause.SLEEP and words.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     waits = cause in FOR_THREADS
@@ -263,6 +269,9 @@ def _told(
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
+    if awaits and words.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
+        name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, words.PACED
     woken = cause is Cause.WAIT and not awaits
     if woken and any(waker := words.waker(case, facts.thread_of(case, gaps), lost)):
         other, call = (brief(name, _PLACE_CELLS) for name in waker)

@@ -163,7 +163,7 @@ SIGNALS: Final = re.compile(
 )
 """Calls that wake a waiting thread."""
 REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
-PACED: Final = "no fault where the rate is meant so: else sleep less"
+PACED: Final = "no fault where the rate is meant so: else raise it"
 MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
 """Advice on idle time that is no fault, and what the verdict says of it."""
 CHILD: Final = "start that process ahead of time, or keep one running for the next time"
@@ -215,8 +215,11 @@ _WAKES: Final = 4
 _WOKEN_NS: Final = 100_000
 """A thread goes on so soon after the call of another one that wakes it."""
 _FEWEST_TICKS: Final = 10
-_REGULAR: Final = 0.02
-"""Deviation of the time between ticks, as a part of it, up to which a program keeps a rate."""
+_REGULAR: Final = {Cause.SLEEP: 0.02, Cause.WAIT: 0.005}
+"""Deviation of the time between ticks, as a part of it, up to which a program keeps a rate.
+
+A timer or a device that it waits for is more regular than somebody who works.
+"""
 
 
 def hiding(advice: str, idle: int, work: int) -> str:
@@ -348,16 +351,17 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
 
 
-def keeps_a_rate(case: Case, thread: int, waits: Intervals) -> bool:
-    """Whether sleeps end at a fixed rate, however long each was: the program paces itself.
+def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> bool:
+    """Whether sleeps or waits end at a fixed rate, however long each was: the program is paced.
 
-    Sleeps of a fixed length end at a rate, too, and so are told by their lengths.
+    Those of a fixed length end at a rate, too, and so are told by their lengths.
     """
     if len(waits[0]) <= _FEWEST_TICKS:
         return False
-    sleeps = case.stalls.work.near(thread, *waits).by_class[Cause.SLEEP]
+    sleeps = case.stalls.work.near(thread, *waits).by_class[cause]
     slept = intervals.union(sleeps.starts, sleeps.ends)
     lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
     period = np.diff(waits[1])
     spread = float(np.std(period))
-    return spread <= _REGULAR * float(np.mean(period)) and 2 * spread < float(np.std(lasted))
+    regular = spread <= _REGULAR[cause] * float(np.mean(period))
+    return regular and 2 * spread < float(np.std(lasted))

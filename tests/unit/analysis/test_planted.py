@@ -296,6 +296,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.event_loop, "idle, waits for requests: poll"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
+        (programs.filmed, "idle, waits for the next tick: poll"),
         (programs.growing_softmax, "softmax takes 1.5x as long at the end"),
     ],
 )
@@ -306,6 +307,14 @@ def test_the_verdict_says_what_is_no_fault_or_has_no_price(
     found = find_in(case)
     assert said in verdict(case, found)
     assert [one.saved_ns for one in found if one.subject == said] == [0]
+
+
+def test_nothing_else_shortens_a_run_that_waits_for_the_next_tick(tmp_path: Path) -> None:
+    for run, saved in ((programs.filmed, 0), (programs.sent_unevenly, 30 * 100 * US)):
+        found = find_in(case_of(run, tmp_path))
+        copies = next(one for one in found if one.rule == "exposed_copies")
+        assert copies.saved_ns == pytest.approx(saved, abs=200 * US)  # in the first frame
+        assert copies.advice.startswith("3.000 ms once the rate is higher") is (not saved)
 
 
 def test_findings_of_one_report_have_ids_of_their_own(tmp_path: Path) -> None:
