@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 Stack = tuple[tuple[str, ...], int]
 STACKS = st.lists(
-    st.tuples(
-        st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(tuple), st.integers(1, 9)
-    ),
+    st.tuples(st.lists(st.sampled_from("abc"), max_size=5).map(tuple), st.integers(1, 9)),
     max_size=10,
 )
 

@@ -271,6 +271,18 @@ def test_a_launch_bound_phase_is_one_row(tmp_path: Path) -> None:
     assert merged.whole.idle_ns == single.whole.idle_ns
 
 
+def test_a_launch_bound_phase_has_its_last_gap(tmp_path: Path) -> None:
+    """It ends with work of no length, at the moment at which longer work begins."""
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for i in range(30):
+        t = i * 30 * US
+        synth.launch("tiny", call=(t, t + 5 * US), gpu=(t + 8 * US, t + (12 if i < 29 else 8) * US))
+    synth.launch("long", call=(t + 6 * US, t + 7 * US), gpu=(t + 8 * US, t + 300 * US))
+    (total,) = stalls(open_report(synth.write())).totals
+    assert (total.in_runs_count, total.in_runs_ns) == (29, 29 * 26 * US)
+    assert total.listed_count == 0
+
+
 def test_a_launch_bound_phase_has_the_range_of_most_of_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for i in range(30):

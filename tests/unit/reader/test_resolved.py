@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.reader.resolved import Export, Resolved, affinity, resolve
+from nsys_tui.reader.resolved import Export, Resolved, affinity, as_declared, resolve
 from nsys_tui.reader.schema import TABLES
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -55,6 +55,12 @@ def test_whole_numbers_are_believed_under_any_name(declared: str) -> None:
     tables = complete(KERNEL)
     tables[KERNEL]["start"] = declared
     assert resolved(tables).notes == ()
+
+
+def test_fractions_are_whole_numbers_as_far_as_they_are_exact() -> None:
+    largest, half = 2.0**53, 0.5
+    values = [7.0, half, largest, -largest, largest + 2]
+    assert as_declared("i", values) == [7, None, 2**53, -(2**53), None]
 
 
 def test_an_alias_is_the_column() -> None:
