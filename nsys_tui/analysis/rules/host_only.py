@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
-from nsys_tui.analysis.rules.idle_causes import NO_CALL, NO_CPU, WAITS
+from nsys_tui.analysis.rules.idle_causes import MAY_BE_PIPE, NO_CALL, NO_CPU, PIPE_OR_FILE, WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, osrt_calls, sampled
@@ -39,8 +38,6 @@ _ADVICE: Final = {
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
 }
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
-_EITHER: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
-_MAY_BE_PIPE: Final = re.compile(r"_*readv?$")
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
@@ -330,8 +327,8 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
 def _advice(case: Case, part: Part, state: State) -> str:
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
         return NO_CPU if _is_ready(case, part) else NO_CALL
-    if state.cause is Cause.IO and _MAY_BE_PIPE.match(state.name):
-        return _EITHER
+    if state.cause is Cause.IO and MAY_BE_PIPE.match(state.name):
+        return PIPE_OR_FILE
     if state.cause is Cause.WAIT and WAITS.match(state.name):
         return _AWAITED
     if state.cause is Cause.NOTHING:

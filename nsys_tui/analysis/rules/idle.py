@@ -262,6 +262,8 @@ def _told(
     if cause is Cause.SLEEP and words.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
+    if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
+        advice = words.PIPE_OR_FILE
     waits = cause in FOR_THREADS
     if waits and (other := words.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
