@@ -38,6 +38,8 @@ _ADVICE: Final = {
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
 }
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
+_OF_NSYS: Final = ("[NSys", "*2CommsProcesso")
+"""How the threads are called that nsys puts into each process."""
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
@@ -161,7 +163,8 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     Where it is not known which ran, it is the one with most time in calls of the OS runtime.
     """
     report, osrt = case.report, case.report.osrt
-    ran = host_time(report, case.scope).threads
+    timed = host_time(report, case.scope).threads
+    ran = [one for one in timed if not one.name.startswith(_OF_NSYS)]
     calls = osrt_calls(report, case.scope)
     if not ran and len(calls):
         rows = calls[osrt.thread[calls] == _longest(case, calls)[0]]

@@ -156,6 +156,13 @@ def test_a_thread_that_locks_hold_for_half_of_its_time_is_told_beside_the_one_th
     assert any(one.title.startswith("holder") for one in found)
 
 
+def test_the_threads_of_nsys_itself_are_not_told(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "reader").thread(11, "[NSys]")
+    synth.session(duration=100 * MS).sched(0, True).sched(60 * MS, False)
+    found, _ = looked_at(synth.sched(0, True, tid=11).sched(90 * MS, False, tid=11))
+    assert [one.title for one in found] == ["reader: 60.00 ms; 100.0% on a CPU"]
+
+
 def test_threads_that_ran_about_as_long_are_told_together(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
     for tid, until in ((11, 100), (12, 51), (13, 49)):
