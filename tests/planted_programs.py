@@ -189,14 +189,15 @@ def copying(path: Path) -> Synth:
     return run.report
 
 
-def choosing(path: Path) -> Synth:
-    """The host computes for 500 us before each kernel, and reads one value after it."""
+def choosing(path: Path, reads: bool = True) -> Synth:
+    """The host computes for 500 us before each kernel, and reads one value after it, or none."""
     run = Machine(path)
     run.report.sched(0, True)
     for _ in range(200):
         run.now += 500 * US
         run.launch("k", 100 * US)
-        run.copy(4, 10, "DtoH")
+        if reads:
+            run.copy(4, 10, "DtoH")
     return run.report
 
 
