@@ -88,21 +88,21 @@ _BUILT_IN: Final = (
         "why idle",
         "Why is the GPU idle?",
         "what the launching threads do meanwhile: their calls, stacks, sleep and waits",
-        "time ≈ 3-10%; file ≈ 1.4 MB per 10,000 launches, 1.3 MB/s a busy core",
+        "run ≈ 3-10% longer; file ≈ 1.4 MB per 10,000 launches, 1.3 MB/s a busy core",
         "--trace=cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree --cudabacktrace=sync",
     ),
     _question(
         "which kernels",
         "Which kernels take the time?",
         "every kernel and copy, those inside of CUDA graphs too, and nothing of the host",
-        "time ≈ 1-3%, graphs more; file ≈ 1.4 MB per 10,000 launches",
+        "run ≈ 1-3% longer, graphs more; file ≈ 1.4 MB per 10,000 launches",
         "--trace=cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node",
     ),
     _question(
         "which python line",
         "Which line of Python?",
         "Python stacks: sampled, and of every call that launches work",
-        "time ≈ 5-20%; file ≈ 15 MB per 10,000 launches, 1.3 MB/s a thread",
+        "run ≈ 5-20% longer; file ≈ 15 MB per 10,000 launches, 1.3 MB/s a thread",
         "--trace=cuda,nvtx,osrt --sample=process-tree --cudabacktrace=kernel"
         " --python-backtrace=cuda --python-sampling=true",
     ),
@@ -110,7 +110,7 @@ _BUILT_IN: Final = (
         "communication",
         "Does communication hold it up?",
         "collectives with their sizes, MPI and UCX calls, traffic of links and network cards",
-        "time ≈ 1-5%; file ≈ 1.4 MB per 10,000 launches, 6 MB/s a GPU",
+        "run ≈ 1-5% longer; file ≈ 1.4 MB per 10,000 launches, 6 MB/s a GPU",
         "--trace=cuda,nvtx,mpi,ucx --sample=none --cpuctxsw=none"
         " --gpu-metrics-devices=cuda-visible --nic-metrics=true",
     ),
@@ -118,7 +118,7 @@ _BUILT_IN: Final = (
         "everything, short",
         "Everything, for five seconds",
         "all of the above from second 20 on; the program runs on",
-        "time ≈ 10-30% in these seconds; file ≈ 50-200 MB",
+        "run ≈ 10-30% slower in these seconds; file ≈ 50-200 MB",
         "--trace=cuda,nvtx,osrt,cublas,cudnn,mpi --sample=process-tree --cpuctxsw=process-tree"
         " --cuda-graph-trace=node --cuda-memory-usage=true --cudabacktrace=kernel"
         " --python-backtrace=cuda --gpu-metrics-devices=cuda-visible --delay=20 --duration=5"
