@@ -35,10 +35,10 @@ _ADVICE: Final = {
     Cause.OSRT: "make the call less often, or on another thread",
     Cause.API: "see what the call waits for",
     Cause.HOST: "make this code faster, or spread it over more threads",
-    Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
+    Cause.OFF_CPU: "see in which call it waits, if in any: record with --trace=osrt",
 }
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
-_OF_NSYS: Final = ("[NSys", "*2CommsProcesso")
+_NSYS: Final = ("[NSys", "*2CommsProcesso")
 """How the threads are called that nsys puts into each process."""
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
@@ -106,14 +106,19 @@ class State:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
-        most = ", most in" if len(self.names) > 1 else ":"
-        cells = _NAME_CELLS if self.also else _LABEL_CELLS
-        named = f"{most} {brief(self.name, cells)}" if self.name else ""
-        told = [
+        most = ", most in " if len(self.names) > 1 else ": "
+        name = brief(self.name, _NAME_CELLS if self.also else _LABEL_CELLS)
+        named = (most + name) * bool(name)
+        return ", ".join(
             f"{units.format_share(ns, whole_ns)} {_STATES.get(cause, cause.key)}"
+            + named * (cause is _named(self.cause))
             for cause, ns in ((self.cause, self.ns), *self.also)
-        ]
-        return f"{told[0]}{named}" + "".join(f", {other}" for other in told[1:])
+        )
+
+
+def _named(cause: Cause) -> Cause:
+    """What names are of: off the CPU, where there is none, what the thread computes on one."""
+    return Cause.HOST if cause is Cause.OFF_CPU else cause
 
 
 def _of_ranges(case: Case) -> list[Part]:
@@ -163,8 +168,7 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     Where it is not known which ran, it is the one with most time in calls of the OS runtime.
     """
     report, osrt = case.report, case.report.osrt
-    timed = host_time(report, case.scope).threads
-    ran = [one for one in timed if not one.name.startswith(_OF_NSYS)]
+    ran = [one for one in host_time(report, case.scope).threads if not one.name.startswith(_NSYS)]
     calls = osrt_calls(report, case.scope)
     if not ran and len(calls):
         rows = calls[osrt.thread[calls] == _longest(case, calls)[0]]
@@ -173,8 +177,7 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
     held, held_ns = _longest(case, calls[locks[osrt.name[calls]]])
     for one in ran:
-        lasted = one.seen[1] - one.seen[0]
-        waits = held_ns and one.global_tid == osrt.threads[held] and 2 * held_ns > lasted
+        waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
         if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
             yield one.name, _stretch(one.global_tid, *one.seen)
 
@@ -214,13 +217,16 @@ def _state(case: Case, part: Part) -> State:
     cause = Cause(int(np.argmax(shares)))
     names: Counter[str] = Counter()
     for one in part.stretches:
-        names.update(_names(case, one, cause))
-    others = np.flatnonzero(shares[: Cause.NOTHING] >= max(_MUCH * part.ns, 1)).tolist()
+        names.update(_names(case, one, _named(cause)))
+    much = shares[: Cause.NOTHING] >= max(_MUCH * part.ns, 1)
+    much[Cause.HOST] |= cause is Cause.OFF_CPU and any(names)
     return State(
         cause,
         int(shares[cause]),
         tuple(name for name, _ in names.most_common()),
-        tuple((Cause(one), int(shares[one])) for one in others if one != cause),
+        tuple(
+            (Cause(one), int(shares[one])) for one in np.flatnonzero(much).tolist() if one != cause
+        ),
     )
 
 
@@ -322,8 +328,8 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
     cause = Cause(int(np.argmax(more)))
     if cause is Cause.NOTHING or 2 * more[cause] <= more.sum():
         return ""
-    name = next(iter(_names(case, this, cause)), "")
-    named = f": {brief(name, _LABEL_CELLS)}" if name else ""
+    name = brief(next(iter(_names(case, this, cause)), ""), _LABEL_CELLS)
+    named = f": {name}" * bool(name)
     return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
 
 

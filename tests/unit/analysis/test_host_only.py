@@ -108,6 +108,19 @@ def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
     assert found.advice.startswith(advice)
 
 
+@pytest.mark.parametrize("frame", ["wait_for_flag", "[unknown]"])
+def test_what_a_thread_computes_is_named_though_it_is_mostly_off_the_cpu(
+    tmp_path: Path, frame: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.nvtx("solve", 0, 100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)
+    for at in range(12):
+        synth.sample(at * MS, (frame,), module="solver")
+    (found,), _ = looked_at(synth)
+    named = ", 21.0% on a CPU: wait_for_flag" if frame == "wait_for_flag" else ""
+    assert found.title.endswith(f"79.0% off the CPU{named}")
+
+
 def test_a_second_state_that_has_much_of_the_time_is_told_too(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
     synth.nvtx("solve", 0, 100 * MS).sched(0, True).sched(40 * MS, False).sched(99 * MS, True)
