@@ -529,6 +529,8 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.decoding: "idle between short launches",
     programs.evaluating: "",
     programs.event_loop: "",
+    programs.asking_a_store: "idle, wait: poll",
+    programs.serving_with_a_store: "",
     programs.fetching: "idle, wait: poll",
     programs.far_memory: "slow Host-to-Device copies",
     programs.growing_softmax: "",

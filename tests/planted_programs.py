@@ -8,6 +8,7 @@ from machine import FULL, MS, US, Machine
 from synth import Synth
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -414,9 +415,17 @@ def reducing(path: Path, comm: int = 2 * MS) -> Synth:
     return synth
 
 
-def event_loop(path: Path, answers: bool = True) -> Synth:
-    """One thread polls, receives, works and answers; or it reads from a pipe."""
+def event_loop(path: Path, answers: bool = True, begins: Sequence[str] = ()) -> Synth:
+    """One thread polls, receives, works and answers; or it reads from a pipe.
+
+    Args:
+        path: of the report.
+        answers: it sends.
+        begins: calls of the operating system before.
+    """
     run = Machine(path)
+    for call in begins:
+        run.off(call, 100 * US)
     for request in range(20):
         run.off("poll", (8 + request % 5) * MS)
         run.off("recv" if answers else "read", 10 * US)
@@ -425,6 +434,16 @@ def event_loop(path: Path, answers: bool = True) -> Synth:
         if answers:
             run.off("send", 10 * US)
     return run.report
+
+
+def asking_a_store(path: Path) -> Synth:
+    """A client asks a server for each batch."""
+    return event_loop(path, begins=("connect",))
+
+
+def serving_with_a_store(path: Path) -> Synth:
+    """A server that is a client of a data base, too."""
+    return event_loop(path, begins=("connect", "accept"))
 
 
 def reading_a_pipe(path: Path) -> Synth:

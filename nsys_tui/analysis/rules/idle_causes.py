@@ -158,6 +158,8 @@ SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
 ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
 """Calls by which a server answers, or lets somebody in."""
+CONNECTS: Final = re.compile(r"_*connect$")
+"""The call by which a client asks for a server's attention."""
 TRAINS: Final = re.compile(r"(?i)\b(train|epoch|backward|optimizer)")
 """Names of ranges that no server has."""
 SIGNALS: Final = re.compile(
@@ -261,20 +263,22 @@ def _serving(case: Case) -> Bool:
 
     A loop around ``epoll_wait`` or ``accept`` does; one around ``poll`` may read a pipe of its own
     workers, so its thread must send answers, too. MPI's progress has such loops and is no server,
-    nor is a training that fetches its data.
+    nor is a training that fetches its data, or a process that only connects to servers itself.
     """
     calls, ranges = case.report.osrt, case.report.ranges
     mpi = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)
     if not len(calls) or mpi or any(TRAINS.search(name) for name in ranges.names):
         return np.zeros(len(calls), bool)
-    serves, waits, answers = (
+    serves, waits, answers, connects = (
         np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
-        for pattern in (SERVES, WAITS, ANSWERS)
+        for pattern in (SERVES, WAITS, ANSWERS, CONNECTS)
     )
+    process = calls.thread_process[calls.thread]
+    client = np.isin(process, process[connects]) & ~np.isin(process, process[serves])
     waited, answered = (
         np.bincount(calls.thread[which], minlength=len(calls.threads)) for which in (waits, answers)
     )
-    answering: Bool = serves | (waits & (2 * answered >= waited)[calls.thread])
+    answering: Bool = serves | (waits & ~client & (2 * answered >= waited)[calls.thread])
     return answering
 
 
