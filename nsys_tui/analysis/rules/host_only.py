@@ -106,9 +106,9 @@ class State:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
-        most = ", most in " if len(self.names) > 1 else ": "
-        name = brief(self.name, _NAME_CELLS if self.also else _LABEL_CELLS)
-        named = (most + name) * bool(name)
+        most = ", most in" if len(self.names) > 1 else ":"
+        cells = _NAME_CELLS if self.also else _LABEL_CELLS
+        named = f"{most} {brief(self.name, cells)}" if self.name else ""
         return ", ".join(
             f"{units.format_share(ns, whole_ns)} {_STATES.get(cause, cause.key)}"
             + named * (cause is _named(self.cause))
@@ -328,8 +328,8 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
     cause = Cause(int(np.argmax(more)))
     if cause is Cause.NOTHING or 2 * more[cause] <= more.sum():
         return ""
-    name = brief(next(iter(_names(case, this, cause)), ""), _LABEL_CELLS)
-    named = f": {name}" * bool(name)
+    name = next(iter(_names(case, this, cause)), "")
+    named = f": {brief(name, _LABEL_CELLS)}" if name else ""
     return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
 
 
