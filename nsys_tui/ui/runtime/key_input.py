@@ -4,23 +4,25 @@ Escape and the first byte of an arrow key are the same. The rest of an arrow key
 packet, also over SSH, so a short wait tells them apart (tmux waits 10 ms, Neovim 50). Textual 8.2.8
 looks every 100 ms only, so that it takes 100 to 200 ms, and its input thread dies of a byte that is
 not UTF-8, such as an e with an accent from a Latin-1 terminal, and spins when the terminal is gone.
-All three are said in the module of the driver and can be set by no option.
+All of this is said in the module of the driver and can be set by no option.
 """
 
 from __future__ import annotations
 
 import codecs
 import os
+import re
 import selectors
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
 from textual import constants, events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -155,8 +157,27 @@ def terminal_decoder(encoding: str) -> Callable[[], TerminalDecoder]:
     return partial(TerminalDecoder, encoding)
 
 
+_ALONE: Final = re.compile(r"\x1b(?=[^\x00-\x1f\x7f\[\]\\OP_])")
+"""Escape before a character that begins no sequence and no answer of a terminal."""
+
+
+class KeyParser(XTermParser):
+    """Reads Escape and a character of one packet as two keys: no key here is one with Alt.
+
+    Textual would type the character into the box that Escape was to close, or a pound sign for 3.
+    """
+
+    def feed(self, data: str) -> Iterator[Message]:
+        """Reads what a terminal sent, as messages."""
+        first, *others = _ALONE.split(data)
+        yield from super().feed(first) if first or not others else ()
+        for rest in others:
+            yield events.Key("escape", "\x1b")
+            yield from super().feed(rest)
+
+
 def prepare_input(driver: type[Driver]) -> None:
-    """Makes a driver of Textual's tell a lone Escape soon, and take any byte."""
+    """Makes a driver of Textual's tell Escape soon and by itself, and take any byte."""
     if "ESCDELAY" not in os.environ:
         vars(constants)["ESCAPE_DELAY"] = WAIT
     module = vars(sys.modules[driver.__module__])
@@ -164,3 +185,4 @@ def prepare_input(driver: type[Driver]) -> None:
         SelectSelector=KeySelector, EVENT_READ=selectors.EVENT_READ
     )
     module["getincrementaldecoder"] = terminal_decoder
+    module["XTermParser"] = KeyParser

@@ -6,10 +6,10 @@ import selectors
 import time
 
 import pytest
-from textual import constants
+from textual import constants, events
 from textual.drivers import linux_driver
 
-from nsys_tui.ui.runtime.key_input import WAIT, KeySelector, prepare_input
+from nsys_tui.ui.runtime.key_input import WAIT, KeyParser, KeySelector, prepare_input
 
 
 def test_after_input_the_selector_comes_back_for_a_lone_escape() -> None:
@@ -48,6 +48,21 @@ def test_the_driver_waits_with_that_selector(monkeypatch: pytest.MonkeyPatch) ->
     used = inspect.getsource(linux_driver.LinuxDriver.run_input_thread)
     assert "selectors.SelectSelector()" in used
     assert 'getincrementaldecoder("utf-8")()' in used
+
+
+@pytest.mark.parametrize(
+    ("sent", "keys"),
+    [
+        ("\x1b3", ["escape", "3"]),
+        ("w\x1bWw\x1b/", ["w", "escape", "W", "w", "escape", "slash"]),
+        ("\x1b[1;3C", ["alt+right"]),
+        ("\x1b[A", ["up"]),
+    ],
+)
+def test_escape_and_a_character_of_one_packet_are_two_keys(sent: str, keys: list[str]) -> None:
+    parser = KeyParser()
+    told = list(parser.feed(sent))
+    assert [event.key for event in told if isinstance(event, events.Key)] == keys
 
 
 def test_bytes_that_are_not_utf8_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
