@@ -273,7 +273,7 @@ _KEPT: Final = 3
 """Characters that stay of what names begin with alike."""
 _SMALLEST_CUT: Final = 3
 _GAPS: Final = " _,;/|"
-_WORD: Final = re.compile(f"[{_GAPS}]+")
+_WORD: Final = re.compile("[ ,;|]+")
 
 
 _NUMBERED: Final = re.compile(
@@ -296,7 +296,7 @@ def fit(name: str, cells: int) -> str:
     beginning = "" if whole else cut(base, cells + 1)
     for gap in reversed(list(_WORD.finditer(beginning))):
         words = beginning[: gap.start()]
-        if len(words) >= _SMALLEST_CUT and cell_len(words) <= cells:
+        if len(words) > 1 and cell_len(words) <= cells:
             return words
     return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
 

@@ -15,7 +15,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.tracks import Counter, Shape, Track
 from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.events import EventSet
-from nsys_tui.names import cut, fit, visible
+from nsys_tui.names import cut, fit, pad, visible
 from nsys_tui.render.axis import TimeText, draw_axis
 from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_row
 from nsys_tui.render.counters import draw_counter, draw_samples, draw_shares
@@ -190,7 +190,7 @@ class Painter:
         """A row without cursor."""
         if track.shape is Shape.HEADING:
             row = Row.blank(window.width)
-            row.put(1, fit(visible(track.note, glyphs.ascii_only), window.width - 1), MUTED)
+            row.put(1, pad(visible(track.note, glyphs.ascii_only), window.width - 1), MUTED)
             return row
         if track.covered is not None:
             return draw_shares(track.covered, window, glyphs, track.off)

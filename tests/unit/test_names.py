@@ -101,8 +101,8 @@ LADDER = [
     (40, "void ns::gemm_bf16_128x256<int>(int)"),
     (30, "ns::gemm_bf16_128x256"),
     (20, "gemm_bf16_128x256"),
-    (16, "gemm_bf16"),
-    (8, "gemm"),
+    (16, "gemm_bf16_128x2~"),
+    (8, "gemm_bf~"),
     (3, "ge~"),
     (2, ""),
     (0, ""),
@@ -118,7 +118,13 @@ def test_what_a_sentence_cuts_off_a_name_is_marked() -> None:
     assert names.brief("main->test_copies", 16) == "main->test_copi~"
     assert names.brief("elementwise copy f32 vec", 21) == "elementwise copy f32~"
     assert names.brief("void ns::gemm_bf16<int>(int)", 9) == "gemm_bf16"
-    assert names.fit("to, op_id = 9", 4) == "to~"
+
+
+def test_a_label_ends_after_a_word_and_never_inside_an_identifier() -> None:
+    assert names.fit("elementwise copy f32 vec", 18) == "elementwise copy"
+    assert names.fit("gpt2_forward", 9) == "gpt2_for~"
+    assert names.fit("to, op_id = 9", 4) == "to"
+    assert names.fit("copy_, op_id = 9", 5) == "copy_"
 
 
 def test_a_short_name_fits_whole_below_three_cells() -> None:

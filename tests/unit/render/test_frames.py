@@ -101,7 +101,7 @@ def test_the_timeline_pane() -> None:
         " v NVTX   [step 4 ------------------------------------][step 5 ---------------",
         "   d1     [fwd ----------][bwd ----------------][opt -]                       ",
         " v GPU 0  ########=####:#####################!!!!!!##########=################",
-        "  >str 7  [gemm_bf16##][flash##]####[gemm_bf16###]      [gemm_bf16##][flash##]",
+        "  >str 7  [gemm_bf16~#][flash~#]####[gemm_bf16_1~]      [gemm_bf16##][flash~#]",
         "   str 28             [AllReduce=====]  [AllReduce=======]          [AllReduce",
         "   copy      [H2D]            [:                     m                        ",
         "   tid 1  +++++++++++        +++++++++                                  ++++++",
