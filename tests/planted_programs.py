@@ -658,8 +658,17 @@ def computing(path: Path, waits: bool = True) -> Synth:
     return run.report
 
 
-def pauses_after_waits(path: Path, waits: bool = True, computes: int = MS) -> Synth:
-    """Steps of 4 ms on the GPU after which the host computes, in each sixth for 20 ms more."""
+def pauses_after_waits(
+    path: Path, waits: bool = True, computes: int = MS, fetches: int = 0
+) -> Synth:
+    """Steps of 4 ms on the GPU after which the host computes, in each sixth for 20 ms more.
+
+    Args:
+        path: of the report.
+        waits: whether the host waits for each step before.
+        computes: how long the host computes in each, ns.
+        fetches: bytes that come to the host before the longer ones.
+    """
     run = Machine(path)
     run.report.sched(0, True)
     for step in range(24):
@@ -667,6 +676,8 @@ def pauses_after_waits(path: Path, waits: bool = True, computes: int = MS) -> Sy
         run.launch("gemm", 4 * MS)
         if waits:
             run.wait()
+        if fetches and step % 6 == 4:
+            run.copy(fetches, 20, "DtoH")
         run.now += computes + 20 * MS * (step % 6 == 4)
         run.named(f"step {step}", since)
     return run.report
@@ -832,4 +843,21 @@ def tiny_and_off(path: Path) -> Synth:
         run.report.sched(start + 2 * US, False).sched(start + 2 * MS, True)
         run.call("cudaLaunchKernel_v7000", 2 * MS + 5 * US, corr)
         run.report.kernel("add", run.now + 2 * US, run.now + 4 * US, corr=corr, grid=FULL)
+    return run.report
+
+
+def compiled_first(path: Path, loads: int) -> Synth:
+    """Steps of copies, kernels and I/O; in the first of them code is loaded for so long, ns."""
+    run = Machine(path)
+    for step in range(25):
+        since = run.now
+        run.copy(4_000_000, 20, "HtoD")
+        run.layers(1)
+        if not step:
+            run.wait()
+            run.call("cuModuleLoadData", loads)
+        run.layers(1, tag="second ")
+        run.wait()
+        run.off("write", 100 * US)
+        run.named(f"train step {step}", since)
     return run.report

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
@@ -71,10 +72,14 @@ def emptied_by(case: Case, gaps: Gaps) -> str:
 def hidden_ahead(case: Case, gaps: Gaps) -> Intervals:
     """What of some gaps a host would hide that does not wait for the GPU before them.
 
-    Long ones, too: the lead that it gains in many steps is used up in one pause.
+    Long ones, too: the lead that it gains in many steps is used up in one pause. None of those that
+    begin when data have come to the host, as before they are saved.
     """
-    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
-    return gaps.start, gaps.start + np.minimum(_ahead(case, gaps)[1], gaps.idle)
+    ops, gaps = case.report.operations, gaps.take(np.argsort(gaps.end, kind="stable"))
+    fetched = (ops.copy_kind == DEVICE_TO_HOST) & (ops.bytes > SMALL_COPY)
+    saves = (gaps.previous >= 0) & fetched[gaps.previous]
+    ahead = np.where(saves, 0, _ahead(case, gaps)[1])
+    return gaps.start, gaps.start + np.minimum(ahead, gaps.idle)
 
 
 def _ahead(case: Case, gaps: Gaps) -> tuple[Indices, Int64]:

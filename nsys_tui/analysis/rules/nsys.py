@@ -154,7 +154,8 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
     )
 
 
-DIRECTIONS: Final = {1: "Host-to-Device", 2: "Device-to-Host"}
+DEVICE_TO_HOST: Final = 2
+DIRECTIONS: Final = {1: "Host-to-Device", DEVICE_TO_HOST: "Device-to-Host"}
 HOST_COPIES: Final = tuple(DIRECTIONS)
 """Kinds of copies between host and device."""
 SMALL_COPY: Final = 65_536

@@ -287,10 +287,13 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
             f" {format_share(one.saved_ns, case.base_ns)}{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
-        more = len(worth) - MOST
+        dearer = sum(one.saved_ns for one in worth[:MOST])
+        dear_once = [one for one in worth[MOST:] if one.rule == "warm_up" and one.saved_ns > dearer]
+        more = len(worth) - MOST - len(dear_once)
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
-        unsaid = _not_recorded(case, findings, most)
-        return f"Worth fixing: {named}; {rest}" + (f"; {unsaid}" if unsaid else "")
+        said = [f"{format_share(one.saved_ns, case.base_ns)} is {one.subject}" for one in dear_once]
+        said += filter(None, [_not_recorded(case, findings, most)])
+        return "; ".join([f"Worth fixing: {named}", rest, *said])
     if unsaid := _not_recorded(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
     dear = any(
@@ -303,7 +306,8 @@ def _shared(case: Case, finding: Finding, first: Finding) -> str:
     """How much of what a finding could give back the first one could, too, empty for hardly any."""
     if finding is first or (one := finding.gone) is None or (other := first.gone) is None:
         return ""
-    both = intervals.overlap_length(one, other) if finding.device == first.device else 0
+    alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
+    both = intervals.overlap_length(one, other) * (alike or finding.device == first.device)
     share = format_share(both, case.base_ns)
     return f", {share} of it the same time" if both >= WORTH_FIXING * case.base_ns else ""
 

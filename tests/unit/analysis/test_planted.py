@@ -872,3 +872,21 @@ def test_kernels_whose_grids_grow_do_not_slow_down(tmp_path: Path, grows: bool) 
     case = Case(open_report(programs.slowing(tmp_path / "r.sqlite", grows=grows).write()))
     (one,) = [one for one in find_in(case) if one.rule == "slowing_kernels"]
     assert ("clocks" in one.advice, one.saved_ns > 0) == (not grows, not grows)
+
+
+@pytest.mark.parametrize(("fetches", "hides"), [(8, True), (20_000_000, False)])
+def test_pauses_in_which_fetched_data_are_saved_cannot_be_hidden_by_being_ahead(
+    fetches: int, hides: bool, tmp_path: Path
+) -> None:
+    case = case_of(lambda path: programs.pauses_after_waits(path, fetches=fetches), tmp_path)
+    assert any("of pauses, too" in one.advice for one in find_in(case)) is hides
+
+
+@pytest.mark.parametrize(("loads", "said"), [(40 * MS, True), (3 * MS, False)])
+def test_set_up_that_costs_more_than_what_is_worth_fixing_is_said(
+    loads: int, said: bool, tmp_path: Path
+) -> None:
+    case = case_of(lambda path: programs.compiled_first(path, loads), tmp_path)
+    line = verdict(case, find_in(case))
+    assert "copies not hidden" in line
+    assert line.endswith("% is set-up (once)") is said
