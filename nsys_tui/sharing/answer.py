@@ -106,7 +106,7 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
         stacks=_stacks(report, source, scope, paths),
         tables=tables,
         lacking=lacking,
-        not_looked_at=not_looked_at(report),
+        not_looked_at=not_looked_at(case),
     )
 
 

@@ -69,7 +69,9 @@ class Flops:
             return [f"{reached}; {self.peak_source}", *self._tensor]
         share = format_share(self.per_second, self.peak_flops)
         peak = f"{self.peak_flops / TERA:,.0f} TFLOP/s ({self.peak_source})"
-        return [f"model FLOPs utilisation {share}: {reached} of {peak}", *self._tensor]
+        more = "; more than there is: are these FLOPs of one step on these GPUs?"
+        doubt = more if self.per_second > self.peak_flops else ""
+        return [f"model FLOPs utilisation {share}: {reached} of {peak}{doubt}", *self._tensor]
 
     @property
     def _tensor(self) -> list[str]:

@@ -61,7 +61,7 @@ class RuleAnswer:
     @property
     def not_looked_at(self) -> Sequence[NotLookedAt]:
         """What no rule could look at."""
-        return not_looked_at(self.case.report)
+        return not_looked_at(self.case)
 
     def head(self) -> Table:
         """What the whole comes to, in two lines."""

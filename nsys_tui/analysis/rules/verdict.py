@@ -162,12 +162,21 @@ _WHOLE_GRAPHS: Final = NotLookedAt(
 )
 
 
-def not_looked_at(report: Report) -> list[NotLookedAt]:
+_NO_STEPS: Final = NotLookedAt(
+    "what happens in every step and what once; slow steps",
+    "no NVTX ranges that repeat as steps here: give those of all steps one name",
+)
+
+
+def not_looked_at(case: Case) -> list[NotLookedAt]:
     """What no rule could look at, and what would record it."""
+    report = case.report
     lacking = [(report.lacks(capability), what) for capability, what in _QUESTIONS]
     missing = [NotLookedAt(what, reason) for reason, what in lacking if reason]
     if ((report.operations.kind == OpKind.GRAPH) & report.operations.counted).any():
         missing.insert(0, _WHOLE_GRAPHS)
+    if report.can(Capability.NVTX) and case.works and not case.has_loop:
+        missing.append(_NO_STEPS)
     if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
         reason = report.lacks(Capability.SCHED)
         missing.append(NotLookedAt("what the host did between its calls", reason))

@@ -527,8 +527,24 @@ def test_graphs_traced_as_a_whole_hide_what_runs_inside(tmp_path: Path) -> None:
         synth.graph(0, MS, corr=7)
         if not whole:
             synth.kernel("node", 0, MS, corr=7, graphNodeId=1)
-        said = not_looked_at(open_report(synth.write()))
+        said = not_looked_at(Case(open_report(synth.write())))
         assert any("--cuda-graph-trace=node" in one.reason for one in said) is whole
+
+
+@pytest.mark.parametrize(("ranges", "said"), [(0, False), (1, True), (20, False)])
+def test_rules_that_need_steps_say_where_ranges_tell_none(
+    tmp_path: Path, ranges: int, said: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for step in range(20):
+        since = run.now
+        run.layers(2)
+        run.wait()
+        if step < ranges:
+            run.named(f"step {step}" if ranges > 1 else "main", since)
+    told = [one.what for one in not_looked_at(Case(open_report(run.report.write())))]
+    assert any("slow steps" in what for what in told) is said
+    assert any(what.startswith("steps and phases") for what in told) is (ranges == 0)
 
 
 def test_tiny_kernels_lose_all_of_a_launch_bound_run(tmp_path: Path) -> None:
@@ -707,7 +723,7 @@ def test_faults_between_migrations_count_with_them_and_longer_pauses_do_not(
 
 def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
     case = case_of(steps, tmp_path)
-    told = {one.what: one.reason for one in not_looked_at(case.report)}
+    told = {one.what: one.reason for one in not_looked_at(case)}
     assert "--cpuctxsw=process-tree" in told["what the host did between its calls"]
     assert "--trace=osrt" in told["files, locks and sleep of the host"]
     assert not any("grids" in what for what in told), "grids and SMs were recorded"
@@ -788,7 +804,7 @@ def test_doubts_about_clocks_and_exports_stand_in_the_verdict(
     assert any(word in line for word in ("clocks", "Recorded by")) is bool(said)
     doubted = [one for one in found if one.lost is not None and one.confidence is Confidence.GUESS]
     assert bool(doubted) is ("clocks" in said)
-    told = [one.reason for one in not_looked_at(case.report)]
+    told = [one.reason for one in not_looked_at(case)]
     assert any("exported by" in one for one in told) is ("exported" in said)
 
 

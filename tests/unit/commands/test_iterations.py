@@ -241,6 +241,8 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     assert found["tensor_share"] == pytest.approx(300 / 400)
     text = run(capsys, path, "--flops", "156e12")
     assert "model FLOPs utilisation 50.0%: 156.0 TFLOP/s in the median step of 312" in text
+    assert "more than there is" not in text
+    assert "more than there is" in run(capsys, path, "--flops", "313e12")
     given = as_json(capsys, path, "--flops", "156e12", "--peak", "624e12")["flops"]
     assert (given["utilisation_share"], given["peak_source"]) == (pytest.approx(0.25), "as given")
     assert "flops" not in as_json(capsys, path)

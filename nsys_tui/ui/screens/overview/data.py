@@ -97,7 +97,7 @@ def findings(
 
     case = Case(report, splits=splits, idle=idle)
     ranked = session.memo("findings", lambda: find_in(case, progress))
-    return Findings(ranked, verdict(case, ranked), not_looked_at(report), case.base_ns)
+    return Findings(ranked, verdict(case, ranked), not_looked_at(case), case.base_ns)
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:
