@@ -436,6 +436,32 @@ def event_loop(path: Path, answers: bool = True, begins: Sequence[str] = ()) -> 
     return run.report
 
 
+def graphs_first(path: Path, *, again: bool = False) -> Synth:
+    """A server makes a graph for each of 20 sizes of batches, with a trial, then answers.
+
+    Args:
+        path: of the report.
+        again: it makes them anew in the last part.
+    """
+    run = Machine(path)
+    run.report.sched(0, True)
+    run.call("cudaMalloc_v3020", 9 * MS)
+    for makes in (True, False, again):
+        for batch in range(20 * makes):
+            run.now += 18 * MS
+            run.call("cudaGraphInstantiate_v12000", 6 * MS)
+            run.launch(f"decode{batch % 3}", 6 * MS)
+            run.wait()
+        for token in range(60):
+            run.launch(f"decode{token % 3}", 6 * MS)
+        run.wait()
+    return run.report
+
+
+def graphs_again(path: Path) -> Synth:
+    return graphs_first(path, again=True)
+
+
 def asking_a_store(path: Path) -> Synth:
     """A client asks a server for each batch."""
     return event_loop(path, begins=("connect",))

@@ -31,6 +31,15 @@ class Launches:
     """Time from the end of the call to the start of the operation, never negative."""
 
 
+def graphs_made(report: Report) -> int:
+    """When the last call ends that makes a CUDA graph executable; far back without any."""
+    api = report.api
+    makes = np.array(["GraphInstantiate" in name for name in api.names], bool)
+    return (
+        int(api.end[makes[api.name] & api.real].max(initial=-FARTHEST)) if len(api) else -FARTHEST
+    )
+
+
 def launches(report: Report, rows: Indices | slice = slice(None)) -> Launches:
     """Launch latency and queueing of some operations (of all by default)."""
     calls, starts = report.calls[rows], report.operations.start[rows]

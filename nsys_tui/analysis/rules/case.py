@@ -14,6 +14,7 @@ from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.warm_up import sets_up
+from nsys_tui.analysis.launches import graphs_made
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
@@ -49,6 +50,8 @@ _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
 """Rules that say themselves when what they found was."""
 _MOST_WARM_UP: Final = 5
 _SET_UP: Final = 0.05
+_GRAPHS_OF: Final = 3
+"""Part of the work up to which all graphs are made where that is set-up: a third."""
 _NEARLY_ALL: Final = 0.9
 _FEWEST: Final = 20
 """Operations that make a run of which the first twentieth is set-up."""
@@ -219,12 +222,19 @@ class Case:
 
     @cached_property
     def _early(self) -> Int64:
-        """By device, until when a twentieth of the work but copies is done."""
+        """By device, until when a twentieth of the work but copies is done.
+
+        Graphs that are made later, before a third of it is done, are set-up, too.
+        """
         until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
+        graphs = graphs_made(self.report)
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
             done = np.cumsum(ops.durations(rows))
             first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
+            made = int(np.searchsorted(ops.start[rows], graphs))
+            if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
+                first = max(first, made)
             if len(rows) - first >= _FEWEST:
                 until[device] = ops.start[rows[first]]
         return until
