@@ -159,6 +159,22 @@ async def test_enter_on_a_collective_shows_its_kernel_on_the_timeline(demo: Demo
         assert any("AllReduce" in name for name in names)
 
 
+async def test_enter_on_an_operation_shows_its_longest_collective(demo: Demo) -> None:
+    async with running(demo.path) as pilot:
+        await press(pilot, "f8", "enter")
+        assert screen(pilot).section == "bandwidth"
+        joined = screen(pilot).result
+        assert joined is not None
+        calls = joined.calls
+        sizes = [row[1] for row in screen(pilot)._tables["bandwidth"].rows()]
+        await press(pilot, "down", "enter")
+        app: Any = pilot.app
+        assert app.front.SCREEN == "timeline"
+        of_size = [n for n, size in enumerate(calls.bytes.tolist()) if size == sizes[1]]
+        longest = max(of_size, key=lambda n: calls.time[n])
+        assert app.state.selection.span.start == calls.last_start[longest]
+
+
 async def test_a_name_without_a_file_is_told_in_the_status_line(demo: Demo) -> None:
     async with running(demo.path) as pilot:
         await press(pilot, "f8", "o")

@@ -12,7 +12,7 @@ from nsys_tui.analysis.nccl.kernel_matching import How
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.result import Collectives, Parts
 from nsys_tui.analysis.window import Scope
-from nsys_tui.model.arrays import Bool, Float64
+from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import (
     Column,
@@ -97,21 +97,29 @@ def each_table(calls: Collectives, top: int | None = None) -> Table:
     return table_of("collectives", "Collectives", _PRINTED, rows, calls, [*more, *calls.notes])
 
 
-def operations_table(calls: Collectives) -> Table:
-    """One row per operation, size and communicator, by total time."""
+def by_operation(calls: Collectives) -> list[Indices]:
+    """The calls of each operation, size and communicator, by total time."""
     keys = list(zip(calls.label, calls.bytes.tolist(), calls.communicator, strict=True))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     parts = rows_of_codes(np.array([codes[key] for key in keys], np.int64), len(codes))
-    order = sorted(range(len(parts)), key=lambda n: -int(calls.time[parts[n]].sum()))
-    parts, chosen = [parts[n] for n in order], [list(codes)[n] for n in order]
+    return sorted(parts, key=lambda rows: -int(calls.time[rows].sum()))
+
+
+def operations_table(calls: Collectives) -> Table:
+    """One row per operation, size and communicator, by total time."""
+    parts = by_operation(calls)
+    first = [int(rows[0]) for rows in parts]
     algorithm, bus = calls.algorithm_bandwidth / _GB, calls.bus_bandwidth / _GB
     skew = [
         float(np.median(calls.skew[rows])) if (calls.seen[rows] > 1).any() else None
         for rows in parts
     ]
     columns: list[tuple[Column, Values]] = [
-        (Column("Operation"), [label for label, _, _ in chosen]),
-        (Column("Bytes", Unit.BYTES), [None if size < 0 else size for _, size, _ in chosen]),
+        (Column("Operation"), [calls.label[row] for row in first]),
+        (
+            Column("Bytes", Unit.BYTES),
+            [None if size < 0 else size for size in calls.bytes[first].tolist()],
+        ),
         (Column("Time", Unit.NS), [float(np.median(calls.time[rows])) for rows in parts]),
         (Column("≈"), ["≈" if calls.estimated[rows].any() else "" for rows in parts]),
         (Column("Alg GB/s", Unit.NONE, 2), [_of(np.median, algorithm[rows]) for rows in parts]),
@@ -120,7 +128,7 @@ def operations_table(calls: Collectives) -> Table:
         (Column("Best bus", Unit.NONE, 2), [_of(np.max, bus[rows]) for rows in parts]),
         (Column("Skew", Unit.NS), skew),
         (Column("Total time", Unit.NS), [int(calls.time[rows].sum()) for rows in parts]),
-        (Column("Communicator"), [text or "-" for _, _, text in chosen]),
+        (Column("Communicator"), [calls.communicator[row] or "-" for row in first]),
     ]
     return Table.of("operations", "By operation and size (medians)", columns)
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.result import Collectives
-from nsys_tui.analysis.nccl.tables import TABLES
+from nsys_tui.analysis.nccl.tables import TABLES, by_operation
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
@@ -163,6 +165,14 @@ def telling(opened: Opened) -> str:
     """The section that is shown at first, with what the logs say in short."""
     answer = LogAnswer(opened.result, opened.hangs)
     return next((name for name in _TELLING if SECTIONS[name].has_rows(answer)), "files")
+
+
+def call_of(section: str, calls: Collectives, row: int) -> int | None:
+    """The collective of a row: of an operation its longest; None where it is of none."""
+    if section == "bandwidth":
+        of_operation = by_operation(calls)[row]
+        return int(of_operation[np.argmax(calls.time[of_operation])])
+    return row if section == "which kernel" else None
 
 
 def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Table | None:

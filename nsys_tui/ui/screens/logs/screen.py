@@ -30,6 +30,7 @@ from nsys_tui.ui.screens.logs.data import (
     Joined,
     Opened,
     Place,
+    call_of,
     find_collectives,
     open_logs,
     reopen_grown,
@@ -318,17 +319,20 @@ class LogsScreen(ResultScreen[Joined]):
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The kernel of a collective on the timeline, of the rank that came last; other rows whole.
 
+        Of an operation it is its longest collective.
+
         The notes come back with the section.
         """
         joined = self.result
-        if self.section != "which kernel" or joined is None:
+        call = None if joined is None else call_of(self.section, joined.calls, message.row)
+        if joined is None or call is None:
             cells = ((c.header, c.text(message.row).strip()) for c in self.table.columns)
             whole = "   ".join(f"{header}: {text}" for header, text in cells if text)
             self._show_notes([whole], f"Row {message.row + 1:,} in full")
             return
         calls = joined.calls
-        row = calls.kernel_row(message.row)
-        path, report = joined.places[calls.members[calls.last[message.row]].report]
+        row = calls.kernel_row(call)
+        path, report = joined.places[calls.members[calls.last[call]].report]
         if report is not self.report:
             self.app.open_path(path)
         show_on_timeline(self.app, report.operations, row, report.extent)
