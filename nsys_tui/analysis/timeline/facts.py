@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import SYNC_TYPES, EventKey, codes_of, key_of, naming
+from nsys_tui.analysis.timeline.host import thread_words
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.work_facts import (
     collective_facts,
@@ -137,7 +138,7 @@ def _own_facts(
     elif isinstance(events, Syncs):
         yield from _sync(report, events, row)
     elif isinstance(events, ThreadEvents):
-        yield ("thread", report.thread_name(int(events.threads[events.thread[row]])))
+        yield ("thread", thread_words(report, int(events.threads[events.thread[row]])))
         if isinstance(events, OsrtCalls):
             result = events.return_value[row]
             yield ("returned", str(result) if told(result) else "-")
@@ -203,7 +204,7 @@ def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:
             yield ("launch", "- (no API call with its correlation id)")
         return
     api, start = report.api, int(ops.start[row])
-    thread = report.thread_name(int(api.threads[api.thread[call]]))
+    thread = thread_words(report, int(api.threads[api.thread[call]]))
     latency = format_duration(start - int(api.start[call]))
     yield ("launch", f"{thread} +{latency} (call to start)")
     yield ("call", naming(api)(call))
@@ -228,7 +229,7 @@ def _idle_before(ops: Operations, row: int) -> int | None:
 
 
 def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
-    yield ("thread", report.thread_name(int(api.threads[api.thread[row]])))
+    yield ("thread", thread_words(report, int(api.threads[api.thread[row]])))
     if (correlation := int(api.correlation[row])) >= 0:
         yield ("corr", str(correlation))
     value = api.return_value[row]
@@ -246,7 +247,7 @@ def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
 def _range(
     report: Report, ranges: Ranges | Marks, row: int, raw: Mapping[str, Any]
 ) -> Iterator[Fact]:
-    yield ("thread", report.thread_name(int(ranges.threads[ranges.thread[row]])))
+    yield ("thread", thread_words(report, int(ranges.threads[ranges.thread[row]])))
     if domain := ranges.domains[int(ranges.domain[row])].name:
         yield ("domain", domain)
     if isinstance(ranges, Ranges):

@@ -119,7 +119,7 @@ def _thread_heading(report: Report, tid: int) -> Track:
     return Track(
         key=thread_key(tid),
         label=thread,
-        words=_thread_words(report, tid),
+        words=thread_words(report, tid),
         title=f"{thread} of {pid}",
         part="",
         order=(Section.HOST, process, tid + 1, 0),
@@ -132,10 +132,10 @@ def _thread_heading(report: Report, tid: int) -> Track:
     )
 
 
-def _thread_words(report: Report, tid: int) -> str:
+def thread_words(report: Report, tid: int) -> str:
     """``python3 main 4411``: its role or name, and its number, which tells it from its like."""
     if tid < 0:
-        return ""
+        return "no thread"
     name, number, process = report.thread_name(tid), tid_of(tid), process_of(tid)
     if number == pid_of(process):
         process_words = program(report.process_name(process))
@@ -307,7 +307,7 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
             track,
             key=f"{track.key}:{domain}",
             label=label if tid == leader or domain else "nvtx",
-            words=label if domain or tid != leader else f"{_thread_words(report, tid)} NVTX",
+            words=label if domain or tid != leader else f"{thread_words(report, tid)} NVTX",
             title=f"{track.title}{f' domain {domain}' if domain else ''}",
             order=(*track.order, number),
         )

@@ -347,7 +347,7 @@ def test_facts_of_a_kernel_give_launch_shape_occupancy_latency_and_path(tmp_path
     assert sms, "16 blocks, two on each of them at a time"
     assert facts["waves"] == f"≈{16 / (2 * sms):.2f}"
     assert facts["smem"] == "1.02 kB"
-    assert facts["launch"] == "tid 100 +420 ns (call to start)"
+    assert facts["launch"] == "train main 100 +420 ns (call to start)"
     assert facts["queue"] == "405 ns"
     assert facts["stream idle before"] == "50 ns"
     assert facts["nvtx"] == "step > forward"
