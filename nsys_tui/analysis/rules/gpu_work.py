@@ -133,7 +133,7 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
         by_lanes: blocks below a warp leave lanes empty however many there are.
     """
     report, ops = case.report, case.report.operations
-    if not report.can(Capability.LAUNCH_SHAPES):
+    if not len(rows) or not report.can(Capability.LAUNCH_SHAPES):
         return np.ones(len(rows))
     launch = report.launch_attributes
     counts, model = np.unique(case.sm_counts, return_inverse=True)
