@@ -94,6 +94,7 @@ async def test_a_report_without_events_says_once_in_its_facts_what_it_lacks() ->
         body = "\n".join(await frame(REPORTS / "no-events.sqlite", size))
         assert body.count("no kernels in this report") == 2, "the verdict and the report's facts"
         assert "Top " not in body
+        assert not re.search(r"recorded +not recorded", body)
 
 
 @needs_reports

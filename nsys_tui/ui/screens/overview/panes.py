@@ -341,13 +341,14 @@ def _facts(meta: Metadata, overview: Overview, gpus: str) -> list[tuple[str, str
     work = f", GPU work {format_duration(hi - lo)}" if hi > lo else ""
     versions = [f"nsys {meta.product_version}" if meta.product_version else "nsys unknown"]
     versions += [f"driver {meta.driver}"] if meta.driver else []
+    recorded = ", ".join(overview.host.recorded) if overview.host is not None else ""
     facts = [
         ("command", " ".join(meta.command)),
         ("host", meta.machine),
         ("GPUs", gpus),
         ("captured", _utc(meta.session_start_utc_ns)),
         ("duration", session + work),
-        *([("recorded", ", ".join(overview.host.recorded))] if overview.host is not None else []),
+        *([("recorded", recorded)] if recorded else []),
         ("with", ", ".join(versions)),
     ]
     return [(label, text or "not recorded") for label, text in facts]
