@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nsys_tui.demo import schema
 from nsys_tui.demo.write import ENUM_COLUMNS, enum_tables
+from nsys_tui.reader.schema import BESIDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HW_VM = 0x0001
-_ALWAYS = ("StringIds", "META_DATA_CAPTURE")
+_ALWAYS = ("StringIds", *BESIDE)
 
 
 def global_tid(pid: int, tid: int = 0, hw_vm: int = HW_VM) -> int:

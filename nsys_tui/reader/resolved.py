@@ -15,8 +15,7 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.notes import Note
 from nsys_tui.reader.lookalikes import has_name_like_nsys, tables_like
 from nsys_tui.reader.schema import (
-    CAPTURE,
-    METADATA_TABLES,
+    BESIDE,
     NEWEST,
     STRINGS,
     TABLES,
@@ -152,8 +151,9 @@ class _Resolving:
         self._not_understood()
         if STRINGS in self._off or STRINGS not in self._known:
             self._without_strings()
-        if METADATA_TABLES[0] in self._found and CAPTURE not in self._found:
-            self._absent(CAPTURE)
+        for name, others in BESIDE.items():
+            if name not in self._found and any(map(self._has_rows, self._found.keys() & {*others})):
+                self._absent(name)
         self._without_gpu_work()
         self._newer()
         return Resolved(

@@ -40,8 +40,19 @@ NEWEST: Final = (3, 28, 1)
 METADATA_TABLES: Final = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Where the exporter notes its version and input: since 2023.3, and 2022.1 to 2023.2."""
 STRINGS: Final = "StringIds"
-CAPTURE: Final = "META_DATA_CAPTURE"
-"""Stands beside the first of ``METADATA_TABLES`` in every export."""
+BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "META_DATA_CAPTURE": METADATA_TABLES[:1],
+    "SAMPLING_CALLCHAINS": ("COMPOSITE_EVENTS",),
+    "TARGET_INFO_GPU_METRICS": ("GPU_METRICS",),
+    **dict.fromkeys(
+        (
+            "ANALYSIS_DETAILS", "PROCESSES", "TARGET_INFO_SESSION_START_TIME",
+            "TARGET_INFO_SYSTEM_ENV", "ThreadNames",
+        ),
+        METADATA_TABLES,
+    ),
+}  # fmt: skip
+"""Tables that every export holds in which one of some others has rows."""
 COPY_KINDS: Final = (
     "Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host",
     "Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",
@@ -701,7 +712,7 @@ _TABLES: Final = (
         "what nsys said about the capture",
         "timestamp i!*, timestampType i*, source i!*, severity i!*, text t!*, globalPid i",
     ),
-    _table(CAPTURE, "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING),
+    _table("META_DATA_CAPTURE", "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING),
     _table("META_DATA_EXPORT", "which nsys exported it", "name t!*, value t!"),
     _table("EXPORT_META_DATA", "which nsys exported it", "name t!*, value t!"),
 )

@@ -6,16 +6,17 @@ import pytest
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.reader.resolved import Export, Resolved, affinity, as_declared, resolve
-from nsys_tui.reader.schema import TABLES
+from nsys_tui.reader.schema import BESIDE, TABLES
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 TYPES = {"t": "TEXT", "r": "REAL", "b": "TEXT"}
 
 
 def complete(*tables: str) -> dict[str, dict[str, str]]:
+    with_these = [name for name, others in BESIDE.items() if not {*others}.isdisjoint(tables)]
     return {
         name: {c.name: TYPES.get(c.type, "INTEGER") for c in TABLES[name].columns.values()}
-        for name in ("StringIds", *tables)
+        for name in ("StringIds", *with_these, *tables)
     }
 
 
@@ -199,11 +200,15 @@ def test_names_under_a_like_name_are_said_once() -> None:
     assert found.doubts[Capability.KERNELS] == note.text
 
 
-@pytest.mark.parametrize("beside", ["META_DATA_EXPORT", "EXPORT_META_DATA"])
-def test_how_it_was_captured_is_missed_where_every_export_tells_it(beside: str) -> None:
-    assert resolved(complete(beside, "META_DATA_CAPTURE")).notes == ()
-    notes = [note.table for note in resolved(complete(beside)).notes]
-    assert notes == ["META_DATA_CAPTURE"] * (beside == "META_DATA_EXPORT")
+@pytest.mark.parametrize(("table", "beside"), [(t, o) for t in BESIDE for o in BESIDE[t]])
+def test_a_table_is_missed_where_every_export_holds_it(table: str, beside: str) -> None:
+    tables = complete(beside)
+    assert resolved(tables).notes == ()
+    del tables[table]
+    (note,) = resolved(tables).notes
+    assert note.table == table
+    assert note.text.startswith(f"{table} is missing (nsys 2026.4.1): ")
+    assert resolve(tables, Export("2026.4.1"), lambda _: False, lambda: True).notes == ()
 
 
 @pytest.mark.parametrize("backtraces", [True, False])
