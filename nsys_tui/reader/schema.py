@@ -712,7 +712,9 @@ _TABLES: Final = (
         "what nsys said about the capture",
         "timestamp i!*, timestampType i*, source i!*, severity i!*, text t!*, globalPid i",
     ),
-    _table("META_DATA_CAPTURE", "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING),
+    _table(
+        "META_DATA_CAPTURE", "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING
+    ),
     _table("META_DATA_EXPORT", "which nsys exported it", "name t!*, value t!"),
     _table("EXPORT_META_DATA", "which nsys exported it", "name t!*, value t!"),
 )

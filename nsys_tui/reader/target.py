@@ -17,6 +17,7 @@ from nsys_tui.model.target import (
 )
 from nsys_tui.reader.encode import Strings
 from nsys_tui.reader.sqlite import Database, quoted
+from nsys_tui.reader.unrecorded import unrecorded_work
 
 _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
 _DRIVER_DIGITS: Final = 5
@@ -59,6 +60,7 @@ def read_metadata(db: Database) -> Metadata:
     settings = _first(export)
     utc = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     notes = [] if export else ["exported by an nsys of 2021 or earlier, or trimmed: no version"]
+    db.notes.add(*unrecorded_work(db))
     for view in db.views:
         db.notes.add(Note(f"{view} is a view, not a table: it is not read", view))
     sessions = db.select("ANALYSIS_DETAILS", ("duration",))
@@ -174,6 +176,7 @@ class Devices:
 
     def __init__(self, db: Database) -> None:
         gpus = read_gpus(db)
+        self._notes = db.notes
         self._info = {info.id: info for info, _ in gpus}
         self._by_ordinal: dict[int, int] = {}
         for info, ordinal in sorted(gpus, key=lambda gpu: not gpu[0].bus):
@@ -198,6 +201,12 @@ class Devices:
         grouped: dict[tuple[int, int], set[Member]] = {key: set() for key in sorted(set(keys))}
         for key, member in zip(keys, members, strict=True):
             grouped[key].add(member)
+        for (_, number), own in grouped.items():
+            guessed = {one.pid for one in own if one not in self._by_member}
+            if len(guessed) > 1 and len(self._info) != 1:
+                same = f"{len(guessed)} processes worked on a GPU that each calls {number}"
+                text = f"{same}: taken for one GPU, which TARGET_INFO_CUDA_DEVICE does not tell"
+                self._notes.add(Note(text, "TARGET_INFO_CUDA_DEVICE"))
         devices = tuple(
             self._device(None if is_ordinal else number, tuple(sorted(own)))
             for (is_ordinal, number), own in grouped.items()

@@ -79,9 +79,23 @@ def test_what_a_writer_adds_to_its_log_is_read_although_the_file_stays_as_it_was
 def test_device_zero_of_two_processes_may_be_two_gpus(synth: Synth) -> None:
     synth.gpu(0, "A").gpu(1, "B").cuda_device(1000, 0, 1).cuda_device(2000, 0, 0)
     synth.process(1000).kernel("k", 0, 10, device=0).process(2000).kernel("k", 0, 10, device=0)
-    devices = opened(synth).devices
+    report = opened(synth)
+    devices = report.devices
     assert [(d.gpu_id, d.name, d.id) for d in devices] == [(0, "A", 0), (1, "B", 0)]
     assert [member.pid for device in devices for member in device.members] == [2000, 1000]
+    assert report.notes.texts == ()
+
+
+@pytest.mark.parametrize(("gpus", "processes"), [(2, 2), (0, 2), (1, 2), (2, 1)])
+def test_gpus_that_nothing_tells_apart_are_said(synth: Synth, gpus: int, processes: int) -> None:
+    for number in range(gpus):
+        synth.gpu(number, "A")
+    for number in range(processes):
+        synth.process(1000 + number).kernel("k", 0, 10, device=0)
+    report = opened(synth)
+    assert len(report.devices) == 1
+    guessed = "2 processes worked on a GPU that each calls 0: taken for one GPU"
+    assert (guessed in " ".join(report.notes.texts)) == (gpus != 1 and processes == 2)
 
 
 @pytest.mark.parametrize("gpu_id", ["one", b"\x01", 1.5, float("inf"), None])
