@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nsys_tui.analysis.links import finding_link
+from nsys_tui.analysis.rules.answer import none_found
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.table import Column, Unit, column, table_of
 from nsys_tui.sharing.answer import Shared, captured
@@ -87,7 +88,7 @@ def body_of(of: Shared, prefix: str, detail: Detail, flame: str) -> Iterator[str
 def _findings(of: Shared, prefix: str, detail: Detail) -> Iterator[str]:
     if not of.findings:
         told = "<code>nsys-tui analyze --help-rules</code> says what was looked for"
-        yield f"<p>Nothing found; {told}.</p>"
+        yield f"<p>{none_found(of.report).replace('n', 'N', 1)}; {told}.</p>"
     for number, finding in enumerate(of.findings):
         yield from _finding(of, finding, f"{prefix}finding-{number}", number < detail.pictures)
 

@@ -23,7 +23,7 @@ from nsys_tui.analysis.compare.side import (
 )
 from nsys_tui.analysis.compare.stats import Sample, samples
 from nsys_tui.analysis.compare.tails import tails
-from nsys_tui.analysis.diagnostics import loss
+from nsys_tui.analysis.diagnostics import loss, unanswered
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Rows, masked
@@ -59,6 +59,15 @@ _NEEDS: Final = {
     "stalls": Capability.KERNELS,
 }
 """What is measured by name, and of what."""
+_KNOWN_BY: Final = {
+    OpKind.KERNEL: ("kernels", "ranks", "compute", "kernel_time", "comm", "exposed_comm"),
+    OpKind.MEMCPY: ("copies", "memory"),
+    OpKind.MEMSET: ("copies", "memory"),
+    OpKind.GRAPH: ("kernels", "graph", "exposed_comm"),
+}
+"""What cannot be known where GPU work of a kind was not recorded."""
+_BY_ALL: Final = frozenset(("busy_share", "busy", "exposed_memory", "idle", "stalls"))
+"""What cannot be known where work of any kind was not."""
 
 
 def first_look(plan: Plan, label: str = "", identity: str = "") -> Side:
@@ -104,7 +113,10 @@ def _measured(
         unknown.add("ranks")
     if report.doubt(Capability.LAUNCH_CALLS):
         unknown.add("stalls")
-    if report.gpu_doubt and not (plan.by_step or part.window):
+    for kind, keys in _KNOWN_BY.items():
+        if whole and len(unanswered(report, kind)):
+            unknown |= {*keys, *_BY_ALL}
+    if (report.gpu_doubt or "busy" in unknown) and not (plan.by_step or part.window):
         unknown.add("wall")  # it is the span of GPU work
     return Side(
         label=label or report.name,

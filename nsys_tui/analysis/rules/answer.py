@@ -21,6 +21,7 @@ from nsys_tui.analysis.rules.verdict import (
     verdict,
     verdict_facts,
 )
+from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     FACTS,
     OPEN,
@@ -70,8 +71,8 @@ class RuleAnswer:
 
     def table(self) -> Table:
         """The findings."""
-        none = "nothing found; nsys-tui analyze --help-rules says what was looked for"
-        notes = [] if self.findings else [none]
+        told = "nsys-tui analyze --help-rules says what was looked for"
+        notes = [] if self.findings else [f"{none_found(self.case.report)}; {told}"]
         notes += [f"not looked at: {one.what} ({one.reason})" for one in self.not_looked_at]
         title = f"{plural(len(self.findings), 'finding')}, the gravest first"
         return table_of("findings", title, _FINDING, self.findings, self.case.report, notes)
@@ -79,6 +80,11 @@ class RuleAnswer:
     def rules(self) -> list[Table]:
         """The tables of the rules, each with its advice under it."""
         return [replace(one.table, notes=(one.advice, *one.table.notes)) for one in self.outcomes]
+
+
+def none_found(report: Report) -> str:
+    """What stands in place of findings: that there are none, or that none can be found."""
+    return f"nothing {'can be found: GPU work is not known' if report.gpu_doubt else 'found'}"
 
 
 _FINDING: Final = (

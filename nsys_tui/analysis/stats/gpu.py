@@ -11,6 +11,7 @@ from nsys_tui.analysis.aggregate import Aggregate, group_stats
 from nsys_tui.analysis.stats.kernels import (
     BUSY,
     KERNELS,
+    hidden_graphs,
     operation_codes,
     operation_rows,
     operation_sums,
@@ -103,7 +104,14 @@ CATEGORY = Column("Category")
 MEMORY: Final = Needs("GPU memory", "--trace=cuda", (Capability.COPIES,), by_device=True)
 EITHER: Final = replace(KERNELS, data="CUDA kernel or GPU memory")
 ANY_WORK: Final = Needs("GPU", "--trace=cuda", (Capability.KERNELS,), by_device=True)
-CALLS_AND_WORK: Final = replace(KERNELS, data="CUDA trace", by_device=False)
+
+
+def _without_calls(query: Query) -> tuple[str, ...]:
+    lacking = query.report.lacks(Capability.API)
+    return (*hidden_graphs(query), *([f"{lacking}: none is listed"] if lacking else ()))
+
+
+CALLS_AND_WORK: Final = replace(KERNELS, data="CUDA trace", by_device=False, notes=_without_calls)
 
 
 def _names(query: Query, rows: Rows) -> tuple[Integers, list[str]]:

@@ -517,6 +517,13 @@ def test_a_missing_kind_of_data_says_what_records_it(tmp_path: Path) -> None:
         compute(parse("cuda_gpu_kern_sum"), Query(report, Scope(window=(5, 9))))
 
 
+@pytest.mark.parametrize("called", [True, False])
+def test_calls_that_a_list_of_calls_and_work_lacks_are_told(tmp_path: Path, called: bool) -> None:
+    synth = Synth(tmp_path / "r.sqlite").kernel("k()", 0, 1)
+    table = run_report(opened(synth.api("cudaFree", 0, 1) if called else synth), "cuda_api_gpu_sum")
+    assert any("no CUDA API calls" in note for note in table.notes) != called
+
+
 @pytest.mark.parametrize("name", sorted(REPORTS))
 def test_no_report_fails_on_an_empty_or_odd_file(tmp_path: Path, name: str) -> None:
     odd = Synth(tmp_path / "odd.sqlite").kernel("a;b\n\x1b[31m\"'", 5, 5).nvtx("", 3, 3)

@@ -155,8 +155,11 @@ def test_what_a_lost_table_gives_is_not_said_to_be_none(
     with closing(sqlite3.connect(sound, isolation_level=None)) as db:
         db.execute("DROP TABLE StringIds")
     main(["analyze", str(sound), "--no-cache"])
-    (said,) = [one for one in capsys.readouterr().out.split("\n") if "grids, blocks" in one]
+    text = capsys.readouterr().out
+    (said,) = [one for one in text.split("\n") if "grids, blocks" in one]
     assert "StringIds is missing" in said
+    assert "nothing can be found: GPU work is not known" in text
+    assert "nothing found" not in text
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -173,11 +176,28 @@ def test_calls_that_one_side_lost_are_not_compared_as_new_or_gone(
     assert "CUDA API calls in this report: GPU work is there" in capsys.readouterr().out
 
 
-def test_work_that_one_side_lost_is_told_beside_the_comparison(
-    sound: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("call", "what", "group", "figure"),
+    [
+        ("cudaLaunchKernel_v7000", "kernels", "kernels", "compute"),
+        ("cudaMemcpyAsync_v3020", "copies", "copies", "memory"),
+    ],
+)
+def test_work_that_one_side_lost_is_told_and_not_judged(
+    sound: Path, call: str, what: str, group: str, figure: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    called = Synth(sound.with_name("called.sqlite")).memset(0, 50)
+    called = Synth(sound.with_name("called.sqlite")).process(1).memset(0, 50, stream=9)
     for number in range(4):
-        called.api("cudaLaunchKernel_v7000", 1000 * number, 1000 * number + 9)
-    main(["compare", str(sound), str(called.write()), "--no-cache"])
-    assert "B: kernels of 4 calls are not recorded" in capsys.readouterr().out
+        called.api(call, 1000 * number, 1000 * number + 9)
+        if what == "kernels":
+            called.memcpy(1000 * number + 200, 1000 * number + 300)
+        else:
+            called.kernel("gemm", 1000 * number, 1000 * number + 100)
+    lost = called.write()
+    main(["compare", str(sound), str(lost), "--no-cache"])
+    assert f"B: {what} of 4 calls are not recorded" in capsys.readouterr().out
+    for side, judged in ((sound, True), (lost, False)):
+        found = document(capsys, "compare", sound, side)
+        figures = found["summary"]
+        assert (figure in figures, "busy" in figures, "idle" in figures) == (judged,) * 3
+        assert bool(found[group]) == judged
