@@ -243,7 +243,7 @@ class SqlScreen(TableScreen[Asked]):
         if result.query != self._answered:  # its own order, not that of the last answer
             self.table.arrangement, self._answered = Arrangement(), result.query
         self.table.show_rows(columns_of(table, least=16), len(table))
-        self._say(*(result.answer.notes or (plural(len(table), "row"),)))
+        self._say(plural(len(table), "row"), *result.answer.notes)
         self._draw_chart()
         self.table.focus()
 
