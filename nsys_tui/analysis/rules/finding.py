@@ -223,7 +223,9 @@ CERTAINTY: Final = {
         _MEASURED, "the host may wait for something else right after", _TWICE
     ),
     "data_loss": Certainty(
-        _MEASURED, "what is missing may lie outside of what you look at", "nsys profile --duration"
+        _MEASURED,
+        "what is missing may lie outside of what you look at",
+        "nsys profile --duration=5",
     ),
     "dominant_kernel": Certainty(_MEASURED, "it may already run as fast as this GPU can", _NCU),
     "exposed_communication": Certainty(

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
+from nsys_tui.analysis.nccl.collectives import nvtx_calls
 from nsys_tui.analysis.rules.communication import (
     accumulates,
     finer_batches,
@@ -39,6 +40,8 @@ _NAME_CELLS: Final = 22
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
+_SIZES: Final = "nsys profile --trace=cuda,nvtx, with NCCL 2.18 or newer"
+"""What records the collectives that NCCL's ranges name."""
 
 
 @rule(
@@ -210,6 +213,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         device=worst.index,
+        settle="" if len(nvtx_calls(case.report)) else _SIZES,
         late=late,
     )
 

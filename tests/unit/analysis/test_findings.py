@@ -119,6 +119,15 @@ def test_findings_say_where_to_look(demo: tuple[Path, dict[str, Any]]) -> None:
             assert lo <= f.window[0] < f.window[1] <= hi
 
 
+def test_commands_that_findings_name_show_something(demo: tuple[Path, dict[str, Any]]) -> None:
+    found = find(open_report(demo[0]))
+    told = {text for one in found for text in (one.command, one.settle)}
+    ours = [text.split()[1:] for text in told if text.startswith("nsys-tui ")]
+    assert ["collectives", "REPORT"] in ours
+    for words in ours:
+        assert main([str(demo[0]) if word == "REPORT" else word for word in words]) == 0, words
+
+
 @needs_reports
 @pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
 def test_every_rule_in_every_format_on_every_report(

@@ -88,6 +88,7 @@ def test_who_reduces_after_every_micro_batch_is_told_of_no_sync(
     _, findings = found(run, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
     assert ("no_sync()" in one.advice) is told
+    assert one.settle.startswith("nsys profile"), "no collective is named, so none can be listed"
 
 
 @pytest.mark.parametrize("named", [True, False])
