@@ -1,6 +1,6 @@
 """Printed tables in colour, for a terminal: titles, heads, bars and the words that judge.
 
-Colours are the terminal's own sixteen, so that they are legible on light and dark grounds alike.
+Colours are those of the terminal's own sixteen that can be read on light and dark grounds alike.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from nsys_tui.text.console import Painted
 
 _RULE: Final = re.compile(r" *-[- ]*")
 _TITLE: Final = Style(bold=True)
-_HEAD: Final = Style(color="cyan")
+_HEAD: Final = Style(color="magenta")
 _MUTED: Final = Style(dim=True)
 _WORDS: Final = {
-    "better": Style(color="blue", bold=True),
+    "better": Style(color="bright_blue", bold=True),
     "worse": Style(color="red", bold=True),
     "grave": Style(color="red", bold=True),
-    "middle": Style(color="yellow"),
-    "bar": Style(color="cyan"),
+    "middle": Style(color="magenta"),
+    "bar": Style(color="bright_blue"),
 }
 _FOUND: Final = re.compile(
     r"(?P<better>\bbetter(: \w+)?)|(?P<worse>\bworse(: \w+)?|\boutlier\b|! unfair)"

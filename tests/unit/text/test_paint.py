@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from demo_making import make
 
+from nsys_tui.render.colour import contrast
 from nsys_tui.text.paint import painted
 from nsys_tui.text.sections import bars_of
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CODES = re.compile(r"\x1b\[[\d;]*m")
+XTERM = (
+    *("#000000", "#cd0000", "#00cd00", "#cdcd00", "#0000ee", "#cd00cd", "#00cdcd", "#e5e5e5"),
+    *("#7f7f7f", "#ff0000", "#00ff00", "#ffff00", "#5c5cff", "#ff00ff", "#00ffff", "#ffffff"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,23 @@ def on_terminal(words: list[str], cells: int, **env: str) -> str:
     os.close(near)
     assert done.returncode == 0
     return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def test_colours_can_be_read_on_light_and_on_dark() -> None:
+    """By the sixteen colours of xterm."""
+    lines = [
+        " Name  Verdict",
+        " ----  -------",
+        " H k  worse: slower  better: faster",
+        " M k  ████",
+    ]
+    sent = "".join(painted(["\n".join(lines)]))
+    codes = {int(code) for found in CODES.findall(sent) for code in found[2:-1].split(";")}
+    colours = {code - 30: XTERM[code - 30] for code in codes if 30 <= code < 38}
+    colours |= {code - 82: XTERM[code - 82] for code in codes if 90 <= code < 98}
+    assert len(colours) >= 3
+    for ground in ("#000000", "#ffffff"):
+        assert {n for n, colour in colours.items() if contrast(colour, ground) < 3} == set()
 
 
 def test_on_a_terminal_there_are_colours_and_bars(demo: Path) -> None:
