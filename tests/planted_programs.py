@@ -25,15 +25,25 @@ def decoding(path: Path) -> Synth:
     return run.report
 
 
-def logging(path: Path) -> Synth:
-    """Steps only launch; in each tenth the host waits for all of them, and writes."""
+def logging(path: Path, loads: int = 0, saves: int = 0) -> Synth:
+    """Steps only launch; in each tenth the host waits for all of them, and writes.
+
+    Args:
+        path: of the report.
+        loads: how long it waits for a batch in step 25, ns.
+        saves: how long it writes in step 29 besides, when the GPU is done.
+    """
     run = Machine(path)
     for step in range(30):
         since = run.now
+        if loads and step == 25:
+            run.off("poll", loads)
+            run.named("load", since)
         run.layers()
         if step % 10 == 9:
             run.wait()
-            run.off("write", 3 * MS)
+            run.off("write", 3 * MS + saves * (step == 29))
+            run.layers(1)
         run.named(f"train step {step}", since)
     return run.report
 

@@ -35,6 +35,8 @@ from nsys_tui.units import format_duration
 REMAINDER: Final = "[not annotated]"
 WAITS: Final = "waits for work that the steps before it launched"
 """Why a step is longer, where it is no step's fault."""
+_PART: Final = 3
+"""So much of what a step is longer its idle time may be, or it waits for the steps before."""
 NOTABLE: Final = 0.01
 """Part of the median by which an iteration is longer before it is asked why."""
 
@@ -79,19 +81,29 @@ class IterationTable:
         """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
 
         Empty where it is not longer by 1 % of the median, or was never closed. GPU work that was
-        launched longer ago than a step takes is of the steps before.
+        launched longer ago than a step takes is of the steps before: then idle time alone tells,
+        and what is not twice as long may just have taken the host longer.
         """
         more = self.iterations.duration[row] - self._median
         if self.iterations.never_closed[row] or more <= NOTABLE * self._median:
             return ""
-        if self.parts.lead[row] > self._median:
-            return WAITS
         told = (
             self.parts.why(row, self.usual)
             if self.gpus
             else _longer_phase(self.iterations, self.phases, row)
         )
+        if self.parts.lead[row] > self._median:
+            told = [part for part in told if part[0].startswith("idle")]
+            if _PART * sum(ns for _, ns in told) < more:
+                return self._beside_earlier_work(row) if more > self._median else ""
         return _sentence(told)
+
+    def _beside_earlier_work(self, row: int) -> str:
+        """What takes the host longer in a step all of whose GPU work is of the steps before."""
+        ((phase, longer),) = _longer_phase(self.iterations, self.phases, row)
+        if phase == REMAINDER:
+            return WAITS
+        return f"+{format_duration(longer)} {phase}, while the GPU works for the steps before"
 
     @cached_property
     def _median(self) -> float:

@@ -834,7 +834,20 @@ def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
 ) -> None:
     table = iteration_table(case_of(programs.logging, tmp_path).report)
     assert table.why(9) == "waits for work that the steps before it launched"
+    assert table.why(8) == ""  # its launches merely took the host a little longer
     assert iteration_table(case_of(programs.accumulating, tmp_path).report).why(3).startswith("+5.")
+
+
+def test_a_step_beside_earlier_work_is_told_by_its_phase_or_by_what_the_gpu_idles_for(
+    tmp_path: Path,
+) -> None:
+    def run(path: Path) -> Synth:
+        return programs.logging(path, loads=20 * MS, saves=60 * MS)
+
+    table = iteration_table(case_of(run, tmp_path).report)
+    assert table.why(25) == "+20.00 ms load, while the GPU works for the steps before"
+    assert table.why(29).startswith("+63.0")
+    assert table.why(29).endswith(" ms idle: I/O write")
 
 
 @pytest.mark.parametrize("waits", [True, False])
