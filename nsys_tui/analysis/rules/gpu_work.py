@@ -247,15 +247,17 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         device = max(empty, key=lambda key: empty[key])
         top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
-        name, blocks = brief(names[top], _WAVE_CELLS), int(launch.blocks[kinds[top, 2]])
+        others = np.count_nonzero((kinds[:, 0] == device) & (lost > 0)) - 1
+        more = f"; {others} more" if others and 10 * lost[top] < 9 * empty[device] else ""
+        name, blocks = brief(names[top], _WAVE_CELLS - len(more)), int(launch.blocks[kinds[top, 2]])
         at_a_time, whole = round(blocks / of_kind[top]), int(of_kind[top])
         findings = case.finding(
             "last_waves",
             f"{name}: {units.plural(blocks, 'block')}, ≈{units.format_count(at_a_time)} at a time:"
             f" {units.format_count(blocks - whole * at_a_time)} in the last of {whole + 1} waves,"
-            f" {units.format_duration(int(time[top]))}",
+            f" {units.format_duration(int(time[top]))}{more}",
             "size the grid to whole waves, or let as many blocks as fit loop over the work",
-            subject=f"last wave of {name}",
+            subject=f"last wave of {brief(names[top], _WAVE_CELLS)}",
             saved_ns=empty[device],
             window=longest_of(ops, rows[codes == top]),
             device=device,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from paths import REPORTS, needs_reports, report_paths
+from planted_training import ONE_AN_SM
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
@@ -243,3 +244,14 @@ def test_a_finding_is_one_line_and_saves_no_more_than_there_is(path: Path) -> No
         assert one.doubt, one.rule
         assert one.settle, one.rule
         assert 0 <= one.saved_ns <= hi - lo, one.title
+
+
+@pytest.mark.parametrize(("names", "said"), [(4, ", 20.00 ms; 3 more"), (1, ", 80.00 ms")])
+def test_a_last_wave_says_of_how_many_kernels_its_price_is(
+    names: int, said: str, synth: Synth
+) -> None:
+    for number in range(40):
+        name = f"k{number % names}"
+        synth.kernel(name, number * 2 * MS, (number + 1) * 2 * MS, **ONE_AN_SM, grid=(109, 1, 1))  # type: ignore[arg-type]
+    (one,) = found(synth, "last_waves")
+    assert one.title.endswith(said)
