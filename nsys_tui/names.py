@@ -296,7 +296,8 @@ def fit(name: str, cells: int) -> str:
     beginning = "" if whole else cut(base, cells + 1)
     for gap in reversed(list(_WORD.finditer(beginning))):
         words = beginning[: gap.start()]
-        if len(words) > 1 and cell_len(words) <= cells:
+        told = len(words) >= _SMALLEST_CUT or not gap[0].isspace()
+        if told and cell_len(words) <= cells:
             return words
     return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
 

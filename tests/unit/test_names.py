@@ -125,6 +125,7 @@ def test_a_label_ends_after_a_word_and_never_inside_an_identifier() -> None:
     assert names.fit("gpt2_forward", 9) == "gpt2_for~"
     assert names.fit("to, op_id = 9", 4) == "to"
     assert names.fit("copy_, op_id = 9", 5) == "copy_"
+    assert names.fit("SM Active", 6) == "SM Ac~"
 
 
 def test_a_short_name_fits_whole_below_three_cells() -> None:
