@@ -299,13 +299,13 @@ def fit(name: str, cells: int) -> str:
         told = len(words) >= _SMALLEST_CUT or not gap[0].isspace()
         if told and cell_len(words) <= cells:
             return words
-    return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
+    return whole if whole or not name else f"{cut(base, cells - 1).rstrip(_GAPS)}~"
 
 
 def brief(name: str, cells: int) -> str:
     """A name in a sentence: as ``fit``, but what is cut says so, for it may be another's name."""
     whole, base = _shortened(name, cells)
-    return whole or f"{cut(base, cells - 1).rstrip(_GAPS)}~"
+    return whole if whole or not name else f"{cut(base, cells - 1).rstrip(_GAPS)}~"
 
 
 def _shortened(name: str, cells: int) -> tuple[str, str]:

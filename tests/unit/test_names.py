@@ -116,6 +116,7 @@ def test_a_label_goes_down_its_ladder(cells: int, expected: str) -> None:
 
 def test_what_a_sentence_cuts_off_a_name_is_marked() -> None:
     assert names.brief("main->test_copies", 16) == "main->test_copi~"
+    assert (names.brief("", 9), names.fit("", 9)) == ("", "")
     assert names.brief("elementwise copy f32 vec", 21) == "elementwise copy f32~"
     assert names.brief("void ns::gemm_bf16<int>(int)", 9) == "gemm_bf16"
 
