@@ -13,12 +13,14 @@ from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import api_name, strip_op_id
 
 _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
 """Causes that are calls, or rows of what holds a call up."""
+_FOR_OTHERS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP, Cause.MPI)
+"""Causes with which no host can be ahead: others, or the clock, end them."""
 _BESIDE: Final = 0.05
 """Part of the time from which other calls are worth a word."""
 _REST_NS: Final = 10_000
@@ -110,6 +112,18 @@ def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
     ahead = np.cumsum(np.concatenate((waited, -idle))[order])
     ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
     return np.asarray(ahead[np.flatnonzero(order >= len(ends))], np.int64)
+
+
+def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Intervals:
+    """The parts of some times in which their threads wait for nobody: what hosts can do ahead."""
+    parts = [intervals.empty()]
+    for one in np.unique(thread).tolist():
+        spans = intervals.union(starts[thread == one], ends[thread == one])
+        by_class = case.stalls.work.near(int(case.report.api.threads[one]), *spans).by_class
+        for waits in (by_class[cause] for cause in _FOR_OTHERS if cause in by_class):
+            spans = intervals.subtract(spans, intervals.union(waits.starts, waits.ends))
+        parts.append(spans)
+    return intervals.union(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

@@ -11,7 +11,7 @@ from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
-from nsys_tui.analysis.rules.gap_facts import lead
+from nsys_tui.analysis.rules.gap_facts import free_time, lead
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
@@ -102,7 +102,8 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     waits = np.concatenate((blocking, waits))
     waits = np.sort(waits[following[waits] >= 0])
     begun, ended = api.end[waits], api.start[following[waits]]
-    starts, ends = case.idle_time.idle_part(gpu, intervals.union(begun, ended))
+    after_them = free_time(case, api.thread[waits], begun, ended)
+    starts, ends = case.idle_time.idle_part(gpu, after_them)
     then = intervals.total(starts, ends)
     ahead = lead(begun, api.durations(waits), ends, ends - starts)
     hidden = (starts, starts + np.minimum(ahead, ends - starts))
@@ -112,7 +113,9 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         "small_copies",
         f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
         f" {DIRECTIONS[kind]}: {device} idle {units.format_duration(idle)} {told}",
-        "gather them in one copy, or keep the data on the GPU",
+        "read them later, or all at once, so that the host launches ahead"
+        if then > idle
+        else "gather them in one copy, or keep the data on the GPU",
         subject="small copies",
         saved_ns=idle + intervals.total(*hidden),
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),

@@ -131,6 +131,26 @@ def test_small_copies_cost_what_the_host_is_late_by_after_them_as_far_as_waits_h
     assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.1)
 
 
+@pytest.mark.parametrize("waits", ["pthread_cond_wait", "MPI_Allreduce", ""])
+def test_who_waits_for_others_after_a_small_copy_could_not_be_ahead(
+    tmp_path: Path, waits: str
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.sched(0, True)
+    for step in range(200):
+        run.launch(f"k{step % 3}", 2 * MS)
+        run.copy(4, 10, "DtoH", "pageable")
+        if waits.startswith("MPI"):
+            run.report.mpi(waits, run.now, run.now + MS)
+        elif waits:
+            run.report.osrt(waits, run.now, run.now + MS)
+        run.now += MS
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "small_copies"]
+    assert (one.saved_ns < 10 * MS) is bool(waits)
+    assert one.advice.startswith("gather" if waits else "read them later")
+
+
 def test_what_keeps_to_a_part_of_the_run_says_so(tmp_path: Path) -> None:
     (one,) = [
         o
