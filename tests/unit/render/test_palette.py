@@ -139,6 +139,8 @@ def test_words_on_a_light_terminal_have_none_of_its_pale_colours() -> None:
     assert inks[Category.COMM] is inks[Category.MEMORY] is inks[Category.GRAPH] is None
     assert inks[Category.COMPUTE] == "blue"
     assert theme.look(style(category_ink(Category.COMM))).fg == "yellow", "bars keep it"
+    words = {theme.colour(key) for key in ("better", "worse", "warning", "error", "accent", "mark")}
+    assert words <= {"blue", "red", "magenta"}
 
 
 def test_neighbours_of_one_category_differ_in_luminance() -> None:

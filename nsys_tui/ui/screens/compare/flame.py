@@ -90,7 +90,9 @@ class DifferenceIcicle(IciclePane):
         what = (
             "CPU samples of B by stack" if difference.is_sampled else "GPU time of B by NVTX path"
         )
-        signs = "blue: less, orange: more" if self.app.glyphs.solid else "<<: less, >>: more"
+        palette = self.app.palette
+        worse = palette.colour("worse") if palette.kind == "ansi" else "orange"
+        signs = f"blue: less, {worse}: more" if self.app.glyphs.solid else "<<: less, >>: more"
         self.heading(f"{what}{gone}", f"{per}{signs}")
         inks = np.full(len(difference.change), int(Ink.MUTED))
         inks[difference.change <= -threshold] = Ink.BETTER
