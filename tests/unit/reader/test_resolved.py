@@ -9,6 +9,7 @@ from nsys_tui.reader.resolved import Export, Resolved, affinity, as_declared, re
 from nsys_tui.reader.schema import BESIDE, TABLES
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 TYPES = {"t": "TEXT", "r": "REAL", "b": "TEXT"}
 
 
@@ -116,21 +117,21 @@ def test_without_names_nothing_named_is_shown() -> None:
     tables = complete(KERNEL, "NET_NIC_METRIC")
     del tables["StringIds"]["value"]
     found = resolved(tables)
-    assert found.off == {"StringIds", KERNEL}
+    assert found.off == {"StringIds", KERNEL, CALLS}
     assert "StringIds has no column value" in found.doubts[Capability.KERNELS]
 
 
 def test_without_names_the_gpu_is_not_taken_for_idle() -> None:
     tables = complete(KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY")
     del tables["StringIds"]["value"]
-    assert resolved(tables).off == {"StringIds", KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY"}
+    assert resolved(tables).off == {"StringIds", KERNEL, CALLS, "CUPTI_ACTIVITY_KIND_MEMCPY"}
 
 
 def test_names_that_are_missing_are_as_those_that_are_not_believed() -> None:
     tables = complete(KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY")
     del tables["StringIds"]
     found = resolved(tables)
-    assert found.off == {KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY"}
+    assert found.off == {KERNEL, CALLS, "CUPTI_ACTIVITY_KIND_MEMCPY"}
     assert found.doubts[Capability.COPIES].startswith("StringIds is missing")
 
 
