@@ -258,7 +258,11 @@ def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
     kept = (top.count >= FEWEST) & top.apart
     part = top.named(PART_NAME)
     turns = part & top.turns
-    numbered = turns | (top.counts_up & ~part)
+    counted_up = top.counts_up & ~part
+    # Of a host that runs far ahead no range covers much; a count tells that they are steps.
+    if named := top.best(kept & counted_up & top.named(JOINED_STEP_NAME), Rule.NAME):
+        return named
+    numbered = turns | counted_up
     return top.best(kept & ~turns & (top.covered >= needed), Rule.OUTERMOST) or top.best(
         kept & numbered & (top.reach >= needed), Rule.NUMBERED
     )

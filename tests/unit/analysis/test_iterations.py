@@ -316,3 +316,17 @@ def test_steps_of_a_host_that_runs_ahead_are_told_from_those_of_the_gpu(
     made = plan(report)
     assert made.by_step is waits
     assert (measure(made).notes == (HOST_AHEAD,)) is not waits
+
+
+@pytest.mark.parametrize(("label", "rule"), [("train_step {}", Rule.NAME), ("train_step", None)])
+def test_counted_steps_of_a_host_far_ahead_are_found_by_a_joined_name(
+    tmp_path: Path, label: str, rule: Rule | None
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for step in range(6):
+        begin = step * 100_000
+        synth.nvtx(label.format(step), begin, begin + 90_000)
+        gpu = (step * 10_000_000 + 100_000, step * 10_000_000 + 9_000_000 + step)
+        synth.launch(f"k{step}", (begin, begin + 5_000), gpu)
+    found = find_iterations(open_report(synth.write(), use_cache=False))
+    assert (found.rule if found.rule is not Rule.NONE else None) is rule
