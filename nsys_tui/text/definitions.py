@@ -15,7 +15,9 @@ from typing import Final
 
 FOLDER: Final = Path(__file__).parents[1] / "definitions"
 CAUSE: Final = "cause: "
-_UNITS: Final = re.compile(r"( (ns|share|bytes|count|per s|gb/s|mb|%|\(s\))|%)$")
+_UNITS: Final = re.compile(
+    r"( (ns|share|bytes|count|per s|gb/s|mb|%)| \(([num]?s|sec|([kmg]i?)?b(/s)?|%)\)|%)$"
+)
 
 
 _MOST_WORDS: Final = 8

@@ -16,7 +16,9 @@ from nsys_tui.analysis.stats.reports import DEFAULT
 from nsys_tui.cli import main
 from nsys_tui.commands.explain import exit_codes, explanations
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.table import Column, Unit
 from nsys_tui.text.definitions import CAUSE, define, definitions, on_screen
+from nsys_tui.text.formats import Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +91,24 @@ def test_a_key_is_its_word_without_the_unit_or_the_words_it_is_made_of() -> None
     assert [one.name for one in define("busy_share")] == ["busy"]
     assert [one.name for one in define("Mean skew")] == ["mean", "skew"]
     assert define("mean_of_nothing_known") == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "category", "names"),
+    [
+        (Unit.NS, "time", ("ns", "us", "ms", "sec")),
+        (Unit.MB, "mem", ("B", "KB", "KiB", "MB", "MiB", "GB", "GiB")),
+        (Unit.MB_PER_S, "thru", ("B", "KiB", "MB", "GiB")),
+        (Unit.PERCENT, "ratio", ("%",)),
+    ],
+)
+def test_a_header_is_explained_with_the_unit_it_is_printed_with(
+    unit: Unit, category: str, names: tuple[str, ...]
+) -> None:
+    printed = [Units().with_unit(category, name).header(Column("Avg", unit)) for name in names]
+    assert printed[-1].startswith("Avg (")
+    assert [define(header) for header in printed] == [define("Avg")] * len(names)
+    assert define("Avg (of what)") == []
 
 
 def test_explain_prints_the_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
