@@ -245,7 +245,9 @@ def slow_link_and_reads(path: Path) -> Synth:
     return synth
 
 
-def late_together(path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: int = 1) -> Synth:
+def late_together(
+    path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: int = 1, known: bool = True
+) -> Synth:
     """Ranks 1 and 2 of four start late: one polls, one writes; all compute 2 ms and reduce.
 
     Args:
@@ -253,6 +255,7 @@ def late_together(path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: in
         poll: how late rank 1 is, ns.
         write: how late rank 2 is, ns.
         turns: 2 where each of them is in every second step alone.
+        known: whether the call of rank 2 is recorded.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
@@ -261,7 +264,7 @@ def late_together(path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: in
         until = max(came) + 2 * MS + 300 * US
         for gpu, at in enumerate(came):
             synth.process(10 + gpu)
-            if at > begin:
+            if at > begin and (known or gpu == 1):
                 synth.osrt("poll" if gpu == 1 else "write", begin, at)
             computes, reduces = (at + 10 * US, at + 2 * MS), (at + 2 * MS, until)
             synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))

@@ -15,7 +15,7 @@ from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
@@ -171,11 +171,10 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     All wait until the last rank has come to the next collective, however late the others come.
     """
     late = [one for one in findings if _is_late(one)]
-    meetings = np.empty(0, np.int64)
-    if len({one.device for one in late}) > 1:
-        meetings = _meetings(case)
-    if not len(meetings):
+    last = _meetings(case) if late and len(case.by_device) > 1 else np.empty(0, np.int64)
+    if not len(last):
         return [*findings]
+    meetings, came = case.report.operations.start[last], case.report.operations.device[last]
     late_by: dict[int, Int64] = {}
     for one in late:
         if one.device is not None:
@@ -186,7 +185,8 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     for one in findings:
         if one.device is not None and _is_late(one):
             device = one.device
-            saved, whom = _alone(device, _lateness(case, one, meetings), late_by)
+            lost = _lateness(case, one, meetings)
+            saved, whom = _alone(device, lost, late_by, came)
             told[device] += one.saved_ns
             gained[device] += min(saved, one.saved_ns)
             when[device] = f"{case.device_labels([whom])} comes sooner, too"
@@ -218,18 +218,24 @@ def _victim(
     return _limited(case, waiting, saved, when[late]) if waiting.saved_ns else waiting
 
 
-def _alone(device: int, lost: Int64, late_by: dict[int, Int64]) -> tuple[int, int]:
+def _alone(device: int, lost: Int64, late_by: dict[int, Int64], came: Integers) -> tuple[int, int]:
     """What it saves if a GPU alone does not lose some time before each meeting; who else is late.
+
+    Nothing where another one comes last nevertheless.
 
     Args:
         device: of the GPU.
-        lost: by meeting.
-        late_by: what each late GPU loses in all, by meeting.
+        lost: by meeting, and after them.
+        late_by: what each late GPU loses in all, alike.
+        came: the GPU that comes last to each meeting.
     """
-    own = late_by[device]
+    own, sooner = late_by[device], came != device
     others = {other: by for other, by in late_by.items() if other != device}
-    latest = np.maximum.reduce([*others.values()])
+    latest = np.maximum.reduce([np.zeros_like(own), *others.values()])
     saved = np.maximum(own, latest) - np.maximum(own - lost, latest)
+    saved[:-1][sooner] = 0
+    if not others:
+        return int(saved.sum()), int(sums(came, lost[:-1] * sooner, int(came.max()) + 1).argmax())
     return int(saved.sum()), max(others, key=lambda one: int(np.minimum(lost, others[one]).sum()))
 
 
@@ -251,7 +257,7 @@ def _lateness(case: Case, finding: Finding, meetings: Int64) -> Int64:
 
 
 def _meetings(case: Case) -> Int64:
-    """When the last rank has come to each collective of all GPUs that most of them wait for.
+    """The last rank's operation of each collective of all GPUs that most of them wait for.
 
     Where a GPU computes on meanwhile, it comes to the next one no sooner.
     """
@@ -265,7 +271,8 @@ def _meetings(case: Case) -> Int64:
     last, group, count = np.unique(waits.last, return_inverse=True, return_counts=True)
     whole = count == len(case.by_device)
     most = whole & (2 * np.bincount(group.ravel(), waited, len(last)) >= count)
-    return np.sort(ops.start[last[most if most.any() else whole]])
+    meetings: Int64 = last[most if most.any() else whole]
+    return meetings[np.argsort(ops.start[meetings], kind="stable")]
 
 
 def _between(meetings: Int64, lost: Intervals) -> Int64:

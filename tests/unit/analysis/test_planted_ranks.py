@@ -219,6 +219,16 @@ def test_two_late_ranks_are_each_priced_by_what_one_alone_costs(tmp_path: Path, 
     assert f"(up to {'11.3' if turns == 1 else '38.4'}%)" in verdict(case, findings)
 
 
+@pytest.mark.parametrize("turns", [1, 2])
+def test_who_comes_before_a_rank_of_unknown_lateness_saves_nothing(
+    tmp_path: Path, turns: int
+) -> None:
+    _, findings = found(lambda path: ranks.late_together(path, turns=turns, known=False), tmp_path)
+    (told,) = (one for one in findings if one.rule == "gpu_idle" and one.device == 1)
+    assert told.saved_ns == pytest.approx(0 if turns == 1 else 7 * 5 * MS, abs=MS)
+    assert ("once GPU 2 comes sooner, too: " in told.advice) is (turns == 1)
+
+
 def test_steps_that_one_gpu_makes_longer_are_its_story_and_those_of_all_are_not(
     tmp_path: Path,
 ) -> None:
