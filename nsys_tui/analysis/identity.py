@@ -208,6 +208,7 @@ _HOST_PID: Final = re.compile(
     r"(?:nsys-report-|nsys-|report-|profile-|r_|.*_)?(?P<host>[A-Za-z][A-Za-z0-9.-]*)[-_](?P<pid>\d+)$"
 )
 _NUMBER: Final = re.compile(r"[-_.](\d{1,5})$")
+_VERSION: Final = re.compile(r"[-_.]20\d\d\.\d{1,2}$")
 
 
 def from_name(stem: str, host: str = "", pids: Collection[int] = ()) -> Identity:
@@ -215,7 +216,7 @@ def from_name(stem: str, host: str = "", pids: Collection[int] = ()) -> Identity
 
     ``profile_77_node_0_rank_3_on_gpu-4``, ``report_big_job77_rank3_on_gpu-4``, ``r_3``,
     ``auto_python_pod-1_main_1712_9f``, ``nsys-report-gpu-4-31337`` (host and process id),
-    ``report.3``.
+    ``report.3``. The last number of ``heat-2024.5`` is that of a version.
 
     Args:
         stem: file name without suffix.
@@ -230,7 +231,7 @@ def from_name(stem: str, host: str = "", pids: Collection[int] = ()) -> Identity
     placed = _host_and_pid(stem, host, pids)
     if placed is not None:
         return replace(identity, host=placed[0], pid=placed[1])
-    number = _NUMBER.search(stem)
+    number = None if _VERSION.search(stem) else _NUMBER.search(stem)
     if number and number[1] != job and int(number[1]) not in pids:
         return replace(identity, number=int(number[1]))
     return identity
