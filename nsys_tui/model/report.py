@@ -56,6 +56,8 @@ PARTS = (
     "gpu_metrics",
 )
 """Event sets in the order in which the app loads them."""
+NOTHING = (0, 1)
+"""Extent of a report without events."""
 
 
 class EventPart(Generic[Events]):
@@ -272,7 +274,7 @@ class Report:
     def extent(self) -> tuple[int, int]:
         """The whole trace: first start to last end of events with a lane, joined with the session.
 
-        Loads all event sets; (0, 1) for a report without events.
+        Loads all event sets; ``NOTHING`` for a report without events.
         """
         return self._part("extent", lambda: self._extent(PARTS))
 
@@ -286,7 +288,7 @@ class Report:
         if self.metadata.session_duration_ns:
             bounds.append((0, self.metadata.session_duration_ns))
         if not bounds:
-            return 0, 1
+            return NOTHING
         start = min(lo for lo, _ in bounds)
         return start, max(max(hi for _, hi in bounds), start + 1)
 

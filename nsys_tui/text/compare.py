@@ -118,7 +118,7 @@ def side_text(side: Side) -> str:
     steps = side.steps
     if side.by_step:
         return f"{gpus}; {len(steps)} steady steps {steps.rule}: {steps.name}"
-    return f"{gpus}; {format_duration(side.base_ns)} as a whole"
+    return f"{gpus}; {format_duration(side.base_ns)} as a whole" if side.base_ns else "no events"
 
 
 def _unfair_lines(comparison: Comparison) -> list[str]:

@@ -24,6 +24,7 @@ from nsys_tui.state import Filter, Mark, Selection, Window
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.screens.compare.changes import change_text
 from nsys_tui.ui.screens.compare.pair import Part
+from nsys_tui.ui.screens.compare.panes import UNLIKE
 from nsys_tui.ui.screens.compare.screen import CompareScreen
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.terminal import Colours
@@ -437,6 +438,12 @@ async def test_the_window_and_filter_of_each_report_count_and_are_said(
         app.sync()
         await settled(pilot)
         assert "only A: GPU 0  B: everything" in rows(pilot)[3]
+        assert UNLIKE not in text(pilot)
+        assert any(line.startswith("| > ") for line in rows(pilot)[4:9])
+        first.state = replace(first.state, filter=Filter(), window=Window(2_100_000, 4_000_000))
+        app.sync()
+        await settled(pilot)
+        assert UNLIKE in text(pilot)
 
 
 async def test_two_iterations_of_one_report(runs: dict[str, Path]) -> None:

@@ -33,7 +33,7 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kernel_names import variant
-from nsys_tui.model.report import Report
+from nsys_tui.model.report import NOTHING, Report
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 
 _BREAKDOWN: Final = (
@@ -116,7 +116,8 @@ def _measured(
     for kind, keys in _KNOWN_BY.items():
         if whole and len(unanswered(report, kind)):
             unknown |= {*keys, *_BY_ALL}
-    if (report.gpu_doubt or "busy" in unknown) and not (plan.by_step or part.window):
+    nothing = base == NOTHING
+    if nothing or ((report.gpu_doubt or "busy" in unknown) and not (plan.by_step or part.window)):
         unknown.add("wall")  # it is the span of GPU work
     return Side(
         label=label or report.name,
@@ -125,7 +126,7 @@ def _measured(
         options=options(report),
         kinds=tuple(str(kind) for kind in Capability if report.can(kind)),
         device_count=len(part.device_rows(report)),
-        base_ns=base[1] - base[0],
+        base_ns=0 if nothing else base[1] - base[0],
         steps=plan.steps,
         steps_found=len(plan.steps) if plan.steps_found is None else plan.steps_found,
         metrics=metrics,

@@ -17,6 +17,7 @@ from textual.geometry import Offset
 from textual.reactive import Reactive
 from textual.widgets import Static
 
+from nsys_tui.model.report import NOTHING
 from nsys_tui.names import visible
 from nsys_tui.state import ViewState, Window
 from nsys_tui.times import window_text
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MIN_WIDTH, MIN_HEIGHT = 80, 24
-NOTHING = (0, 1)
-"""Extent of a report without events."""
 
 
 class ReportScreen(FrontScreen, inherit_bindings=False):

@@ -35,7 +35,7 @@ from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
-from nsys_tui.text.compare import as_text, change_sentences
+from nsys_tui.text.compare import as_text, change_sentences, side_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -685,6 +685,8 @@ def test_what_is_matched_by_kind_is_counted(tmp_path: Path) -> None:
 def test_a_report_without_events_is_not_comparable_with_another() -> None:
     found = compared(REPORTS / "no-events.sqlite", REPORTS / "cuda-graph-2025.5.sqlite")
     assert found.verdict is Verdict.UNKNOWN
+    assert side_text(found.a) == "no events"
+    assert found.row("wall") is None
 
 
 @needs_reports

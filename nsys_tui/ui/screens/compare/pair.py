@@ -34,6 +34,7 @@ from nsys_tui.ui.session import Session
 
 T = TypeVar("T")
 
+EVERYTHING: Final = "everything"
 KEPT: Final = 8
 """Figures of so many parts are kept with a report: windows come and go."""
 
@@ -106,7 +107,7 @@ class Pair:
     def titles(self) -> list[str]:
         """What is looked at of A and B, where that is not everything of both."""
         titles = [end.title if isinstance(end, Part) else "" for end in (self.a, self.b)]
-        return [title or "everything" for title in titles] if any(titles) else []
+        return [title or EVERYTHING for title in titles] if any(titles) else []
 
     @property
     def single(self) -> bool:

@@ -14,10 +14,12 @@ from nsys_tui.render.cells import BOLD, MUTED, Line
 from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.changes import VERDICT_INKS
+from nsys_tui.ui.screens.compare.pair import EVERYTHING
 from nsys_tui.units import format_duration
 
 FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 """Figures that come first, because a short pane shows few."""
+UNLIKE: Final = " a part against a whole: only % each is of like with like; 0: whole of both"
 
 
 def summary_lines(
@@ -39,9 +41,12 @@ def summary_lines(
     if titles and not single:
         lines.append(_only(titles, width))
     lines += _single(comparison, titles, width) if single else _verdict(comparison, width)
-    inks = [VERDICT_INKS.get(row.verdict, 0) for row in comparison.largest]
-    for ink, text in zip(inks, change_sentences(comparison), strict=True):
-        lines.append([(" > ", ink), (visible(cut(text, max(width - 3, 1))), 0)])
+    if not comparison.by_step and EVERYTHING in titles:
+        lines.append([(UNLIKE, MUTED)])
+    else:
+        inks = [VERDICT_INKS.get(row.verdict, 0) for row in comparison.largest]
+        for ink, text in zip(inks, change_sentences(comparison), strict=True):
+            lines.append([(" > ", ink), (visible(cut(text, max(width - 3, 1))), 0)])
     head = f" {'':17}{'A':>10} {'B':>10} {'delta':>10} {'%':>7}  verdict"
     lines.append([(head, MUTED)])
     rows = {row.key: row for row in comparison.summary}
