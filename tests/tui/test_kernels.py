@@ -140,6 +140,9 @@ async def test_sorting_keeps_the_cursor_on_its_row_and_turns_round(demo: Path) -
         await settled(pilot)
         assert "sort: calls asc" in text(pilot)
         assert screen.result.labels[table.row] == label
+        await pilot.press("<", "<", "s")
+        await settled(pilot)
+        assert "| of sumv " in rows(pilot)[3]
 
 
 async def test_search_counts_goes_round_and_becomes_a_filter(demo: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partialmethod
 from pathlib import Path
 from textwrap import wrap
@@ -132,7 +132,7 @@ class Grid(ScrolledPane):
         self.column = 0
         """Place of the current column."""
         self._first = 0
-        self._laid_out: tuple[tuple[Sequence[TableColumn], int, int], list[Slot]] | None = None
+        self._laid_out: tuple[object, list[Slot]] | None = None
         self._told: int | None = None
         self._names: tuple[tuple[TableColumn, int, list[int]], dict[str, str]] | None = None
         """Long names in view as they are told apart, and what that was made for."""
@@ -231,7 +231,7 @@ class Grid(ScrolledPane):
         """Makes the next (1) or previous (-1) column the current one."""
         if not self.columns:
             return
-        order = order_of(self.columns, self.room)
+        order = order_of(self._marked(), self.room)
         position = order.index(self.column) if self.column in order else 0
         self.choose_column(order[min(max(position + step, 0), len(order) - 1)])
 
@@ -241,8 +241,7 @@ class Grid(ScrolledPane):
     def choose_column(self, place: int) -> None:
         """Makes a column the current one and scrolls to it."""
         self.column = place
-        width = self.room
-        self._first = first_for(self.columns, width, place, self._first, self.PINNED)
+        self._first = first_for(self._marked(), self.room, place, self._first, self.PINNED)
         self.refresh()
         self.redraw_heading()
 
@@ -339,10 +338,19 @@ class Grid(ScrolledPane):
         """Why there is nothing to see."""
 
     def _slots(self) -> list[Slot]:
-        key = (self.columns, self.room, self._first)
+        key = (self.columns, self.room, self._first, [self.sort_mark(c) for c in self.columns])
         if self._laid_out is None or self._laid_out[0] != key:
-            self._laid_out = (key, slots(*key, self.PINNED))
+            self._laid_out = (key, slots(self._marked(), self.room, self._first, self.PINNED))
         return self._laid_out[1]
+
+    def _marked(self) -> list[TableColumn]:
+        """The columns, of which a sorted one is so wide that its mark fits behind its header."""
+        return [
+            replace(column, width=max(column.width, cell_len(column.header + mark)))
+            if (mark := self.sort_mark(column))
+            else column
+            for column in self.columns
+        ]
 
     def render_line(self, y: int) -> Strip:
         """The header, or one row."""
