@@ -118,7 +118,7 @@ _BUILT_IN: Final = (
         "everything, short",
         "Everything, for five seconds",
         "all of the above from second 20 on; the program runs on",
-        "run ≈ 10-30% slower in these seconds; file ≈ 50-200 MB",
+        "these seconds take ≈ 10-30% longer; file ≈ 50-200 MB",
         "--trace=cuda,nvtx,osrt,cublas,cudnn,mpi --sample=process-tree --cpuctxsw=process-tree"
         " --cuda-graph-trace=node --cuda-memory-usage=true --cudabacktrace=kernel"
         " --python-backtrace=cuda --gpu-metrics-devices=cuda-visible --delay=20 --duration=5"
