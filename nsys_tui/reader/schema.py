@@ -41,9 +41,11 @@ METADATA_TABLES: Final = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Where the exporter notes its version and input: since 2023.3, and 2022.1 to 2023.2."""
 STRINGS: Final = "StringIds"
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "CUPTI_ACTIVITY_KIND_OVERHEAD": ("ENUM_CUPTI_OVERHEAD_TYPE",),
     "CUPTI_ACTIVITY_KIND_RUNTIME": ("CUPTI_ACTIVITY_KIND_KERNEL",),
     "META_DATA_CAPTURE": METADATA_TABLES[:1],
     "SAMPLING_CALLCHAINS": ("COMPOSITE_EVENTS",),
+    "TARGET_INFO_GPU": ("TARGET_INFO_CUDA_DEVICE",),
     "TARGET_INFO_GPU_METRICS": ("GPU_METRICS",),
     **dict.fromkeys(
         (

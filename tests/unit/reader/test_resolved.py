@@ -17,6 +17,8 @@ def complete(*tables: str) -> dict[str, dict[str, str]]:
     with_these = [name for name, others in BESIDE.items() if not {*others}.isdisjoint(tables)]
     return {
         name: {c.name: TYPES.get(c.type, "INTEGER") for c in TABLES[name].columns.values()}
+        if name in TABLES
+        else {}
         for name in ("StringIds", *with_these, *tables)
     }
 
