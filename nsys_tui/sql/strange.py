@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.model.notes import Note, Notes
+from nsys_tui.model.notes import Notes
 from nsys_tui.reader.btree import TablePages
 from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.raw_columns import EARLY, KINDS, note_strange
 from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
+
+log = logging.getLogger(__name__)
 
 FIRST: Final = 100_000
 """Rows of a table that are looked at: a query of a large one is not held up for more."""
@@ -41,7 +44,6 @@ def strange_values(
             if known and (table.lower(), actual.lower()) in read
             if (one := known.columns[name]).type in _USUAL
         }
-        told = len(notes)
         with suppress(UnreadableReportError):  # the query itself tells of damage that it meets
             for column, kinds_of in _found(db, table, kinds):
                 note_strange(notes, table, column, kinds_of, _among(db, table) + _TAKEN)
@@ -51,9 +53,8 @@ def strange_values(
                 count = max(_early(db, table, columns["start"], end), met)
                 then = (_among(db, table) if count > met else "") + _TAKEN
                 note_strange(notes, table, end, {EARLY: count} if count else {}, then)
-            if kinds and len(notes) == told and _among(db, table):
-                rows = f"only the first {FIRST:,} rows of {table} were searched"
-                notes.add(Note(f"{rows} for values that nsys would not write", table))
+            if kinds and _among(db, table):
+                log.debug("only the first %d rows of %s were searched for odd values", FIRST, table)
     return notes.texts
 
 
