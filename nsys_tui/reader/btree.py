@@ -73,10 +73,8 @@ class TablePages:
 
         Raises:
             PagesDamagedError: the tree is not as SQLite writes it.
-            PagesRefusedError: no rowids, or generated columns.
+            PagesRefusedError: generated columns.
         """
-        if db.rowid_name(table) is None:
-            raise PagesRefusedError("the table has no rowid")
         if table in db.generated:
             raise PagesRefusedError("the table has generated columns")
         if table not in db.leaves:

@@ -243,11 +243,8 @@ def _rows_to_check(count: int) -> list[int]:
 def _spread(
     db: Database, table: str, columns: Sequence[str], rows: int, why: str
 ) -> Iterator[RawColumns]:
-    """Reads short runs of rows at evenly spaced rowids; the first rows where there are none."""
+    """Reads short runs of rows at evenly spaced rowids."""
     rowid, name = db.rowid_name(table), quoted(table)
-    if rowid is None:
-        yield from _selected(db, table, columns, why, "LIMIT ?", (rows,))
-        return
     first, last = db.query(
         f"SELECT (SELECT min({rowid}) FROM {name}), (SELECT max({rowid}) FROM {name})"
     )[0]
@@ -279,8 +276,8 @@ def _check_texts(db: Database, table: str, column: str, spans: TextSpans) -> Non
 
 def _text_through_sqlite(db: Database, table: str, column: str) -> tuple[Int32, list[str]]:
     rowid, interner = db.rowid_name(table), Interner()
-    order = f" ORDER BY {rowid}" if rowid else ""
-    stream = db.stream(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED{order}")
+    order = f"ORDER BY {rowid}"
+    stream = db.stream(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED {order}")
     parts, kinds = [np.empty(0, np.int32)], Counter[str]()
     for rows in stream:
         parts.append(interner.codes(_as_text(value) for (value,) in rows))
@@ -301,8 +298,8 @@ def _through_sqlite(
 ) -> Iterator[RawColumns]:
     """Reads a table in its order, from behind the rows that are done."""
     rowid = db.rowid_name(table)
-    order = f"ORDER BY {rowid} " if rowid else ""
-    return _selected(db, table, columns, why, f"{order}LIMIT -1 OFFSET ?", (done,), done)
+    tail = f"ORDER BY {rowid} LIMIT -1 OFFSET ?"
+    return _selected(db, table, columns, why, tail, (done,))
 
 
 def _selected(
@@ -312,18 +309,15 @@ def _selected(
     why: str,
     tail: str,
     params: Sequence[object],
-    done: int = 0,
 ) -> Iterator[RawColumns]:
     """Reads rows through ``sqlite3``; ``tail`` says which."""
     log.debug("%s through sqlite3: %s", table, why)
     rowid = db.rowid_name(table)
-    terms = ", ".join([rowid or "NULL", *map(quoted, columns)])
+    terms = ", ".join([str(rowid), *map(quoted, columns)])
     sql = f"SELECT {terms} FROM {quoted(table)} NOT INDEXED {tail}"
     for rows in db.stream(sql, params, _ROWS_AT_A_TIME):
         ids, *fields = zip(*rows, strict=True)
-        numbers = ids if rowid else range(done + 1, done + 1 + len(rows))
-        done += len(rows)
-        part = RawColumns({}, {}, np.array(numbers, np.int64), "sqlite3", why)
+        part = RawColumns({}, {}, np.array(ids, np.int64), "sqlite3", why)
         for name, values in zip(columns, fields, strict=True):
             _store(part, name, values)
         yield part

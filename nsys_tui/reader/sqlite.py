@@ -149,10 +149,14 @@ class Database:
         views = self.query("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
         self.views = tuple(name for (name,) in views if is_nsys_export([name]))
         self.tables = {name: tuple(types) for name, types in columns.items()}
+        cause = ""
         if not is_nsys_export(columns):
             cause = (
                 "it is a SQLite database, but not one that nsys exported: it has no table of nsys"
             )
+        elif without := self._without_rowid():
+            cause = f"its {without} has no rowid, which tells rows apart: nsys makes no such table"
+        if cause:
             raise unreadable(
                 self.path, cause, "export one: nsys export --type sqlite REPORT.nsys-rep"
             )
@@ -162,6 +166,12 @@ class Database:
         self.notes.add(*self.schema.notes)
         believed = {t: names for t, names in self.tables.items() if t not in self.schema.off}
         self.tables = MappingProxyType(believed)
+
+    def _without_rowid(self) -> str:
+        """A declared table whose rows have no numbers; empty for none."""
+        asked = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%rowid%'"
+        names = (name for (name,) in self.query(asked) if declared(name))
+        return next((name for name in names if self.rowid_name(name) is None), "")
 
     def _export(self) -> Export:
         """What the exporter says about itself; nothing where its table is not believed."""

@@ -142,10 +142,6 @@ def test_reserved_bytes_at_the_end_of_pages_hold_nothing(tmp_path: Path) -> None
 
 
 class TestRefusals:
-    def test_a_table_without_rowid(self, tmp_path: Path) -> None:
-        path = make(tmp_path / "r", "k TEXT, v, PRIMARY KEY (k)) WITHOUT ROWID --", [])
-        assert "rowid" in refused(path, "v")
-
     def test_text_in_a_wanted_column_only(self, tmp_path: Path) -> None:
         path = make(tmp_path / "r", "a, v", [(1, 1), ("text", 2), (3, 3)])
         assert "no integer" in refused(path, "a", "v")

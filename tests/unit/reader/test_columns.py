@@ -242,21 +242,6 @@ def test_an_index_of_another_tool_does_not_change_the_order(
         assert (sampled.values["start"] == -10 * sampled.rowid).all()
 
 
-def test_a_table_without_rowids_numbers_its_rows(tmp_path: Path) -> None:
-    path = tmp_path / "keyed.sqlite"
-    change(
-        path,
-        f"CREATE TABLE {TABLE} (k TEXT PRIMARY KEY, v INTEGER) WITHOUT ROWID",
-        f"INSERT INTO {TABLE} VALUES ('b', 2), ('a', 1), ('c', NULL)",
-    )
-    with Database.open(path) as db:
-        raw = read_columns(db, TABLE, ["v"])
-        codes, values = read_text_column(db, TABLE, "k")
-        assert len(sample_columns(db, TABLE, ["v"], 2).rowid) == 2
-    assert (raw.rowid.tolist(), raw.values["v"].tolist()) == ([1, 2, 3], [1, 2, 0])
-    assert [values[code] for code in codes] == ["a", "b", "c"]
-
-
 def test_missing_and_empty_tables_have_no_rows(path: Path) -> None:
     change(path, "CREATE TABLE OSRT_API (start INTEGER)")
     with Database.open(path) as db:

@@ -94,6 +94,17 @@ def test_select_gives_none_for_columns_that_a_table_lacks(tmp_path: Path) -> Non
         assert db.select("nowhere", ("id",)) == []
 
 
+@pytest.mark.parametrize(
+    "made", ["k TEXT PRIMARY KEY) WITHOUT ROWID", "rowid TEXT, _rowid_ TEXT, oid TEXT)"]
+)
+def test_a_table_of_nsys_whose_rows_have_no_numbers_is_refused(tmp_path: Path, made: str) -> None:
+    path = make(tmp_path / "r.sqlite")
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL ({made}")
+    with pytest.raises(UnreadableReportError, match="its CUPTI_ACTIVITY_KIND_KERNEL has no rowid"):
+        Database.open(path)
+
+
 def test_columns_named_like_the_rowid_do_not_hide_it(tmp_path: Path) -> None:
     path = make(tmp_path / "r.sqlite")
     with closing(sqlite3.connect(path)) as writer:
