@@ -9,6 +9,7 @@ from nsys_tui.commands import options
 from nsys_tui.commands.printing import CONSOLE, opened, say, write, write_table
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Table
 
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         target = arguments.perfetto
         with opened(target, overwrite=arguments.force_overwrite) as stream:
             write(stream, trace(report, scope))
+        for lacking in filter(None, map(report.lacks, (Capability.OSRT, Capability.NVTX))):
+            say(f"note: {lacking}")
         _told(target)
         return OK
     table = _table(report, arguments.table, scope, arguments.window is not None)

@@ -179,8 +179,15 @@ def speaks_unicode(stream: IO[str]) -> bool:
 
 
 def print_tables(tables: Sequence[Table], fmt: str) -> None:
-    """Prints tables one below the other to stdout; of csv and tsv only the first."""
+    """Prints tables one below the other to stdout; of csv and tsv only the first.
+
+    Those have no room for its notes, which go to stderr.
+    """
     from nsys_tui.text.sections import sections
+
+    if fmt in DATA_FORMATS:
+        for note in tables[0].notes:
+            say(f"note: {note}")
 
     cells = room(sys.stdout)
     if fmt != "table" or not in_colour(sys.stdout):

@@ -36,7 +36,7 @@ from nsys_tui.reader.views import (
 from nsys_tui.redaction import redacted
 from nsys_tui.sql.answer_table import answer_table, fetched
 from nsys_tui.sql.faults import explained
-from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
+from nsys_tui.sql.filled import DOCUMENTS, FIGURES, coarser, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
 from nsys_tui.sql.hidden import copy_without_secrets, hold_secrets
 from nsys_tui.sql.strange import strange_values
@@ -361,7 +361,8 @@ class Console:
         reasons = [why for why in lacks.values() if why]
         if reasons and len(reasons) == len(views) and not others - behind:
             raise NoDataError(f"{self._report.name}: {reasons[0]}")
-        return tuple(f"{name} is empty: {why}" for name, why in lacks.items() if why)
+        empty = tuple(f"{name} is empty: {why}" for name, why in lacks.items() if why)
+        return empty + coarser(self._report, read)
 
     def _strange(self) -> tuple[str, ...]:
         self._guard.step_aside()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -71,6 +71,19 @@ _TEXTS: Final = {
     "bus_bytes_per_s": "wire_bytes by time_ns",
 }
 """What the columns of those views are."""
+
+
+_CAUSES: Final = {("stalls", "cause"), ("stalls", "what"), ("steps", "why_longer")}
+"""Columns that name causes of idle time."""
+
+
+def coarser(report: Report, read: Set[tuple[str, str]]) -> tuple[str, ...]:
+    """Why causes that a query reads are told less finely than they could be."""
+    if not read & _CAUSES:
+        return ()
+    from nsys_tui.analysis.stalls.answer import coarser_causes
+
+    return coarser_causes(report)
 
 
 def _inner(view: str) -> tuple[Column, ...]:

@@ -94,7 +94,9 @@ def switch_stacks(
     node = np.concatenate(nodes)
     every = np.append(node, [where for where, _ in rest]).astype(np.int64)
     amounts = np.append(np.concatenate(weights), [alone for _, alone in rest]).astype(np.int64)
-    return Stacks(weighted(builder, every, amounts, "ns"), np.concatenate(rows), node, rules.labels)
+    untold = (report.lacks(Capability.OSRT),) if not report.can(Capability.OSRT) else ()
+    tree = weighted(builder, every, amounts, "ns")
+    return Stacks(tree, np.concatenate(rows), node, (*rules.labels, *untold))
 
 
 def _inside(times: intervals.Intervals, start: Int64, end: Int64) -> Int64:

@@ -57,12 +57,8 @@ class StallAnswer:
     @property
     def notes(self) -> list[str]:
         """Idle time that no row holds, and what causes would need to be told."""
-        wanted = [Capability.API, Capability.OSRT, Capability.NVTX]
-        if not self.report.can(Capability.SAMPLES):
-            wanted.append(Capability.SCHED)
-        lacking = [self.report.lacks(kind) for kind in wanted]
-        coarser = [f"causes are coarser: {why}" for why in lacking if why]
-        return [_idle_note(self.report, total) for total in self.result.totals] + coarser
+        idle = [_idle_note(self.report, total) for total in self.result.totals]
+        return [*idle, *coarser_causes(self.report)]
 
     def groups(self, by: str, limit: int | None = None) -> Table:
         """Idle time by one of ``GROUPINGS``."""
@@ -77,6 +73,15 @@ class StallAnswer:
             self.result,
             notes,
         )
+
+
+def coarser_causes(report: Report) -> tuple[str, ...]:
+    """What causes of idle time would need to be told from each other."""
+    wanted = [Capability.API, Capability.OSRT, Capability.NVTX]
+    if not report.can(Capability.SAMPLES):
+        wanted.append(Capability.SCHED)
+    lacking = map(report.lacks, wanted)
+    return tuple(f"causes are coarser: {why}" for why in lacking if why)
 
 
 def _thread(row: StallRow, report: Report) -> str | None:
