@@ -631,7 +631,7 @@ PLANTED: Final = {
         (migrating, prefetching, hpc.on_demand, hpc.long_faults, hpc.faulting),
         (migrated_ahead, hpc.prefetched, hpc.of_no_cause),
     ),
-    "repeated_uploads": Planted((same_upload,), (batches,)),
+    "repeated_uploads": Planted((same_upload,), (batches, ranks.batches_ahead)),
     "serial_streams": Planted(
         (alternating, training.parted),
         (

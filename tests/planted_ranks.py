@@ -274,6 +274,24 @@ def late_together(
     return synth
 
 
+def batches_ahead(path: Path) -> Synth:
+    """Ranks whose hosts run ahead, each a bit later, upload a batch in each step."""
+    synth = _ranks(path, 3)
+    for gpu in range(3):
+        synth.process(10 + gpu)
+        for step in range(12):
+            begin, free = gpu * 300 * US + step * 800 * US, 300 * US + step * 10 * MS
+            synth.nvtx(f"train_step {step}", begin, begin + 780 * US)
+            corr = synth.next_correlation()
+            synth.api("cudaMemcpyAsync_v3020", begin + US, begin + 6 * US, corr=corr)
+            upload: Any = {"bytes": 33_177_600, "src": "pinned", "corr": corr}
+            since = max(begin, free) + 10 * US
+            synth.memcpy(since, since + MS, **upload, **_where(gpu))
+            call, runs = (begin + 10 * US, begin + 15 * US), (since + MS, since + 9 * MS)
+            synth.launch("gemm", call, runs, grid=FULL, **_where(gpu))
+    return synth
+
+
 def longer_steps(path: Path, hot: float = 1.5, slow: float = 1.0, more: float = 1.0) -> Synth:
     """Steps of two ranks, 4 ms of compute and a reduction; the last 5 of 24 take longer.
 

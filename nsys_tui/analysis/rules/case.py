@@ -170,8 +170,9 @@ class Case:
             early = [intervals.total(*moved) for moved in self._moved(until).values()]
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
-        ops = self.report.operations
-        begin = int(self.iterations.first[0])
+        ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
+        alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
+        begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
         launched = np.flatnonzero(self.begun() >= begin)
         first = int(ops.start[launched[0]]) if len(launched) else 0
         return max(self.base[0], begin, first)

@@ -168,7 +168,7 @@ def _of_steps(case: Case, rows: Indices) -> bool:
     if not case.has_loop:
         return False
     steps = case.iterations
-    step = np.searchsorted(steps.start, case.report.operations.start[rows], side="right")
+    step = np.searchsorted(steps.start, case.begun(rows), side="right")
     count = np.bincount(step, minlength=len(steps) + 1)[1:]
     usual = float(np.median(count))
     return usual > 0 and 2 * int((count == usual).sum()) > len(count)

@@ -279,6 +279,12 @@ def test_a_slow_gpu_and_a_late_rank_are_each_priced_by_what_one_alone_costs(
         assert saved == pytest.approx(case.base_ns - without.base_ns, abs=0.03 * case.base_ns)
 
 
+def test_batches_of_a_rank_that_steps_sooner_are_no_set_up(tmp_path: Path) -> None:
+    case, findings = found(ranks.batches_ahead, tmp_path)
+    assert case.has_named_steps
+    assert not [one for one in findings if one.rule in ("warm_up", "repeated_uploads")]
+
+
 def test_stages_with_uneven_work_gain_less_than_the_longest_one_has_more(tmp_path: Path) -> None:
     """A pipeline of even stages fills and drains slower than one of short stages but one."""
     case, findings = found(lambda path: ranks.forward_and_backward(path, 8, last=3), tmp_path)
