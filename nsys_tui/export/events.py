@@ -87,7 +87,7 @@ _TOLD_BY: Final[dict[str, dict[Kind, str]]] = {
     "return_value": dict.fromkeys((Kind.API, Kind.OSRT), "return_value"),
     "event_class": dict.fromkeys((Kind.API, Kind.OSRT), "event_class"),
     "callchain": dict.fromkeys((Kind.API, Kind.OSRT), "callchain_id"),
-    "correlation": dict.fromkeys((*_CUDA, Kind.API, Kind.MEMORY), "correlation_id"),
+    "correlation": dict.fromkeys((*_CUDA, Kind.GRAPH, Kind.API, Kind.MEMORY), "correlation_id"),
     "graph_node": dict.fromkeys(_CUDA, "graph_node_id"),
     "migration": {Kind.MEMCPY: "migration_cause"},
     "src_kind": {Kind.MEMCPY: "src_kind", Kind.MEMSET: "mem_kind"},
@@ -138,8 +138,7 @@ def _untold(report: Report, name: str) -> Iterator[str]:
     """Fields of a table that none of the report's kinds of rows tell."""
     kinds = [kind for kind in _KINDS.get(name, ()) if report.has(kind)]
     for field, by_kind in _TOLD_BY.items():
-        telling = [report.has(kind, by_kind[kind]) for kind in kinds if kind in by_kind]
-        if telling and not any(telling):
+        if kinds and not any(report.has(kind, by_kind[kind]) for kind in kinds if kind in by_kind):
             yield field
 
 
@@ -174,12 +173,11 @@ def _told(report: Report, events: EventSet, name: str, rows: Rows) -> Bool | Non
     """Which rows of a field hold a value where not all of them may."""
     if name == "return_value":
         return told(getattr(events, name)[rows])
-    if not isinstance(events, Operations):
+    if not isinstance(events, Operations) or name not in _TOLD_BY:
         return None
-    by_kind = _TOLD_BY.get(name, {})
-    work = [kind for kind in _CUDA if kind in by_kind and report.has(kind)]
-    untold = [OpKind[kind.name] for kind in work if not report.has(kind, by_kind[kind])]
-    return ~np.isin(events.kind[rows], untold) if untold else None
+    work = [(kind, by) for kind, by in _TOLD_BY[name].items() if kind in OPERATIONS]
+    telling = [OPERATIONS.index(kind) for kind, by in work if report.has(kind, by)]
+    return np.isin(events.kind[rows], telling)
 
 
 def _meaning(header: str, labels: Labels, codes: Array) -> tuple[Column, Values]:

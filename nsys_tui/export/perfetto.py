@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.events_table import NO_CORRELATION
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import ThreadEvents, told
+from nsys_tui.model.events import ApiCalls, Operations, ThreadEvents, told
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of, tid_of
@@ -149,7 +150,7 @@ def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, An
         start, end, lane = int(ops.start[row]), int(ops.end[row]), int(ops.stream[row])
         pid = _GPU_PIDS + int(ops.device[row])
         track = tracks.track(pid, f"pid {owners[lane]} {labels[lane]}", start, end)
-        args: dict[str, Any] = {"correlation": int(ops.correlation[row])}
+        args = _correlation(ops, row)
         if ops.bytes[row]:
             args["bytes"] = int(ops.bytes[row])
         category = Category(int(ops.category[row])).name.lower()
@@ -228,6 +229,11 @@ def _arrow(phase: str, row: int, time: int, pid: int, track: int) -> dict[str, A
     }  # fmt: skip
 
 
+def _correlation(events: Operations | ApiCalls, row: int) -> dict[str, Any]:
+    known = int(events.correlation[row])
+    return {} if known == NO_CORRELATION else {"correlation": known}
+
+
 def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, Any]]:
     api, ops = report.api, report.operations
     launched: dict[int, list[int]] = {}
@@ -237,7 +243,7 @@ def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, A
     api_names = [api_name(name) for name in api.names]
     has_result = told(api.return_value)
     for row, pid, track in _slots(report, api, scope, tracks, "CUDA API", api.real):
-        about = {"correlation": int(api.correlation[row])}
+        about = _correlation(api, row)
         if has_result[row]:
             about["result"] = int(api.return_value[row])
         yield _slice(

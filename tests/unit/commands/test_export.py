@@ -224,6 +224,22 @@ def test_what_one_of_two_tables_does_not_tell_is_no_value_in_what_they_are_toget
             assert (rows["kernel"]["correlation"], rows["kernel"]["graph_node"]) == (None, None)
 
 
+def test_rendering_has_no_correlation_nor_memory_kind(tmp_path: Path, capsys: Out) -> None:
+    made = Synth(tmp_path / "r.sqlite").process(7, "game").gpu(0)
+    path = str(made.render("VULKAN", 100, 200).render("OPENGL", 300, 500).write())
+    first, second = json.loads(run(capsys, path, "--table", "operations", "--format", "json")[1])
+    assert (first["kind"], second["kind"]) == ("vulkan", "opengl")
+    assert not {"correlation", "graph_node", "migration", "src_kind", "dst_kind"} & {*first}
+
+    path = str(made.launch("k", (1_000, 1_100), (2_000, 3_000), corr=8).write())
+    rows = json.loads(run(capsys, path, "--table", "operations", "--format", "json")[1])
+    assert [row["correlation"] for row in rows] == [None, None, 8]
+    run(capsys, path, "--perfetto", str(tmp_path / "trace.json"))
+    drawn = [event for event in slices((tmp_path / "trace.json").read_text()) if "args" in event]
+    linked = {event["name"]: event["args"].get("correlation") for event in drawn}
+    assert [linked[name] for name in ("[Vulkan ]", "k", "cudaLaunchKernel")] == [None, 8, 8]
+
+
 def test_links_that_only_the_calls_lack_stay_those_of_the_work(tmp_path: Path, capsys: Out) -> None:
     made = Synth(
         tmp_path / "r.sqlite", omit_columns={"CUPTI_ACTIVITY_KIND_RUNTIME": ("correlationId",)}
