@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from paths import ROOT
+from synth import Synth
 
 from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.stalls.causes import Cause
@@ -22,6 +23,7 @@ from nsys_tui.text.formats import Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 assert set(DEFAULT) <= set(REPORTS), "which the import of the reports fills"
 SOURCES = sorted((ROOT / "nsys_tui").rglob("*.py"))
@@ -53,6 +55,16 @@ def test_every_column_is_explained() -> None:
     names = set(headers_and_keys()) - {""}
     assert {"Total Time", "idle_ns", "held up"} <= names
     assert sorted(name for name in names if not define(name)) == [], "define these"
+
+
+def test_columns_of_launches_are_explained_by_letter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(Synth(tmp_path / "r.sqlite").gpu(0).launch("k", (1, 2), (3, 4)).write())
+    assert main(["stats", path, "--report", "cuda_kern_exec_sum", "--format", "csv"]) == 0
+    headers = capsys.readouterr().out.partition("\n")[0].split(",")
+    assert {"TAvg (ns)", "QStdDev (ns)"} <= {*headers}
+    assert [header for header in headers if not define(header)] == []
 
 
 def test_every_cause_has_a_paragraph_of_its_own() -> None:

@@ -31,8 +31,6 @@ from nsys_tui.units import format_count, format_duration, format_percent, format
 SEVERITIES: Final = (" -", " L", " M", "!H")
 NAMES: Final = ((140, 28, 22), (96, 18, 14), (0, 13, 8))
 """Cells of operation and range, by the least width of a row."""
-ALL_COLUMNS: Final = 116
-"""Cells of a row from which thread and number of gaps have room too."""
 STEPS: Final = 100_000
 """Moments are told apart to this part of what is shown."""
 DIRECTION: Final = re.compile(r"\b([A-Z])\w*-to-([A-Z])\w*")
