@@ -154,6 +154,8 @@ def test_a_screen_explains_its_columns_first() -> None:
     assert next(one.name for one in on_screen("fleet", ["held up"])) == "held up"
     screens = {screen for one in definitions() for screen in one.screens}
     assert {"overview", "timeline", "nvtx", "kernels", "stalls", "stacks"} <= screens
+    for screen, word in (("timeline", "GPC"), ("timeline", "RX"), ("stalls", "HtoD")):
+        assert any(word in one.text for one in on_screen(screen, [])), word
 
 
 def test_a_long_name_from_a_report_means_nothing_and_takes_no_time() -> None:
