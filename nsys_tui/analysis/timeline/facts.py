@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import SYNC_TYPES, EventKey, codes_of, key_of, naming
-from nsys_tui.analysis.timeline.host import thread_words
+from nsys_tui.analysis.timeline.host import caller_words, thread_words
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.work_facts import (
     collective_facts,
@@ -204,7 +204,7 @@ def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:
             yield ("launch", "- (no API call with its correlation id)")
         return
     api, start = report.api, int(ops.start[row])
-    thread = thread_words(report, int(api.threads[api.thread[call]]))
+    thread = caller_words(report, int(api.threads[api.thread[call]]), api.threads.tolist())
     latency = format_duration(start - int(api.start[call]))
     yield ("launch", f"{thread} +{latency} (call to start)")
     yield ("call", naming(api)(call))

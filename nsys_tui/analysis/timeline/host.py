@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -145,6 +145,14 @@ def thread_words(report: Report, tid: int) -> str:
             else f"{process_words} main {number}"
         )
     return name if name.endswith(str(number)) else f"{name} {number}"
+
+
+def caller_words(report: Report, tid: int, callers: Iterable[int]) -> str:
+    """A thread's name alone, where it has one that no other of the callers has."""
+    name = report.thread_name(tid)
+    alike = sum(report.thread_name(other) == name for other in callers)
+    nameless = name.endswith(str(tid_of(tid)))
+    return thread_words(report, tid) if alike > 1 or nameless else name
 
 
 def program(command: str) -> str:

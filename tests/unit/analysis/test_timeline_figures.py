@@ -17,7 +17,7 @@ from synth import Synth
 from nsys_tui.analysis.timeline.area import area
 from nsys_tui.analysis.timeline.facts import facts_of, path_at
 from nsys_tui.analysis.timeline.gpu import device_tracks, spread, stream_tracks
-from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
+from nsys_tui.analysis.timeline.host import api_tracks, caller_words, osrt_tracks, range_tracks
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import Step, after, before, column, search
@@ -353,6 +353,19 @@ def test_facts_of_a_kernel_give_launch_shape_occupancy_latency_and_path(tmp_path
     assert facts["nvtx"] == "step > forward"
     assert found.raw["end"] == 1000
     assert found.table == "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+def test_a_launching_thread_is_called_by_its_name_where_no_other_has_it(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
+    synth.thread(100, "train").thread(101, "loader").thread(102, "loader").api("cudaFree", 0, 5)
+    report = open_report(synth.write(), use_cache=False)
+    tids = [synth.gtid(tid) for tid in (100, 101, 102)]
+    assert [caller_words(report, tid, tids) for tid in tids] == [
+        "train",
+        "loader 101",
+        "loader 102",
+    ]
+    assert caller_words(report, tids[1], tids[:2]) == "loader"
 
 
 def test_facts_of_a_copy_give_bytes_and_speed_and_say_when_no_call_is_known(
