@@ -19,7 +19,7 @@ from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.analysis.window import Scope, clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import column, columns, data
 from nsys_tui.units import format_duration, format_share
@@ -220,6 +220,9 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole)} busy{_of_session(case)}", *doubts]
+    ops = case.report.operations
+    if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
+        parts.append("No kernel ran, only copies")
     parts += [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     most = _decisive(case, findings)
     if most is not None:

@@ -112,6 +112,15 @@ def test_a_busy_gpu_without_calls_is_not_called_idle(tmp_path: Path) -> None:
     assert told(synth) == "GPU 100.0% busy. Nothing found that would give back 1%"
 
 
+@pytest.mark.parametrize("kernel", [False, True])
+def test_a_capture_of_set_up_says_that_no_kernel_ran(tmp_path: Path, kernel: bool) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    synth.memcpy(0, 50 * MS).memcpy(50 * MS, 100 * MS)
+    if kernel:
+        synth.kernel("a", 100 * MS, 101 * MS)
+    assert told(synth).startswith("GPU 100.0% busy. No kernel ran, only copies. ") is not kernel
+
+
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     synth.launch("a", call=(0, 5), gpu=(10, 500)).launch(
