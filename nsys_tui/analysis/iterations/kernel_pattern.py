@@ -18,6 +18,8 @@ MOSTLY: Final = 0.75
 """Share of repeats that have to be alike: else they are a loop in a program, not its steps."""
 SAME: Final = 0.9
 """Share of the launches of repeats that come from one thread, by the calls of the one before."""
+UNEVEN: Final = 1.5
+"""Times the usual time between two launches of a repeat that its longest lasts at least."""
 FEWEST: Final = 3
 COVERED: Final = 0.5
 EQUALITY: Final = 0.9
@@ -126,8 +128,18 @@ def is_launched_alike(report: Report, rows: Indices, period: int) -> bool:
     same = (name[:-period] == name[period:]).mean() if len(name) > period else 1.0
     if min(float((thread == usual).mean()), float(same)) < SAME:
         return False
+    if not _shows_bounds(api.start[calls], period):
+        return False
     heads = calls[::period]
     mine = np.flatnonzero((api.thread == usual) & api.real)
     position = np.searchsorted(api.start[mine], api.start[heads[heads >= 0]])
     between = np.diff(position)
     return bool((between >= 0).mean() >= SAME) and are_alike(between) if len(between) else True
+
+
+def _shows_bounds(launched: Int64, period: int) -> bool:
+    """Whether a repeat's launches come unevenly: from an even stream of them nobody tells steps."""
+    gaps = np.diff(launched)
+    gaps = gaps[: len(gaps) // period * period].reshape(-1, period)
+    usual = np.sort(np.median(gaps, axis=0))
+    return bool(usual[-1] >= UNEVEN * usual[(period - 1) // 2])
