@@ -213,8 +213,8 @@ def _sum(name: str) -> Column:
     return data(name, lambda a, _: sum(getattr(file, name) for file in a.result.files), Unit.COUNT)
 
 
-def _of_result(key: str, name: str = "") -> Any:
-    return lambda answer, _: getattr(answer.result, name or key)
+def _of_result(key: str) -> Any:
+    return lambda answer, _: getattr(answer.result, key)
 
 
 def _section(key: str, name: str = "") -> Column:
