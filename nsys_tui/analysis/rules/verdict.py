@@ -195,6 +195,8 @@ _SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
 """Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""
+_MORE: Final = {"tiny_kernels": ", more if fused"}
+"""By rule, what gives back more than the time that is priced."""
 
 
 def verdict(case: Case, findings: Sequence[Finding]) -> str:
@@ -296,7 +298,8 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
-            f" {format_share(one.saved_ns, case.base_ns)}{_shared(case, one, worth[0])})"
+            f" {format_share(one.saved_ns, case.base_ns)}{_MORE.get(one.rule, '')}"
+            f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
         dearer = sum(one.saved_ns for one in worth[:MOST])

@@ -15,7 +15,7 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-MS = 1_000_000
+US, MS = 1000, 1_000_000
 
 
 def told(synth: Synth) -> str:
@@ -173,3 +173,11 @@ def test_a_slow_gpu_and_who_waits_for_it_are_one_story(tmp_path: Path) -> None:
     line = verdict(case, found)
     assert line.count("up to") == 1
     assert "GPU 1 slower than the others (up to 30.0%)" in line
+
+
+def test_tiny_kernels_that_are_fused_give_back_more_than_their_gaps(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for number in range(3000):
+        at = number * 10 * US
+        synth.launch("scale", (at, at + 8 * US), (at + 8 * US, at + 11 * US))
+    assert "idle around tiny kernels (up to 70.0%, more if fused)" in told(synth)
