@@ -292,6 +292,21 @@ def batches_ahead(path: Path) -> Synth:
     return synth
 
 
+def slower_but_late_launched(path: Path, every: int = 20 * US) -> Synth:
+    """Two ranks' kernels of 4 and 6 us, each launched so long after the one before; few reduce."""
+    synth = _ranks(path, 2)
+    for number in range(1000):
+        at, lasts = number * every, (4 * US, 6 * US)
+        for gpu in range(2):
+            synth.process(10 + gpu)
+            runs, call = (at + 3 * US, at + 3 * US + lasts[gpu]), (at, at + 2 * US)
+            synth.launch("scale", call, runs, grid=FULL, **_where(gpu))
+            if number % 100 == 99:
+                comm = (runs[1], at + 10 * US)
+                synth.kernel("ncclDevKernel_AllReduce", *comm, **_where(gpu))
+    return synth
+
+
 def longer_steps(path: Path, hot: float = 1.5, slow: float = 1.0, more: float = 1.0) -> Synth:
     """Steps of two ranks, 4 ms of compute and a reduction; the last 5 of 24 take longer.
 

@@ -8,7 +8,10 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.communication import pairwise
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
+from nsys_tui.analysis.window import clipped
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
@@ -17,8 +20,9 @@ from nsys_tui.model.table import Column, Unit, Values
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.finding import Finding
 
+_SOME: Final = 0.1
+"""Part of a GPU's compute time that its run has to wait for, else it being slower matters not."""
 MORE_WORK: Final = "has more work than the others"
 """End of the subject of a GPU that is not slow."""
 _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
@@ -56,6 +60,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             saved = _balanced(case, split, compute.mean(), others[slow])
             subject = f"{split.device.label} {MORE_WORK}"
             doubt, settle = "it may be work that no other GPU can do", _BY_SHAPE
+        paces = _paces(case, split.index)
         findings = case.finding(
             "gpu_imbalance",
             f"{split.device.label} computes {units.format_percent(more[slow])} longer"
@@ -63,7 +68,8 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(round(others[slow]))})",
             advice,
             subject=subject,
-            saved_ns=round(saved),
+            saved_ns=round(saved * paces),
+            at_most=Severity.HIGH if paces > _SOME else Severity.LOW,
             stake_ns=round(compute[slow] - others[slow]),
             window=case.base,
             device=split.index,
@@ -81,6 +87,15 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
     return Result(columns, findings)
+
+
+def _paces(case: Case, device: int) -> float:
+    """Part of a GPU's compute time that does not merely fill the time between late launches."""
+    ops, rows = case.report.operations, case.by_device[device]
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    computes = intervals.union(*clipped(ops, rows, case.base))
+    beside = intervals.overlap_length(computes, case.launch_bound(device))
+    return 1 - beside / max(intervals.total(*computes), 1)
 
 
 def work_together(case: Case) -> bool:

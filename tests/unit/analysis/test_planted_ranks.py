@@ -11,6 +11,7 @@ from planted_programs import growing_softmax
 from planted_training import many_waves
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
@@ -283,6 +284,15 @@ def test_batches_of_a_rank_that_steps_sooner_are_no_set_up(tmp_path: Path) -> No
     case, findings = found(ranks.batches_ahead, tmp_path)
     assert case.has_named_steps
     assert not [one for one in findings if one.rule in ("warm_up", "repeated_uploads")]
+
+
+@pytest.mark.parametrize(("every", "saved"), [(6 * US, 2 * MS), (20 * US, 0)])
+def test_a_slow_gpu_costs_nothing_where_it_waits_for_launches(
+    tmp_path: Path, every: int, saved: int
+) -> None:
+    _, findings = found(lambda path: ranks.slower_but_late_launched(path, every), tmp_path)
+    (told,) = (one for one in findings if one.rule == "gpu_imbalance")
+    assert (told.saved_ns, told.severity) == (saved, Severity.HIGH if saved else Severity.LOW)
 
 
 def test_stages_with_uneven_work_gain_less_than_the_longest_one_has_more(tmp_path: Path) -> None:
