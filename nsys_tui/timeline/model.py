@@ -210,7 +210,8 @@ class TimelineModel:
     def was_sent(self) -> bool:
         """Whether the selection is what another screen showed here just before."""
         back = self.view.history.back
-        return bool(back) and back[-1].screen != SCREEN and self.view.selection == self.sent
+        chosen = self.view.selection is not None and self.view.selection == self.sent
+        return chosen and bool(back) and back[-1].screen != SCREEN
 
     def opened_on(self, few: FewSteps) -> TimelineModel:
         """Shows a few of many steps: from the beginning, or as a jump where all was seen before."""

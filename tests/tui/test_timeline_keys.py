@@ -279,6 +279,10 @@ async def test_marks_restore_their_context_and_survive_a_restart(handmade: Path)
         assert app_of(pilot).state.marks["b"].note == "here"
         body = await press(pilot, "apostrophe")
         assert "here" in body
+        assert "Marks (')" in await press(pilot, "escape")
+        assert "Marks (')" not in await press(pilot, "escape")
+        assert app_of(pilot).screen.SCREEN == "timeline"
+        assert "Marks (')" in await press(pilot, "m", "c")
 
 
 async def test_enter_shows_everything_about_an_event_and_escape_comes_back(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -16,7 +16,7 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.analysis.timeline.search import lanes_of
 from nsys_tui.model.report import Report
 from nsys_tui.render.cells import MUTED, Line
-from nsys_tui.state import Selection, ViewState, Window
+from nsys_tui.state import Mark, Selection, ViewState, Window
 from nsys_tui.timeline.areas import selected_tracks
 from nsys_tui.timeline.cell_facts import cell_facts, cell_title, gap_cause
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
@@ -112,6 +112,8 @@ class Details:
         """Whether all that is known of the selection is asked for."""
         self.facts: Facts | None = None
         """What is known of the selection."""
+        self._put_away: Mapping[str, Mark] | None = None
+        """Marks of which Esc hid the list."""
 
     @property
     def words(self) -> list[str]:
@@ -144,11 +146,19 @@ class Details:
             self.opened = False
         self.facts_pane.display = self.opened and not counted
         self.area_pane.display = counted
-        self.marks_pane.display = bool(state.marks)
+        self.marks_pane.display = bool(state.marks) and state.marks != self._put_away
         told = any(pane.display for pane in (self.facts_pane, self.area_pane, self.marks_pane))
         self.side.display = told and not self._screen.has_class("-narrow")
         if not self.side.display and self._screen.focused in self.side.children:
             self._screen.canvas.focus()
+
+    def put_marks_away(self) -> bool:
+        """Hides the list of marks until they change; False where it is not in view."""
+        seen = self.marks_pane.display and self.side.display
+        if seen:
+            self._put_away = self._screen.state.marks
+            self.arrange()
+        return seen
 
     def close(self) -> None:
         """Gives the pane with all that is known up again."""

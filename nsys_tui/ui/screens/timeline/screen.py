@@ -349,7 +349,7 @@ class TimelineScreen(ModelScreen):
             self.app.show("stacks", selection=self.state.selection)
 
     def action_nav_escape(self) -> None:
-        """Gives up an area, a search, a filter, a selection, in this order; then goes back.
+        """Gives up area, search, filter, selection, the list of marks; then goes back.
 
         What another screen sent here is not given up: one step leads back to its row.
         """
@@ -362,7 +362,7 @@ class TimelineScreen(ModelScreen):
             self.details.close()
         elif model.view.selection is not None and not model.was_sent:
             self.take(model.unselected())
-        else:
+        elif model.was_sent or not self.details.put_marks_away():
             self.app.GLOBAL_COMMANDS["nav.escape"](self.app)
 
     def minimize(self) -> None:
