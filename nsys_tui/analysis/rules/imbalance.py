@@ -90,12 +90,16 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
 
 
 def _paces(case: Case, device: int) -> float:
-    """Part of a GPU's compute time that does not merely fill the time between late launches."""
+    """Part of a GPU's compute time that does not merely fill the time between late launches.
+
+    All of it where most does not: a launch-bound phase in a run is no reason to be slow.
+    """
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[ops.category[rows] == Category.COMPUTE]
     computes = intervals.union(*clipped(ops, rows, case.base))
     beside = intervals.overlap_length(computes, case.launch_bound(device))
-    return 1 - beside / max(intervals.total(*computes), 1)
+    rest = 1 - beside / max(intervals.total(*computes), 1)
+    return rest if 2 * rest < 1 else 1.0
 
 
 def work_together(case: Case) -> bool:
