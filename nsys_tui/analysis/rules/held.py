@@ -187,6 +187,8 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
             device = one.device
             lost = _lateness(case, one, meetings)
             saved, whom = _alone(device, lost, late_by, came)
+            if one.lost is None and len(late_by) == 1:
+                saved = one.saved_ns
             told[device] += one.saved_ns
             gained[device] += min(saved, one.saved_ns)
             when[device] = f"{case.device_labels([whom])} comes sooner, too"
