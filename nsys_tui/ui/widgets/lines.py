@@ -186,7 +186,8 @@ class LinePane(ScrolledPane):
         """Brings the line under the cursor into view, with those below that tell more of it."""
         lines = self._choices[self.cursor + 1 :]
         more = next((n for n, choice in enumerate(lines) if choice is not None), len(lines))
-        self.scroll_to_region(Region(0, self.cursor, 1, 1 + more), animate=False)
+        # Forced: until a layout shows the scrollbar of lines that are new, Textual scrolls nothing.
+        self.scroll_to_region(Region(0, self.cursor, 1, 1 + more), animate=False, force=True)
 
     def on_focus(self) -> None:
         """Tells what is under the cursor."""
