@@ -14,7 +14,13 @@ from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import free_time, lead
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
-from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
+from nsys_tui.analysis.rules.nsys import (
+    DEVICE_TO_HOST,
+    DIRECTIONS,
+    HOST_COPIES,
+    SERIES,
+    SMALL_COPY,
+)
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
@@ -99,7 +105,11 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
-    waits = np.concatenate((blocking, waits))
+    # Only what reads a value makes the host wait for it.
+    reads = report.calls[rows[ops.copy_kind[rows] == DEVICE_TO_HOST]]
+    waits = np.concatenate(
+        (blocking[np.isin(blocking, reads)], after(reads[reads >= 0], Cause.SYNC))
+    )
     waits = np.sort(waits[following[waits] >= 0])
     begun, ended = api.end[waits], api.start[following[waits]]
     after_them = free_time(case, api.thread[waits], begun, ended)

@@ -151,6 +151,19 @@ def test_who_waits_for_others_after_a_small_copy_could_not_be_ahead(
     assert one.advice.startswith("gather" if waits else "read them later")
 
 
+@pytest.mark.parametrize("kind", ["DtoH", "HtoD"])
+def test_only_who_reads_a_value_waits_for_it(tmp_path: Path, kind: str) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.sched(0, True)
+    for step in range(200):
+        run.launch(f"k{step % 3}", 2 * MS)
+        run.copy(4, 10, kind, "pageable")
+        run.now += MS
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "small_copies"]
+    assert (one.saved_ns < 10 * MS) is (kind == "HtoD")
+
+
 def test_what_keeps_to_a_part_of_the_run_says_so(tmp_path: Path) -> None:
     (one,) = [
         o
