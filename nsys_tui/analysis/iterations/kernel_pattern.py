@@ -128,13 +128,25 @@ def is_launched_alike(report: Report, rows: Indices, period: int) -> bool:
     same = (name[:-period] == name[period:]).mean() if len(name) > period else 1.0
     if min(float((thread == usual).mean()), float(same)) < SAME:
         return False
-    if not _shows_bounds(api.start[calls], period):
-        return False
-    heads = calls[::period]
     mine = np.flatnonzero((api.thread == usual) & api.real)
-    position = np.searchsorted(api.start[mine], api.start[heads[heads >= 0]])
-    between = np.diff(position)
+    position = np.searchsorted(api.start[mine], api.start[calls])
+    whole = bool(known.all()) and _is_whole(report.operations.name[rows], position, period)
+    if not (whole or _shows_bounds(api.start[calls], period)):
+        return False
+    between = np.diff(position[::period][known[::period]])
     return bool((between >= 0).mean() >= SAME) and are_alike(between) if len(between) else True
+
+
+def _is_whole(names: Integers, places: Indices, period: int) -> bool:
+    """Whether repeats are all that is launched, and other calls come between two of them alone.
+
+    Args:
+        names: of the kernels, in time order.
+        places: of their launches among the calls of their thread.
+        period: kernels of a repeat.
+    """
+    exact = not len(names) % period and bool((names[:-period] == names[period:]).all())
+    return exact and not ((np.flatnonzero(np.diff(places) > 1) + 1) % period).any()
 
 
 def _shows_bounds(launched: Int64, period: int) -> bool:

@@ -301,6 +301,24 @@ def test_a_pattern_of_kernels_needs_a_host_that_repeats_itself(
     assert (found.rule is Rule.PATTERN) is wanted
 
 
+@pytest.mark.parametrize(
+    ("kernels", "waits_each", "wanted"),
+    [(100, 10, True), (100, 200, True), (100, 12, False), (103, 200, False), (100, 1, False)],
+)
+def test_an_even_stream_is_a_loop_where_whole_turns_are_all_of_it(
+    tmp_path: Path, kernels: int, waits_each: int, wanted: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for number in range(kernels):
+        at = number * 20_000
+        synth.launch(f"k{number % 5}", (at, at + 2_000), (at + 5_000, at + 19_000))
+        if number % waits_each == waits_each - 1:
+            synth.api("cudaDeviceSynchronize_v3020", at + 3_000, at + 19_500)
+    found = find_iterations(open_report(synth.write(), use_cache=False))
+    assert (found.rule is Rule.PATTERN) is wanted
+    assert len(found) == wanted * kernels // 5
+
+
 @pytest.mark.parametrize(("waits", "wanted"), [(False, 1000.0), (True, None)])
 def test_steps_of_a_host_that_runs_ahead_are_told_from_those_of_the_gpu(
     synth: Synth, waits: bool, wanted: float | None
