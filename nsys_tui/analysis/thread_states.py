@@ -113,13 +113,22 @@ class Scheduling:
         return np.array([*self._switches], np.int64)
 
     def thread(self, global_tid: int) -> ThreadStates:
-        """The states of one thread: switches where it has any, else samples."""
+        """The states of one thread: switches where it has any, else samples.
+
+        A thread that is taken off a CPU first was on it ever since switches are traced.
+        """
         switches = self._switches.get(global_tid)
-        return (
-            self._sampled(global_tid)
-            if switches is None
-            else _paired(*switches[:2], self._report.extent[1])
-        )
+        if switches is None:
+            return self._sampled(global_tid)
+        times, switched_in, _ = switches
+        if not switched_in[0] and (since := self._traced_since(global_tid)) < times[0]:
+            times, switched_in = np.append(since, times), np.append(True, switched_in)
+        return _paired(times, switched_in, self._report.extent[1])
+
+    def _traced_since(self, global_tid: int) -> int:
+        """Since when a switch of a thread would have been seen: the first of all, or its sample."""
+        sampled = self._report.samples.start[self._samples.rows(global_tid)[:1]]
+        return int(min((self._first_switch, *sampled)))
 
     def off_by_why(self, global_tid: int) -> dict[Off, Intervals]:
         """The times off a CPU of a thread with switches, by what they were; empty ones left out."""
@@ -151,6 +160,13 @@ class Scheduling:
             return told
         held = intervals.meet(off[Off.UNKNOWN], self._crowded)
         return intervals.union(*map(np.concatenate, zip(told, held, strict=True)))
+
+    def away(self, global_tid: int) -> Intervals:
+        """When a thread was off its CPU in no call that is known to block."""
+        off = self.off_by_why(global_tid)
+        off.pop(Off.BLOCKED, None)
+        starts, ends = map(np.concatenate, zip(intervals.empty(), *off.values(), strict=True))
+        return intervals.union(starts, ends)
 
     @cached_property
     def _crowded(self) -> Intervals:
@@ -184,6 +200,10 @@ class Scheduling:
             int(tid): (start[mine], switched_in[mine] != 0, state[mine])
             for tid, mine in zip(threads, rows, strict=True)
         }
+
+    @cached_property
+    def _first_switch(self) -> int:
+        return min(int(times[0]) for times, *_ in self._switches.values())
 
     @cached_property
     def _samples(self) -> ByThread:

@@ -150,14 +150,15 @@ def test_what_does_not_match_is_said_and_is_no_waiting(
     assert split.comm_transfer_ns == (None if unmatched else 20)
 
 
+@pytest.mark.parametrize("begin", [10, -1000], ids=["after", "before the session began"])
 @pytest.mark.parametrize(("apart", "unmatched"), [(10, 3), (0, 0)])
 def test_sends_of_three_gpus_are_to_all_where_they_end_as_one(
-    tmp_path: Path, apart: int, unmatched: int
+    tmp_path: Path, apart: int, unmatched: int, begin: int
 ) -> None:
     synth = Synth(tmp_path / "r.sqlite")
     for rank in range(3):
         synth.process(10 + rank).gpu(rank).cuda_device(10 + rank, 0, rank)
-        gpu = (10 + 10 * rank, 60 + apart * rank)
+        gpu = (begin + 10 * rank, begin + 50 + apart * rank)
         synth.launch("ncclKernel_SendRecv(int)", (0, 1), gpu)
     waits = collective_waits(open_report(synth.write(), use_cache=False))
     assert waits.unmatched == unmatched

@@ -224,7 +224,7 @@ def _believed(
     np.minimum.at(first, code, ops.end[row])
     together = (last < first)[code]
     if end_together:
-        longest, until = np.zeros((2, len(distinct)), np.int64)
+        longest, until = np.full((2, len(distinct)), np.iinfo(np.int64).min)
         np.maximum.at(longest, code, ops.durations(row))
         np.maximum.at(until, code, ops.end[row])
         together &= (until - first <= _AT_ONCE * longest)[code]

@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
+from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.intervals import Intervals
@@ -241,6 +242,11 @@ def are_held_up(case: Case, gaps: Gaps) -> bool:
     """Whether most of the time lies so long after launches that something else holds work up."""
     until = np.where(gaps.call >= 0, case.report.api.end[gaps.call], gaps.end)
     return hold_most(gaps, gaps.end - until >= _LATE_NS)
+
+
+def outlast_work(gaps: Gaps) -> bool:
+    """Whether most of some gaps is in waits that go on for long after all GPU work is done."""
+    return 2 * int(gaps.idle[gaps.idle >= LATE_NS].sum()) > int(gaps.idle.sum())
 
 
 def are_long(case: Case, gaps: Gaps) -> bool:

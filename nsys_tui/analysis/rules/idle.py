@@ -282,6 +282,9 @@ def _told(
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
     if polls:
         advice = words.SYNC.advice
+    if cause is Cause.SYNC and facts.outlast_work(gaps):
+        name = f": {brief(what, _NAME_CELLS)} returns late, why is not recorded"
+        return name, Confidence.INFERRED, words.RETURNS_LATE
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):

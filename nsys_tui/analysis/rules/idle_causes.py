@@ -51,6 +51,9 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 
 NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
+RETURNS_LATE: Final = (
+    "no recorded GPU work holds it: see whether its thread had a CPU (--cpuctxsw=process-tree)"
+)
 MAY_BE_PIPE: Final = re.compile(r"_*readv?$")
 PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
 EMPTIED: Final = "launch ahead: {} empties the queue first"

@@ -243,7 +243,7 @@ def _alone(ops: Operations, rows: Indices, kernels: Indices) -> Bool:
     """Which of some kernels run for nearly all of their time while no other kernel does."""
     rows = rows[ops.category[rows] == Category.COMPUTE]
     at = np.searchsorted(rows, kernels)
-    reach = np.append(0, np.maximum.accumulate(ops.end[rows]))[at]
+    reach = np.append(-FARTHEST, np.maximum.accumulate(ops.end[rows]))[at]
     until = np.append(ops.start[rows], FARTHEST)[at + 1]
     alone = np.minimum(ops.end[kernels], until) - np.maximum(ops.start[kernels], reach)
     return np.asarray(alone >= _NEARLY_ALL * ops.durations(kernels), np.bool_)

@@ -95,7 +95,7 @@ def _tried(case: Case, device: int) -> int:
     """How long a GPU runs kernels, in the first of named steps, that never come again."""
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[ops.category[rows] != Category.MEMORY]
-    last = np.zeros(len(ops.names), np.int64)
+    last = np.full(len(ops.names), -FARTHEST)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
     warm = case.set_up_until[device] if case.has_named_steps else -FARTHEST
     once = rows[last[ops.name[rows]] < warm]

@@ -32,6 +32,8 @@ _HOST_CLASSES = SHARES[1:-1]
 """Profiler overhead to off the CPU: what a thread's events and states can cover."""
 _CALLS = (Cause.SYNC, Cause.COPY, Cause.API)
 """Calls that hold nobody up who has no CPU while all GPUs are idle."""
+LATE_NS = 1_000_000
+"""A thread that stays off its CPU for longer when all GPUs are done waits for something else."""
 HELD = 500_000
 """Events of threads that are kept for the next question, 28 bytes each."""
 
@@ -276,6 +278,10 @@ class HostWork:
             if calls and len((ready := self.scheduling.ready(global_tid))[0]):
                 kept = intervals.subtract(ready, self._gpus_work)
                 by_class |= {cause: by_class[cause].outside(kept) for cause in calls}
+            if Cause.SYNC in by_class:
+                starts, ends = intervals.subtract(self.scheduling.away(global_tid), self._gpus_work)
+                late = ends - starts >= LATE_NS
+                by_class[Cause.SYNC] = by_class[Cause.SYNC].outside((starts[late], ends[late]))
             work = ThreadWork(by_class, self.innermost(global_tid))
             self._held += len(work)
         self._threads[global_tid] = work

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import planted_hpc as hpc
@@ -897,7 +899,7 @@ def test_unrecorded_time_after_a_wait_names_the_wait(tmp_path: Path, waits: bool
         (programs.no_cpu, True, "waits for a CPU"),
         (programs.no_cpu, False, "cudaLaunchKernel itself took it, off the CPU"),
         (programs.late_back, True, "waits for a CPU"),
-        (programs.late_back, False, "sync call: cudaDeviceSynchronize"),
+        (programs.late_back, False, "gaps, off the CPU"),
     ],
 )
 def test_a_call_without_a_cpu_does_not_take_its_time_itself(
@@ -907,7 +909,28 @@ def test_a_call_without_a_cpu_does_not_take_its_time_itself(
     found = find_in(Case(open_report(report.write())))
     assert told in found[0].title
     assert found[0].saved_ns == pytest.approx(19 * 3 * MS, rel=0.02)
-    assert (found[0].confidence is Confidence.INFERRED) is ("sync call" not in told)
+    assert (found[0].confidence is Confidence.INFERRED) is ("gaps" not in told)
+
+
+def test_a_wait_that_outlasts_all_gpu_work_is_not_measured_without_switches(tmp_path: Path) -> None:
+    path = programs.late_back(tmp_path / "r.sqlite").write()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE SCHED_EVENTS")
+    first = find_in(Case(open_report(path)))[0]
+    assert first.subject == "idle: cudaDeviceSynchronize returns late"
+    assert "--cpuctxsw" in first.advice
+    assert first.confidence is Confidence.INFERRED
+
+
+def test_a_thread_on_a_cpu_when_tracing_begins_computes_until_it_leaves_it(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("gemm", 5 * MS)
+        run.wait()
+        run.now += 4 * MS
+    run.report.sched(0, True, tid=77, cpu=1).sched(run.now, False)
+    first = find_in(Case(open_report(run.report.write())))[0]
+    assert first.subject.startswith("idle, host compute")
 
 
 @pytest.mark.parametrize(
