@@ -72,6 +72,16 @@ def calls_of_waits(report: Report) -> Int64:
     return row_of_call
 
 
+def launched_as_graphs(report: Report, rows: Indices) -> Bool:
+    """Which of some operations the launch of a CUDA graph brought."""
+    graphs = np.array(["GraphLaunch" in name for name in report.api.names], bool)
+    found = np.zeros(len(rows), bool)
+    if graphs.any():
+        calls = report.calls[rows]
+        found[calls >= 0] = graphs[report.api.name[calls[calls >= 0]]]
+    return found
+
+
 def stream_gaps(ops: Operations) -> Int64:
     """Idle time of its stream before each operation, in ns; -1 for the first of a stream."""
     gaps = np.full(len(ops), -1, np.int64)

@@ -57,6 +57,8 @@ OPTIONS: Final[dict[Capability, str]] = {
 """What to add to ``nsys profile`` to record each kind of data."""
 
 
+LINUX_ONLY: Final = frozenset((Capability.OSRT, Capability.OSRT_BACKTRACES))
+"""What nsys records on no other system."""
 CUDA: Final = frozenset(
     kind for kind, option in OPTIONS.items() if option.startswith("--trace=cuda")
 ) - {Capability.GPU_PROPERTIES}

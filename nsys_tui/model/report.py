@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model.capabilities import Capability, explain, is_lost, unmet
+from nsys_tui.model.capabilities import LINUX_ONLY, Capability, explain, is_lost, unmet
 from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,13 @@ class Report:
         """Why a kind of data is missing and what would record it; empty when it is there."""
         if self.can(capability):
             return ""
+        if not self.may_hold(capability):
+            return f"no {capability} in this report: nsys records none on Windows"
         return self.doubt(capability) or self._unmet(capability) or explain(capability)
+
+    def may_hold(self, capability: Capability) -> bool:
+        """Whether nsys records a kind of data on the system that the report is of."""
+        return capability not in LINUX_ONLY or not self.metadata.os.startswith("Windows")
 
     def traced(self, capability: Capability) -> bool:
         """Whether a kind of data was looked for, so that none of it means that there was none."""

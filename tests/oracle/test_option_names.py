@@ -27,7 +27,7 @@ OTHERS: Final = {
     # kubectl, sbatch, squeue, torchrun, ncu, nvidia-smi, uv
     "--context", "--job-name", "--jobs", "--memory-limit", "--no-requeue", "--noheader",
     "--test-only", "--unbuffered", "--nproc-per-node", "--launch-count", "--set",
-    "--query-gpu", "--python",
+    "--query-gpu", "--query-compute-apps", "--python",
     # nsys stats, refused; a part of a text
     "--report-dir", "--end",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from nsys_tui.analysis.rules.nsys import (
     PAGEABLE,
     SMALL_COPY,
 )
-from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
@@ -40,6 +40,10 @@ _ONCE: Final = (
     "pin the host memory: these copies come once, and nothing can hide them",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_TO_HOST: Final = (2, 12)
+_FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
+_CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
+"""How it could be wrong that copies to the host, or memsets, can be hidden."""
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -86,7 +90,8 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
         of_kind = sums(codes[chosen], alone, len(kinds))
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
-        findings = _exposed(case, worst, rows[most], int(alone.sum())) if len(most) else []
+        if len(most):
+            findings = _exposed(case, worst, rows[most], int(of_kind.max()), int(alone.sum()))
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -115,7 +120,9 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     return np.asarray(edges[1] - edges[0] - hidden, np.int64)
 
 
-def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[Finding]:
+def _exposed(
+    case: Case, split: DeviceSplit, rows: Indices, longest: int, alone: int
+) -> list[Finding]:
     """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
     Each direction still takes its time on the bus, and a graph traced as a whole may hide what runs
@@ -126,11 +133,14 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[
         case: the report.
         split: of the GPU.
         rows: copies of the kind that has most of the time.
+        longest: how long nothing hides these.
         alone: time of copies of all kinds beside which not even a graph runs.
     """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
+    clears = ops.kind[rows[0]] == OpKind.MEMSET
+    noun = "memsets" if clears and longest == alone else "copies"
     bound = "at most " if split.exposed_is_upper_bound else ""
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     rest = case.where(lambda rows: ops.end[rows] > case.first_step)
@@ -141,16 +151,17 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: int) -> list[
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"
-        f" {bound}{units.format_duration(split.exposed_memory_ns)} of copies exposed; most"
-        f" {what.removeprefix('memcpy ')}:"
+        f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
+        f" {most_of(longest, alone)} {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}",
         _copy_advice(case, rows, hides),
-        subject="copies not hidden",
+        subject=f"{noun} not hidden",
         saved_ns=saved,
         stake_ns=known,
         when=intervals.union(ops.start[rows], ops.end[rows]),
         window=longest_of(ops, rows),
         device=split.index,
+        doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in _TO_HOST),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -71,6 +72,12 @@ _OF_IDLE: Final = 2
 """Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x|[kMGTP]?B\b)")
 """Shares, factors and sizes in a subject, and what stands in brackets."""
+
+
+def by_ncu(name: str = "") -> str:
+    """The command that looks closely at some launches, of the kernel of a name, if it has one."""
+    kernel = f" -k {shlex.quote(name)}" if name else ""
+    return f"ncu --set full{kernel} --launch-count 5 PROGRAM"
 
 
 class Held(NamedTuple):
@@ -197,8 +204,9 @@ class Certainty:
 
 
 _MEASURED, _INFERRED, _GUESS = Confidence.MEASURED, Confidence.INFERRED, Confidence.GUESS
-_NCU: Final = "ncu --set full --launch-count 5 PROGRAM"
-_CLOCKS: Final = "nvidia-smi --query-gpu=clocks.sm,clocks_throttle_reasons.active --format=csv -l 1"
+_CLOCKS: Final = (
+    "nvidia-smi --query-gpu=index,clocks.sm,clocks_throttle_reasons.active --format=csv -l 1"
+)
 _STALLS: Final = "nsys-tui stalls REPORT"
 _SAME_DATA: Final = "compare checksums of what is uploaded, in the program itself"
 _TWICE: Final = "profile again with the change, then nsys-tui compare BEFORE AFTER"
@@ -227,7 +235,7 @@ CERTAINTY: Final = {
         "what is missing may lie outside of what you look at",
         "nsys profile --duration=5",
     ),
-    "dominant_kernel": Certainty(_MEASURED, "it may already run as fast as this GPU can", _NCU),
+    "dominant_kernel": Certainty(_MEASURED, "it may already run as fast as this GPU can", by_ncu()),
     "exposed_communication": Certainty(
         _INFERRED,
         "ranks may wait for the slowest one: then its delay is the cause, not the transfer",
@@ -245,7 +253,7 @@ CERTAINTY: Final = {
     "last_waves": Certainty(
         _INFERRED,
         "theoretical: blocks that last unequally long, or gain from room, lose less",
-        _NCU,
+        by_ncu(),
     ),
     "memsets": Certainty(
         _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
@@ -268,12 +276,12 @@ CERTAINTY: Final = {
     ),
     "launch_bound": _SLOWED,
     "low_occupancy": Certainty(
-        _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU
+        _INFERRED, "tensor-core kernels are often built so and lose nothing", by_ncu()
     ),
     "migrations_in_kernels": Certainty(
         _INFERRED,
         "the kernel may hide a part of it, or wait for faults that are not recorded, too",
-        _NCU,
+        by_ncu(),
     ),
     "missing_nvtx": Certainty(
         _MEASURED, "nothing is wrong with the run", "nsys profile --trace=cuda,nvtx"
@@ -296,10 +304,12 @@ CERTAINTY: Final = {
         _INFERRED, "the host may need each value before it can go on", _STALLS
     ),
     "small_grids": Certainty(
-        _INFERRED, "theoretical: a kernel limited by memory or latency gains less", _NCU
+        _INFERRED, "theoretical: a kernel limited by memory or latency gains less", by_ncu()
     ),
     "unused_gpus": Certainty(
-        _MEASURED, "it may be meant for another program, or for a later phase", _STALLS
+        _MEASURED,
+        "it may be meant for another program, or for a later phase",
+        "nvidia-smi --query-compute-apps=gpu_bus_id,pid,name --format=csv",
     ),
     "warm_up": Certainty(
         _INFERRED, "a call made once may be the work itself, such as in a one-shot run", _STALLS

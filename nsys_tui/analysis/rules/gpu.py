@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
+from nsys_tui.analysis.launches import launched_as_graphs
 from nsys_tui.analysis.nccl.collectives import nvtx_calls
 from nsys_tui.analysis.rules.communication import (
     accumulates,
@@ -18,8 +19,9 @@ from nsys_tui.analysis.rules.communication import (
     staying,
 )
 from nsys_tui.analysis.rules.copies import bare
-from nsys_tui.analysis.rules.finding import Finding, Severity
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
+from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Integers
@@ -40,8 +42,8 @@ _NAME_CELLS: Final = 22
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
-_SIZES: Final = "nsys profile --trace=cuda,nvtx, with NCCL 2.18 or newer"
-"""What records the collectives that NCCL's ranges name."""
+_SIZES: Final = "nsys profile --trace=cuda,nvtx"
+"""What records the collectives that NCCL's ranges name, from NCCL 2.18 on."""
 
 
 @rule(
@@ -100,15 +102,20 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     lost = case.idle_time.idle_part(device, (starts, ends))
     idle_ns = min(int(idle.max()), intervals.total(*lost))
     ops = case.report.operations
-    begun = ops.start[case.where(lambda rows: ops.device[rows] == device)]
-    seen = np.searchsorted(begun, ends) - np.searchsorted(begun, starts)
+    rows = case.by_device[device]
+    edges = np.searchsorted(ops.start[rows], np.stack((starts, ends)))
+    seen = edges[1] - edges[0]
     operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
+    graphs = np.append(0, np.cumsum(launched_as_graphs(case.report, rows)))[edges]
+    by_graphs = 2 * int((graphs[1] - graphs[0]).sum()) > int(seen.sum())
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "
         f"{units.plural(operations, 'short operation')} on {case.device_labels([device])},"
         f" {units.format_duration(idle_ns)} idle between launches",
-        "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
+        NEXT_GRAPH
+        if by_graphs
+        else "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
         subject="idle between short launches",
         saved_ns=idle_ns,
         window=(runs[0].start, runs[0].end),
@@ -254,7 +261,8 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             "low_occupancy",
             f"{units.format_percent(share)} of compute time at"
             f" ≈{units.format_percent(mean)} theoretical occupancy,"
-            f" most in {brief(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
+            f" {most_of(time[order[0]], time[wanted].sum())} in"
+            f" {brief(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             subject="low occupancy",
             saved_ns=0,
@@ -262,6 +270,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             device=int(ops.device[top]),
             screen="3",
             at_least=Severity.LOW,
+            settle=by_ncu(ops.names[ops.name[top]].short),
         )
     columns = (
         (Column("Occupancy ≈", Unit.PERCENT, 1), 100 * seen.share[order]),

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
+from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
@@ -67,7 +67,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
 def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
     """What a kernel has of the time; other rules tell of copies, collectives and small grids.
 
-    Beside others on more streams it has less of the GPU time than of the run.
+    Beside work on other streams it has less of the GPU time than of the time looked at.
     """
     ops = case.report.operations
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
@@ -87,16 +87,16 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         name,
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
     )
-    if 2 * _beside(case, device, on_it, runs) > spent:
+    if 2 * intervals.overlap_length(case.launch_bound(device), runs) > spent:
+        advice = "launch it less often: launches bound it, so that faster ones gain nothing"
+    elif 2 * _beside(case, device, on_it, runs) > spent:
         subject = f"{name}, others beside it"
-        advice = (
-            "shorten what runs beside it, too, else nothing is gained: ncu -k says what limits it"
-        )
+        advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"
     return case.finding(
         "dominant_kernel",
         f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, case.base_ns)} of the run",
+        f" {units.format_share(spent, case.base_ns)} of the time",
         advice,
         subject=subject,
         saved_ns=0,
@@ -105,13 +105,13 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         window=longest_of(ops, rows),
         device=device,
         screen="3",
+        settle=by_ncu(ops.names[ops.name[rows[0]]].short),
     )
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
-    """How long other kernels compute on a device while some run."""
+    """How long a device does other work while some kernels run."""
     ops, others = case.report.operations, case.by_device[device]
-    others = others[ops.category[others] == Category.COMPUTE]
     others = others[~np.isin(ops.name[others], ops.name[rows])]
     return intervals.overlap_length(intervals.union(ops.start[others], ops.end[others]), runs)
 
@@ -199,6 +199,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             window=longest_of(ops, rows[codes == top]),
             device=device,
             screen="3",
+            settle=by_ncu(ops.names[ops.name[rows[codes == top][0]]].short),
         )
     columns = (
         (Column("GPU Time", Unit.NS), time[order]),
@@ -262,6 +263,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
             window=longest_of(ops, rows[codes == top]),
             device=device,
             screen="3",
+            settle=by_ncu(ops.names[ops.name[rows[codes == top][0]]].short),
         )
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),

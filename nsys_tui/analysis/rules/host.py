@@ -21,7 +21,7 @@ from nsys_tui.analysis.rules.nsys import (
     SERIES,
     SMALL_COPY,
 )
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
@@ -38,6 +38,12 @@ _LABEL_CELLS = 24
 _CODE_CELLS = 18
 _REPEATS = (StepRule.OUTERMOST, StepRule.NUMBERED)
 _WHERE = ("between GPU work", "inside the loop")
+_BEGINS = ("the work", "the loop")
+_ALLOCATE = (
+    "allocate once before, or use a caching or stream-ordered allocator",
+    "allocate once before, or let the pool keep its memory (cudaMemPoolAttrReleaseThreshold)",
+)
+"""What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 
@@ -119,9 +125,10 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     hidden = (starts, starts + np.minimum(ahead, ends - starts))
     told = f"in them, {units.format_duration(then)} after" if then > idle else "meanwhile"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
+    most = most_of(len(of_top), len(rows))
     return case.finding(
         "small_copies",
-        f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
+        f"{units.format_count(len(rows))} small copies, {most} {units.format_bytes(size)}"
         f" {DIRECTIONS[kind]}: {device} idle {units.format_duration(idle)} {told}",
         "read them later, or all at once, so that the host launches ahead"
         if then > idle
@@ -172,12 +179,13 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         held = int(api.durations(rows).sum())
         where = _WHERE[case.has_loop]
+        ordered = [code for code in used.tolist() if "Async" in api.names[code]]
         device, lost = case.idle_time.held_up_by_calls(rows)
         findings = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees {where},"
             f" {units.format_duration(held)} in all",
-            "allocate once before, or use a caching or stream-ordered allocator",
+            _ALLOCATE[2 * int(count[ordered].sum()) > len(rows)],
             subject=f"allocations {where}",
             saved_ns=intervals.total(*lost),
             window=longest_of(api, rows),
@@ -272,7 +280,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             "module_loading",
             f"code loaded or compiled {units.plural(len(loads[0]), 'time')} {where},"
             f" {units.format_duration(held)} in all, longest in {brief(listed[0][2], _CODE_CELLS)}",
-            "warm up before the loop, or load modules eagerly",
+            f"warm up before {_BEGINS[case.has_loop]}, or load modules eagerly",
             subject=f"code loaded {where}",
             saved_ns=intervals.total(*lost),
             window=listed[0][:2],

@@ -14,13 +14,19 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
-from nsys_tui.analysis.rules.idle_causes import MAY_BE_PIPE, NO_CALL, NO_CPU, PIPE_OR_FILE, WAITS
-from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.analysis.rules.idle_causes import (
+    MAY_BE_PIPE,
+    NO_CALL,
+    NO_CPU,
+    PIPE_OR_FILE,
+    WAITS,
+    unseen,
+)
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, osrt_calls, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
-from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
@@ -40,8 +46,6 @@ _ADVICE: Final = {
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
 _NSYS: Final = ("[NSys", "*2CommsProcesso")
 """How the threads are called that nsys puts into each process."""
-_TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
-"""What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
 _MAIN: Final = 0.5
 """Part of the longest time in ranges of a process's threads from which a thread is a main one."""
@@ -52,6 +56,8 @@ _AT_ONCE: Final = 100_000
 """Pieces of time whose classes are told in one go, 120 bytes each."""
 _LABEL_CELLS: Final = 28
 _NAME_CELLS: Final = 15
+_ALL: Final = 0.95
+"""Part of the time from which a call or function has all of it."""
 _MUCH: Final = 0.25
 """Part of a range's time from which a state is told beside the one with most."""
 
@@ -96,6 +102,8 @@ class State:
     """The calls, or the function that samples hit; the one with most time first."""
     also: tuple[tuple[Cause, int], ...] = ()
     """Other causes that have much of it, and their time."""
+    part: float = 1.0
+    """Part of the named time that the first of the names has."""
 
     @property
     def name(self) -> str:
@@ -106,7 +114,7 @@ class State:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
-        most = ", most in" if len(self.names) > 1 else ":"
+        most = f", {most_of(self.part, 1)} in" if self.part < _ALL else ":"
         cells = _NAME_CELLS if self.also else _LABEL_CELLS
         named = f"{most} {brief(self.name, cells)}" if self.name else ""
         return ", ".join(
@@ -220,13 +228,15 @@ def _state(case: Case, part: Part) -> State:
         names.update(_names(case, one, _named(cause)))
     much = shares[: Cause.NOTHING] >= max(_MUCH * part.ns, 1)
     much[Cause.HOST] |= cause is Cause.OFF_CPU and any(names)
+    known = [(name, ns) for name, ns in names.most_common() if name]
     return State(
         cause,
         int(shares[cause]),
-        tuple(name for name, _ in names.most_common()),
+        tuple(name for name, _ in known),
         tuple(
             (Cause(one), int(shares[one])) for one in np.flatnonzero(much).tolist() if one != cause
         ),
+        known[0][1] / names.total() if known else 1.0,
     )
 
 
@@ -241,7 +251,9 @@ def _names(case: Case, stretch: Stretch, cause: Cause) -> dict[str, int]:
     """The calls of a cause, or the function that samples hit, with their time."""
     if cause is Cause.HOST:
         seen = sampled(case.report, stretch.thread, stretch.starts, stretch.ends)
-        return {seen.name: _total([stretch])} if seen is not None else {}
+        whole = _total([stretch])
+        mine = round(whole * seen.share) if seen is not None and seen.name else 0
+        return {seen.name: mine, "": whole - mine} if seen is not None else {}
     named = case.work.thread(stretch.thread).named.get(cause)
     return case.work.by_name(named, (stretch.starts, stretch.ends))
 
@@ -341,9 +353,7 @@ def _advice(case: Case, part: Part, state: State) -> str:
     if state.cause is Cause.WAIT and WAITS.match(state.name):
         return _AWAITED
     if state.cause is Cause.NOTHING:
-        options = [OPTIONS[kind] for kind in _TELLING if case.report.lacks(kind) == explain(kind)]
-        record = " ".join(options).replace("nvtx --trace=", "nvtx,")
-        return f"record what it does: {record}" if options else "mark what it does by NVTX ranges"
+        return unseen(case.report)
     return _ADVICE.get(state.cause, "see what the call waits for")
 
 

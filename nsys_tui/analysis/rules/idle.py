@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.launches import launched_as_graphs
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
@@ -21,6 +22,7 @@ from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Integers
+from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -74,7 +76,9 @@ def _short_gaps(case: Case) -> list[Finding]:
         "gpu_idle",
         f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
         f" {plural(len(starts), 'short gap')}: each launch comes only when the one before is done",
-        "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
+        words.NEXT_GRAPH
+        if 2 * int(launched_as_graphs(case.report, after[late]).sum()) > int(late.sum())
+        else "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
         subject="idle, short gaps before late launches",
         saved_ns=idle,
         window=(int(starts[0]), int(ends[-1])),
@@ -129,7 +133,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and facts.hold_most(gaps, renders) else said
-    told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
+    usual = said.advice or words.unseen(case.report)
+    told, confidence, advice = _told(case, cause, gaps, lost, usual)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns
@@ -307,11 +312,13 @@ def _told(
         return told, Confidence.INFERRED, words.STAGES
     if wait and cause is Cause.NOTHING:
         told = f", {cause.label} after {brief(wait, _NAME_CELLS)}"
-        return told, Confidence.INFERRED, words.WAITS_FIRST
+        tells = f"; else {OPTIONS[Capability.SCHED]} tells"
+        advice = words.WAITS_FIRST + tells * (not case.report.can(Capability.SCHED))
+        return told, Confidence.INFERRED, advice
     if wait:
         advice = words.EMPTIED.format(brief(wait, _NAME_CELLS))
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
-        advice = "launch the next graph before this one ends, or let one graph do more"
+        advice = words.NEXT_GRAPH
     told = f", {cause.label}"
     if what and what != "Unknown":
         most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "

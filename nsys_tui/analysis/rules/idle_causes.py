@@ -16,7 +16,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing, beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool
-from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -29,8 +29,10 @@ class Words:
     """What to say of idle time of one cause."""
 
     advice: str
+    """Empty where what to do is to record more."""
     doubt: str
     settle: str
+    """Empty where a report that holds more would tell."""
     hidden_by_work: bool = False
     """Whether it can be hidden behind GPU work, as far as there is any."""
     needs: Capability | None = None
@@ -38,9 +40,37 @@ class Words:
 
     def settled_by(self, report: Report) -> str:
         """The command that settles the doubt for a report, or the capture that would allow it."""
+        if not self.settle:
+            every = (
+                f"nsys profile {OPTIONS[Capability.SCHED]} {OPTIONS[Capability.SAMPLES]} --trace="
+            )
+            traces = ",".join(name for kind, name in _TRACES.items() if report.may_hold(kind))
+            return every + traces if unrecorded(report) else "nsys-tui stalls REPORT"
         if self.needs is None or report.can(self.needs):
             return self.settle
         return f"nsys profile {OPTIONS[self.needs]}"
+
+
+_TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
+"""What tells where a thread is."""
+_TRACES: Final = {Capability.API: "cuda", Capability.NVTX: "nvtx", Capability.OSRT: "osrt"}
+
+
+def unrecorded(report: Report) -> str:
+    """Options that record where threads are, as far as a report lacks it and was not asked for.
+
+    What it has of traces goes on being traced.
+    """
+    missing = [kind for kind in _TELLING if report.lacks(kind) == explain(kind)]
+    traced = [name for kind, name in _TRACES.items() if kind in missing or report.can(kind)]
+    options = [f"--trace={','.join(traced)}"] * any(kind in _TRACES for kind in missing)
+    return " ".join([*options, *(OPTIONS[kind] for kind in missing if kind not in _TRACES)])
+
+
+def unseen(report: Report) -> str:
+    """What to do about time of a thread in which nothing was recorded."""
+    options = unrecorded(report)
+    return f"record what it does: {options}" if options else "mark what it does by NVTX ranges"
 
 
 def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
@@ -59,14 +89,11 @@ PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or soc
 EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
 PAUSED: Final = "; being ahead hides {} of pauses, too"
-WAITS_FIRST: Final = (
-    "wait later, if nothing needs the result yet; else --cpuctxsw=process-tree tells"
-)
+WAITS_FIRST: Final = "wait later, if nothing needs the result yet"
 AFTER_WAITS: Final = (Cause.LAUNCH_LATENCY, Cause.NOTHING)
 """Causes, beside computing, that a host which did not wait for the GPU would have no time for."""
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
 """What to do about what the host computes in few of the steps alone."""
-_RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
         "launch earlier, or capture the phase as a CUDA graph",
@@ -81,7 +108,7 @@ CAUSES: Final = {
     Cause.QUEUE: Words(
         "too many launches are queued: launch fewer, or as one CUDA graph",
         "another process or the profiler may have filled the queue",
-        _RECORD,
+        "",
     ),
     Cause.ALLOCATION: Words(
         "allocate once before, reuse the memory, and free at the end",
@@ -117,7 +144,7 @@ CAUSES: Final = {
         "the call may itself wait for a thread whose work is the cause",
     ),
     Cause.API: Words(
-        "move the call out of the loop", "what the call waited for is not recorded", _RECORD
+        "leave the call out, or make it earlier", "what the call waited for is not recorded", ""
     ),
     Cause.HOST: Words(
         "launch ahead of what the host computes here, or move it to another thread",
@@ -129,12 +156,12 @@ CAUSES: Final = {
     Cause.OFF_CPU: Words(
         "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
         "what it waited for is not recorded",
-        _RECORD,
+        "",
     ),
     Cause.NOTHING: Words(
-        "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
+        "",
         "it may compute, sleep, or wait for another process",
-        _RECORD,
+        "",
     ),
     Cause.UNKNOWN: Words(
         "no recorded call launched what follows: record with --trace=cuda from the start",
@@ -187,6 +214,7 @@ STAGES: Final = (
 )
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
+NEXT_GRAPH: Final = "launch the next graph before this one ends, or let one graph do more"
 HELD_LAUNCH: Final = (
     "see what the launch waits for: a lock, pages of host memory, a first use",
     "launch the graph before the work ahead of it ends: its launch takes the longer the more nodes",

@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import FAST, bus_rate
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, by_ncu
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices
@@ -97,7 +97,9 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
             saved_ns=cost,
             window=(int(ops.start[longest]), int(ops.end[longest])),
             device=int(ops.device[longest]),
-            settle="nsys profile --cuda-um-gpu-page-faults=true" if unseen else "",
+            settle="nsys profile --cuda-um-gpu-page-faults=true"
+            if unseen
+            else by_ncu(ops.names[ops.name[longest]].short),
         )
     columns = (
         (Column("Migrating", Unit.NS), of_name[order]),

@@ -94,7 +94,8 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
     if not (compat or arguments.flag("device_to_device")):
         harmless |= kind == 8
     rows = rows[~harmless]
-    advice = "use cudaMemcpyAsync on a stream, with pinned host memory"
+    pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
+    advice = "use cudaMemcpyAsync on a stream" + ", with pinned host memory" * bool(pageable.any())
     findings = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
     return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 

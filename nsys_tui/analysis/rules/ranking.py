@@ -33,7 +33,7 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held, without_others
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
-from nsys_tui.analysis.rules.imbalance import MORE_WORK
+from nsys_tui.analysis.rules.imbalance import MORE_WORK, work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
@@ -83,14 +83,15 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """
     known = without_others(case, without_held(case, witnessed(case, findings)))
     order = sorted(known, key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title))
-    return linked(order)
+    return linked(order, together=work_together(case))
 
 
-def linked(findings: Sequence[Finding]) -> list[Finding]:
+def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Finding]:
     """The same, each marked with the finding above that could give most of its time back, too.
 
     Args:
         findings: the first of several of one time is their story.
+        together: whether GPUs wait for each other; else each loses time of its own.
     """
     kept: list[Finding] = []
     later: list[Finding] = []
@@ -100,7 +101,14 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
         if leader and (one.rule in _BESIDE or one.late >= 0):
             one = one if leader.saved_ns else _unpriced(one)
             beside.append((leader, replace(one, same_as=leader.subject)))
-        elif other := leader.subject if leader else _covering(one, kept) or _copies(one, kept):
+        elif (
+            other := leader.subject
+            if leader
+            else (
+                _covering(one, [k for k in kept if together or k.device == one.device])
+                or _copies(one, kept)
+            )
+        ):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
         else:
             kept.append(one)

@@ -66,6 +66,11 @@ class Arguments:
         return bool(self._values[name])
 
 
+def most_of(part: float, whole: float) -> str:
+    """``most`` where a part is more than half of a whole, else what is true of the largest."""
+    return "most" if 2 * part > whole else "above all"
+
+
 def cut(rows: Listed, arguments: Arguments) -> tuple[Listed, int]:
     """The first rows that the ``rows`` parameter lets through, and how many it does not."""
     most = arguments.count("rows")

@@ -58,10 +58,11 @@ def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
     report = case.report
     missing = bool(len(report.operations)) and not len(report.ranges)
     reason = report.lacks(Capability.NVTX) or "the NVTX table holds no range"
+    asked = report.traced(Capability.NVTX)
     findings = case.finding(
         "missing_nvtx",
-        f"no step or phase can be told: {reason}",
-        "annotate steps and phases with NVTX and record with --trace=cuda,nvtx",
+        f"steps and phases have no names: {reason}",
+        "annotate steps and phases with NVTX" + ("" if asked else ", and record --trace=cuda,nvtx"),
         subject="no NVTX ranges",
         saved_ns=0,
         window=None,

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.launches import launched_as_graphs
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gpu_work import filled
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
@@ -51,7 +52,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     )
     calls = report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
-    alone = np.bincount(calls)[calls] == 1
+    alone = (np.bincount(calls)[calls] == 1) & ~launched_as_graphs(report, rows)
     rows, calls = rows[alone], calls[alone]
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
@@ -89,7 +90,8 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
     took = ops.durations(rows)
-    of_name = f", most {brief(name, _NAME_CELLS)} ({units.format_count(len(most))})"
+    most_often = most_of(len(most), len(rows))
+    of_name = f", {most_often} {brief(name, _NAME_CELLS)} ({units.format_count(len(most))})"
     return case.finding(
         "tiny_kernels",
         f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"

@@ -229,7 +229,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)
-        parts.append(f"Most of the run ({share}) is {most.subject}")
+        parts.append(f"Most of the time ({share}) is {_subject(case, most)}")
     parts.append(_worth_fixing(case, findings, most))
     if other := other_generation(case.report):
         parts.append(other.capitalize())
@@ -271,7 +271,7 @@ def judged(
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
-    """What has most of the run, whatever it could give back, such as its one kernel."""
+    """What has most of the time, whatever it could give back, such as its one kernel."""
     known = (
         one
         for one in findings

@@ -48,7 +48,7 @@ class TestDominantKernel:
         launched(synth, "light", 60 * MS, 70 * MS, SMS)
         synth.memcpy(80 * MS, 100 * MS)
         (finding,) = found(synth, "dominant_kernel")
-        assert finding.title == "heavy has 66.7% of GPU time: 60.00 ms on GPU 0, 60.0% of the run"
+        assert finding.title == "heavy has 66.7% of GPU time: 60.00 ms on GPU 0, 60.0% of the time"
         assert (finding.saved_ns, finding.stake_ns) == (0, 60 * MS)
         assert finding.window == (0, 60 * MS)
 

@@ -937,7 +937,7 @@ def test_a_thread_on_a_cpu_when_tracing_begins_computes_until_it_leaves_it(tmp_p
     ("call", "advice"),
     [
         ("cudaMemPrefetchAsync", "prefetch earlier"),
-        ("cudaMemGetInfo", "move the call out of the loop"),
+        ("cudaMemGetInfo", "leave the call out, or make it earlier"),
     ],
 )
 def test_a_prefetch_belongs_into_the_loop_and_earlier(

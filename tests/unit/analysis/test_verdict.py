@@ -65,7 +65,7 @@ def test_what_gives_back_less_than_a_hundredth_is_not_worth_fixing(tmp_path: Pat
 def test_a_run_of_one_kernel_is_decided_by_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     line = told(synth.launch("lone", call=(0, 5), gpu=(10, 50 * MS)))
-    assert line == "GPU 100.0% busy. Most of the run (100.0%) is lone. " + (
+    assert line == "GPU 100.0% busy. Most of the time (100.0%) is lone. " + (
         "Nothing found that would give back 1%"
     )
 

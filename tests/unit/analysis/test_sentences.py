@@ -1,0 +1,190 @@
+"""Sentences of findings beside runs in which they would be false."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from planted import FULL, MS, STEPS, US, bare
+from synth import Synth
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Synth:
+    return bare(tmp_path / "r.sqlite")
+
+
+def found(run: Synth, rule: str = "") -> list[Finding]:
+    findings = find_in(Case(open_report(run.write())))
+    return [one for one in findings if one.rule.startswith(rule)]
+
+
+def only(run: Synth, rule: str) -> Finding:
+    (one,) = found(run, rule)
+    return one
+
+
+def tiny(run: Synth, names: Sequence[str], api: str = "cudaLaunchKernel_v7000") -> Synth:
+    for number in range(3000):
+        start, corr = number * 20 * US, run.next_correlation()
+        run.api(api, start, start + 9 * US, corr=corr)
+        name = names[number % len(names)]
+        run.kernel(name, start + 10 * US, start + 12 * US, corr=corr, grid=FULL)
+    return run
+
+
+def test_what_most_are_is_more_than_half_of_them(run: Synth) -> None:
+    assert ", above all k0 (1,500):" in only(tiny(run, ("k0", "k1")), "tiny_kernels").title
+
+
+def test_one_name_of_all_is_most(run: Synth) -> None:
+    assert ", most k0 (3,000):" in only(tiny(run, ("k0",)), "tiny_kernels").title
+
+
+def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
+    findings = found(tiny(run, ("k0",), "cudaGraphLaunch_v10000"))
+    assert {one.rule for one in findings} >= {"launch_bound"}
+    assert not [one for one in findings if "as a CUDA graph" in one.advice + one.subject]
+    assert not [one for one in findings if one.rule == "tiny_kernels"]
+
+
+def test_short_gaps_between_graphs_are_not_told_to_become_one(run: Synth) -> None:
+    for number in range(2000):
+        start, corr = number * 30 * US, run.next_correlation()
+        run.api("cudaGraphLaunch_v10000", start, start + 4 * US, corr=corr)
+        run.kernel("k", start + 5 * US, start + 26 * US, corr=corr, grid=FULL)
+    assert "graph do more" in only(run, "gpu_idle").advice
+
+
+def in_steps(run: Synth, each: Callable[[int], object]) -> Synth:
+    for step in range(STEPS):
+        run.nvtx(f"step {step}", step * 10 * MS, (step + 1) * 10 * MS)
+        each(step * 10 * MS)
+    return run
+
+
+def test_a_kernel_beside_copies_is_told_with_them(run: Synth) -> None:
+    def step(start: int) -> None:
+        run.memcpy(start, start + 8 * MS, bytes=10**8, src="pinned", stream=9)
+        run.launch("gemm", (start, start + 5 * US), (start + 10 * US, start + 9 * MS), grid=FULL)
+        run.launch("rest", (start, start + 5 * US), (start + 9 * MS, start + 10 * MS), grid=FULL)
+
+    one = only(in_steps(run, step), "dominant_kernel")
+    assert one.subject == "gemm, others beside it"
+    assert "of the time" in one.title
+
+
+def test_a_kernel_bound_by_its_launches_need_not_be_faster(run: Synth) -> None:
+    one = only(tiny(run, ("k0",)), "dominant_kernel")
+    assert one.advice.endswith("faster ones gain nothing")
+
+
+@pytest.mark.parametrize(
+    ("memory", "pins"), [("pinned", False), ("pageable", True)], ids=["pinned", "pageable"]
+)
+def test_pinned_memory_is_advised_where_it_is_not_pinned(
+    run: Synth, memory: str, pins: bool
+) -> None:
+    def step(start: int) -> None:
+        corr = run.next_correlation()
+        run.api("cudaMemcpy_v3020", start, start + 3 * MS, corr=corr)
+        run.memcpy(start + MS, start + 2 * MS, bytes=12_000_000, src=memory, corr=corr)
+        call = (start + 3 * MS, start + 3 * MS + 5 * US)
+        run.launch("gemm", call, (call[1], start + 10 * MS), grid=FULL)
+
+    assert ("pinned" in only(in_steps(run, step), "cuda_memcpy_sync").advice) is pins
+
+
+@pytest.mark.parametrize(
+    ("suffix", "says"), [("Async_v11020", "ReleaseThreshold"), ("_v3020", "stream-ordered")]
+)
+def test_a_stream_ordered_allocator_is_advised_to_who_has_none(
+    run: Synth, suffix: str, says: str
+) -> None:
+    def step(start: int) -> None:
+        run.api(f"cudaMalloc{suffix}", start, start + MS - 20 * US)
+        call = (start + MS - 15 * US, start + MS - 5 * US)
+        run.launch("gemm", call, (start + MS, start + 10 * MS), grid=FULL)
+
+    assert says in only(in_steps(run, step), "frequent_allocation").advice
+
+
+def test_how_hiding_copies_could_be_wrong_is_said_by_their_direction(run: Synth) -> None:
+    def step(start: int) -> None:
+        run.launch("gemm", (start, start + 5 * US), (start + 10 * US, start + 6 * MS), grid=FULL)
+        run.memcpy(start + 6 * MS, start + 9 * MS, bytes=3 * 10**7, kind="DtoH", dst="pinned")
+
+    assert only(in_steps(run, step), "exposed_copies").doubt.startswith("the host may need")
+
+
+def test_memsets_are_no_copies(run: Synth) -> None:
+    def step(start: int) -> None:
+        run.launch("gemm", (start, start + 5 * US), (start + 10 * US, start + 6 * MS), grid=FULL)
+        run.memset(start + 6 * MS, start + 9 * MS, bytes=10**9)
+
+    in_steps(run, step)
+    assert not [one for one in found(run) if "copies" in one.title + one.subject + one.advice]
+
+
+def test_of_copies_of_three_kinds_none_need_be_most(run: Synth) -> None:
+    def step(start: int) -> None:
+        run.memcpy(start, start + 1200 * US, bytes=12_000_000, src="pinned")
+        run.memcpy(start + 1200 * US, start + 2 * MS, bytes=8_000_000, kind="DtoH", dst="pinned")
+        run.memset(start + 2 * MS, start + 3 * MS, bytes=10**9)
+        run.launch("k", (start, start + 5 * US), (start + 3 * MS, start + 10 * MS), grid=FULL)
+
+    assert "above all Host-to-Device" in only(in_steps(run, step), "exposed_copies").title
+
+
+def test_without_ranges_steps_have_no_names_but_may_be_known(run: Synth) -> None:
+    run.meta("PROCESS_0:COLLECT_NVTX_TRACE", "true", capture=True)
+    run.launch("k", (0, 5 * US), (10 * US, 50 * MS), grid=FULL)
+    one = only(run, "missing_nvtx")
+    assert one.title.startswith("steps and phases have no names")
+    assert "record" not in one.advice, "NVTX was traced"
+
+
+def test_nothing_is_to_be_recorded_that_is_there_or_that_the_system_has_not(run: Synth) -> None:
+    for step in range(STEPS):
+        start = step * 10 * MS + 4 * MS
+        call = (start - 15 * US, start - 5 * US)
+        run.launch("k", call, (start, step * 10 * MS + 10 * MS), grid=FULL)
+    run.environment("OsDescription", "Windows 10.0.19044")
+    (idle,) = found(run, "gpu_idle")
+    assert "osrt" not in idle.advice + idle.settle
+    assert "--trace=cuda,nvtx" in idle.settle
+    reasons = [one.reason for one in not_looked_at(Case(open_report(run.path)))]
+    assert not [reason for reason in reasons if "osrt" in reason]
+
+
+def test_idle_time_of_one_program_is_no_part_of_that_of_another(run: Synth) -> None:
+    run.gpu(1)
+    for number in range(100):
+        start = number * 10 * MS
+        run.launch("k", (start, start + 5 * US), (start + 10 * US, start + 10 * MS), grid=FULL)
+    run.process(20, "other")
+    for number in range(10):
+        start, until = number * 100 * MS, number * 100 * MS + 90 * MS
+        run.osrt("nanosleep", start, until)
+        call = (until + 2 * US, until + 4 * US)
+        run.launch("m", call, (until + 5 * US, start + 100 * MS), grid=FULL, device=1)
+    findings = found(run)
+    assert not [one for one in findings if one.same_as]
+    line = verdict(Case(open_report(run.path)), findings)
+    assert "Most of the time (81.0%) is idle, sleep: nanosleep on GPU 1" in line
+
+
+def test_ncu_is_asked_for_the_kernel_that_a_finding_is_about(run: Synth) -> None:
+    run.launch("void heavy<float>(float*)", (0, 5 * US), (10 * US, 50 * MS), short="heavy")
+    assert "-k heavy " in only(run, "small_grids").settle
