@@ -545,6 +545,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.pool: "idle, wait: while 3 worker run decode_jpeg",
     programs.reading_a_pipe: "idle, wait: poll",
     programs.serving: "",
+    programs.sleeping_beside_a_pool: "idle, sleep: clock_nanosleep",
     programs.sleeping_for_a_pool: "idle, sleep: while 3 worker run decode_jpeg",
     programs.allocating: "allocations between GPU work",
     programs.allocating_at_first: "allocations between GPU work in the first 40%",

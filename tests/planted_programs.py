@@ -632,19 +632,21 @@ def woken_by_nobody(path: Path) -> Synth:
     return woken(path, MS)
 
 
-def pool(path: Path, ranks: bool = False, call: str = "poll") -> Synth:
+def pool(path: Path, ranks: bool = False, call: str = "poll", times: int = 1) -> Synth:
     """The launching thread polls while three processes of its program compute.
 
     Args:
         path: of the report.
         ranks: they call CUDA, so they are no workers of it.
         call: in which it waits.
+        times: how often it calls in each step.
     """
     run = Machine(path)
     waits = []
     for _ in range(20):
         waits.append(run.now)
-        run.off(call, (4 + len(waits) % 3) * MS)
+        for _ in range(times):
+            run.off(call, (4 + len(waits) % 3) * MS // times)
         run.layers(4)
         run.wait()
     for pid in (100, 101, 102):
@@ -658,6 +660,11 @@ def pool(path: Path, ranks: bool = False, call: str = "poll") -> Synth:
 
 
 def sleeping_for_a_pool(path: Path) -> Synth:
+    return pool(path, call="clock_nanosleep", times=4)
+
+
+def sleeping_beside_a_pool(path: Path) -> Synth:
+    """It sleeps once in each step, so it does not look whether the others are done."""
     return pool(path, call="clock_nanosleep")
 
 

@@ -148,6 +148,12 @@ def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     return 2 * intervals.overlap_length(ready, lost) > intervals.total(*lost)
 
 
+def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether the thread sleeps several times a gap: what it waits for has not come yet."""
+    sleeps = case.stalls.work.near(thread_of(case, gaps), *lost).by_class[Cause.SLEEP]
+    return len(sleeps.starts) >= 2 * len(lost[0])
+
+
 def usual_name(case: Case, codes: Int64, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
     if not len(codes):

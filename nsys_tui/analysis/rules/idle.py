@@ -269,7 +269,7 @@ def _told(
         return name, Confidence.INFERRED, words.PACED
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
-    waits = cause in FOR_THREADS
+    waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
     if waits and (other := words.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if waits and (other := words.alone(case, facts.thread_of(case, gaps), lost)):
