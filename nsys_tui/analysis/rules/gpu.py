@@ -117,7 +117,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
         if by_graphs
         else "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
         subject="idle between short launches",
-        saved_ns=idle_ns,
+        saved_ns=min(idle_ns, intervals.total(*case.idle_time.late_part(device, lost))),
         window=(runs[0].start, runs[0].end),
         device=device,
         screen="5",

@@ -80,7 +80,7 @@ def _short_gaps(case: Case) -> list[Finding]:
         if 2 * int(launched_as_graphs(case.report, after[late]).sum()) > int(late.sum())
         else "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
         subject="idle, short gaps before late launches",
-        saved_ns=idle,
+        saved_ns=intervals.total(*case.idle_time.late_part(device, (starts, ends))),
         window=(int(starts[0]), int(ends[-1])),
         device=device,
         screen="2",

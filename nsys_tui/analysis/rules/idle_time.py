@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
+
+_QUEUED: Final = 20
+"""Kernels that follow each other as they are queued, from which it is known how soon that is."""
+_STEP_NS: Final = 1_000
+"""Time from one queued kernel of a stream to the next, where a report does not show it."""
 
 
 class IdleTime:
@@ -53,6 +59,25 @@ class IdleTime:
     def idle_part(self, device: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
         return intervals.meet(intervals.union(*spans), self._idle_of[device][0])
+
+    def late_part(self, device: int, spans: Intervals) -> Intervals:
+        """What of each idle time would not pass with the next operation queued, or in a graph."""
+        starts = np.minimum(spans[0] + self._steps[device], spans[1])
+        return starts[starts < spans[1]], spans[1][starts < spans[1]]
+
+    @cached_property
+    def _steps(self) -> dict[int, int]:
+        """Of each device the usual time between queued kernels of a stream, within limits."""
+        ops, api, steps = self.report.operations, self.report.api, {}
+        for device, rows in self.by_device.items():
+            rows = rows[ops.kind[rows] == OpKind.KERNEL]
+            before, after = rows[:-1], rows[1:]
+            calls, step = self.report.calls[after], ops.start[after] - ops.end[before]
+            queued = (ops.stream[before] == ops.stream[after]) & (calls >= 0) & (step > 0)
+            queued[queued] = api.end[calls[queued]] + _STEP_NS <= ops.end[before[queued]]
+            seen = np.median(step[queued]) if queued.sum() >= _QUEUED else _STEP_NS
+            steps[device] = min(int(seen), 2 * _STEP_NS)
+        return steps
 
     def idlest(self, devices: Iterable[int], spans: Intervals) -> tuple[int, Intervals]:
         """Which of some devices idled longest in some intervals, and when; -1 of none."""

@@ -43,7 +43,8 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name that end before another can be launched, with a launch call for each.
 
     What could be saved is the time in which a GPU is idle while such a launch is made, or for a
-    moment between two such kernels, whichever is more.
+    moment between two such kernels, whichever is more; by a CUDA graph the part of it that queued
+    kernels would not need.
     """
     report, ops = case.report, case.report.operations
     longest = 1000 * arguments.number("longest")
@@ -89,7 +90,8 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
     idle, where = intervals.total(*lost), "in their launches"
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
-    took = ops.durations(rows)
+    took, graph = ops.durations(rows), intervals.total(*case.idle_time.late_part(device, lost))
+    graphs = 2 * graph >= idle
     most_often = most_of(len(most), len(rows))
     of_name = f", {most_often} {brief(name, _NAME_CELLS)} ({units.format_count(len(most))})"
     return case.finding(
@@ -97,10 +99,10 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
         f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"
         f"{of_name if len(most) else ''}: {case.device_labels([device])} idle"
         f" {units.format_duration(idle)} {where}",
-        "capture a CUDA graph, or fuse them: that shortens their own"
+        f"{'capture a CUDA graph, or ' * graphs}fuse them: that shortens their own"
         f" {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="idle around tiny kernels",
-        saved_ns=idle,
+        saved_ns=graph if graphs else idle,
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
         device=device,
         screen="3",

@@ -94,8 +94,9 @@ def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[s
     worst = {kind: max(p["duration_ns"] for p in mine) for kind, mine in planted.items()}
     # The launches that come only after other waits are of these waits, too.
     assert 1 <= by_rule["sync_by_range"].saved_ns / worst["sync_stall"] < 1.15
-    idle = max(problem["idle_ns"] for problem in planted["launch_bound"])
-    assert by_rule["launch_bound"].saved_ns == idle
+    phase = max(planted["launch_bound"], key=lambda problem: problem["idle_ns"])
+    # Queued kernels are up to a microsecond apart in the demo.
+    assert 0 < phase["idle_ns"] - by_rule["launch_bound"].saved_ns <= 1000 * phase["operations"]
     exposed = max(device["exposed_comm_ns"] for device in demo[1]["devices"])
     assert by_rule["exposed_communication"].stake_ns == exposed
     # The last bucket of each step stays.

@@ -83,7 +83,7 @@ class TestDominantKernel:
 
 
 @pytest.mark.parametrize(
-    ("window", "told"), [((0, 999), (30, 29 * 26)), ((150, 330), (6, 6 * 26)), ((325, 331), (1, 5))]
+    ("window", "told"), [((0, 999), (30, 29 * 25)), ((150, 330), (6, 6 * 25)), ((325, 331), (1, 4))]
 )
 def test_a_window_counts_its_own_part_of_a_launch_bound_phase(
     synth: Synth, window: tuple[int, int], told: tuple[int, int]
@@ -96,6 +96,22 @@ def test_a_window_counts_its_own_part_of_a_launch_bound_phase(
     (finding,) = found(synth, "launch_bound", Scope(window=(lo * us, hi * us)))
     assert finding.title.startswith(f"1 launch-bound phase: {told[0]} short operation")
     assert finding.saved_ns == told[1] * us
+
+
+@pytest.mark.parametrize(("queued", "step"), [(0, 1000), (10, 1000), (40, 600)])
+def test_queued_kernels_would_not_follow_each_other_at_once(
+    synth: Synth, queued: int, step: int
+) -> None:
+    us = 1000
+    for number in range(queued):
+        begun = 1_000 * us + number * 20_600
+        synth.launch("big", (number * us, number * us + 900), (begun, begun + 20 * us))
+    for start in range(3_000, 3_900, 30):
+        call, gpu = (start - 2) * us, start * us
+        synth.launch("k", call=(call, call + us), gpu=(gpu, gpu + 4 * us))
+    (finding,) = found(synth, "launch_bound")
+    assert "754.0 us idle" in finding.title
+    assert finding.saved_ns == 29 * (26 * us - step)
 
 
 class TestSmallGrids:
