@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import planted_hpc as hpc
+import planted_kernels as kernels
 import planted_programs as programs
 import planted_ranks as ranks
 import planted_training as training
@@ -573,6 +574,9 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     training.beside_the_tail: "",
     training.connecting: "communication of set-up (once)",
     training.micro_batches: "send and receive not hidden on GPU 2",
+    kernels.apart: "",
+    kernels.fused: "",
+    kernels.one_after_another: "copy kernels",
     training.queued_reads: "",
     training.evaluated: "copies not hidden in the first 36%",
     training.experts: "waiting for GPUs by turns in collectives",
@@ -628,6 +632,9 @@ PLANTED: Final = {
     ),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
+    "movement_kernels": Planted(
+        (kernels.one_after_another,), (kernels.fused, kernels.apart, kernels.beside_others)
+    ),
     "migrations_in_kernels": Planted(
         (migrating, prefetching, hpc.on_demand, hpc.long_faults, hpc.faulting),
         (migrated_ahead, hpc.prefetched, hpc.of_no_cause),

@@ -258,6 +258,11 @@ CERTAINTY: Final = {
     "memsets": Certainty(
         _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
     ),
+    "movement_kernels": Certainty(
+        _GUESS,
+        "told by names: their data may be needed as it is, and a fused kernel still moves some",
+        _TWICE,
+    ),
     "repeated_uploads": Certainty(
         _GUESS, "they may carry other data each time, such as one batch after the other", _SAME_DATA
     ),

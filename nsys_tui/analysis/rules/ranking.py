@@ -20,6 +20,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     idle,
     imbalance,
     migrations,
+    movement,
     nsys,
     pace,
     register,

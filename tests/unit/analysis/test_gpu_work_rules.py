@@ -232,8 +232,8 @@ FIRST = {
     "no-metadata-old": ("gpu_idle", "GPU 0 idle 3.766 ms in 33 gaps, host compute"),
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": (
-        "exposed_communication",
-        "17.17 ms of communication exposed, 10.90 ms of it waiting, mostly for GPU 1",
+        "movement_kernels",
+        "elementwise and copy kernels: 84.50 ms on GPU 1, 31.6% of GPU time",
     ),
     "uvm-migration-2025.1": ("gpu_idle", "host compute: main"),
     "windows-streams-2022.1": ("gpu_idle", "allocation or free: most in cudaHostAlloc"),

@@ -1,0 +1,156 @@
+"""Our rule on kernels that only move, convert or combine elements, told by their names."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import OpName
+from nsys_tui.model.groups import rows_of_codes, sums
+from nsys_tui.model.kernel_names import short_name
+from nsys_tui.model.kernel_rules import parts_of
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import brief
+
+_KINDS: Final = (
+    ("copy", "keep one type and layout, and cast once, or fuse the copies: torch.compile"),
+    ("concatenation", "write the parts into one buffer from the start, or fuse: torch.compile"),
+    ("elementwise", "fuse neighbours: torch.compile, or a kernel that does several of them"),
+    ("layout", "keep one type and layout from end to end, in PyTorch torch.channels_last"),
+    ("copy", "let the kernels before or after them write or read the data as it is needed"),
+)
+"""What kernels do, and what would change it."""
+_ELEMENTWISE, _LAYOUT, _OWN = 2, 3, 4
+_OF_TORCH: Final = (re.compile(r"elementwise copy\b"), re.compile(r"cat\b"), re.compile("elementw"))
+"""Short names of the first kinds."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MOVES: Final = re.compile(
+    r"cast|concat|convert|copy|memcpy|nchw|nhwc|permute|reformat|transpose", re.IGNORECASE
+)
+_HOW: Final = re.compile(
+    r"array|batched|bf|coalesced|cuda|data|device|double|float|folded|fp|from|generic|gpu|half|in"
+    r"|int|kernel|layout|matrix|naive|optimized|out|packed|shared|simple|strided|tensor|tiled|to"
+    r"|type|vec|vectorized|wrapped|[a-z]",
+    re.IGNORECASE,
+)
+"""A name of such words alone, one of them a move, tells of nothing else."""
+_LIBRARY: Final = re.compile(r"\bcudnn::|\bnvinfer\w*::|\bcublas\w*::|\Awrapped_")
+
+
+@rule(
+    "Kernels that only copy, convert or combine elements",
+    advice="They move data and hardly compute: fuse them with their neighbours, cast once, and keep"
+    " one layout.",
+    nothing="Hardly any GPU time is in kernels that by their names do nothing else.",
+    parameters=(Parameter("share", 5.0, "share of GPU time that is a finding, in percent"),),
+)
+def movement_kernels(case: Case, arguments: Arguments) -> Result:
+    """Copies, casts, concatenations, conversions of layout and elementwise kernels of frameworks.
+
+    Told by names: those of PyTorch's elementwise and concatenating kernels, and names of a library
+    or program in which no word says anything but that data is copied, cast, transposed or laid out
+    anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
+    them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
+    time, but of neighbouring elementwise kernels the longest; of a program's own, nobody knows.
+    """
+    ops = case.report.operations
+    kind = np.array([_kind(name) for name in ops.names], np.int64)
+    rows = case.where(lambda rows: (kind[ops.name[rows]] >= 0) & (ops.kind[rows] == OpKind.KERNEL))
+    time = sums(ops.name[rows], ops.durations(rows), len(ops.names))
+    count = np.bincount(ops.name[rows], minlength=len(ops.names))
+    order, hidden = cut(np.argsort(-time, kind="stable")[: np.count_nonzero(time)], arguments)
+    on = sums(ops.device[rows], ops.durations(rows), len(ops.devices))
+    findings: list[Finding] = []
+    if len(rows):
+        device = int(np.argmax(on))
+        findings = _moving(
+            case, device, rows[ops.device[rows] == device], kind, arguments.number("share")
+        )
+    columns = (
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("Kind"), [_KINDS[kind[code]][0] for code in order.tolist()]),
+        (Column("Kernel"), [ops.shown[code] for code in order.tolist()]),
+    )
+    return Result(columns, findings, hidden=hidden)
+
+
+def _kind(name: OpName) -> int:
+    """The place among the kinds, -1 for a kernel that may do anything else."""
+    short = short_name(name.demangled, name.short).name
+    for place, pattern in enumerate(_OF_TORCH):
+        if pattern.match(short):
+            return place
+    words = _WORD.findall(parts_of(name.demangled).base)
+    others = [word for word in words if not _MOVES.fullmatch(word)]
+    if len(others) == len(words) or not all(map(_HOW.fullmatch, others)):
+        return -1
+    return _LAYOUT if _LIBRARY.search(name.demangled) else _OWN
+
+
+def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -> list[Finding]:
+    ops = case.report.operations
+    name, took = ops.name[rows], ops.durations(rows)
+    of_kind = sums(kind[name], took, len(_KINDS))
+    whole, spent = int(ops.durations(case.by_device[device]).sum()), int(took.sum())
+    if 100 * spent < least * whole:
+        return []
+    saved = min(_fused(case, device, kind), _alone(case, device, kind))
+    own = int(of_kind[_OWN])
+    if 100 * max(saved, own) < least * whole:
+        return []
+    most = int(np.argmax(np.bincount(name, took)))
+    much = (k for k in np.argsort(-of_kind).tolist() if 10 * of_kind[k] > spent)
+    told = " and ".join([*dict.fromkeys(_KINDS[k][0] for k in much)][:2]) + " kernels"
+    title = (
+        f"{told}: {units.format_duration(spent)} on {case.device_labels([device])},"
+        f" {units.format_share(spent, whole)} of GPU time, most "
+    )
+    return case.finding(
+        "movement_kernels",
+        title + brief(ops.shown[most], TITLE_CELLS - len(title)),
+        _KINDS[int(np.argmax(of_kind))][1],
+        subject=told,
+        saved_ns=saved,
+        stake_ns=own,
+        at_most=None if saved >= own else Severity.MEDIUM,
+        window=longest_of(ops, rows[name == most]),
+        device=device,
+        screen="3",
+    )
+
+
+def _fused(case: Case, device: int, kind: Int64) -> int:
+    """Time of a device's kernels of these kinds, were neighbouring ones one."""
+    ops, saved = case.report.operations, 0
+    every = case.by_device[device]
+    kind = np.where(kind == _OWN, -1, kind)
+    for place in rows_of_codes(ops.stream[every], len(ops.streams)):
+        rows = every[place]
+        of_row = np.where(ops.kind[rows] == OpKind.KERNEL, kind[ops.name[rows]], -1)
+        begins = np.flatnonzero((of_row >= 0) & ~np.append(False, of_row[:-1] >= 0))
+        if len(begins):
+            took = ops.durations(rows)
+            kept = np.maximum.reduceat(np.where(of_row == _ELEMENTWISE, took, 0), begins)
+            saved += int(took[of_row >= 0].sum() - kept.sum())
+    return saved
+
+
+def _alone(case: Case, device: int, kind: Int64) -> int:
+    """How long kernels of these kinds run on a device while no other one does."""
+    ops, every = case.report.operations, case.by_device[device]
+    every = every[ops.category[every] != Category.MEMORY]
+    moving = kind[ops.name[every]] >= 0
+    mine, others = (
+        intervals.union(ops.start[rows], ops.end[rows]) for rows in (every[moving], every[~moving])
+    )
+    return intervals.total(*mine) - intervals.overlap_length(mine, others)

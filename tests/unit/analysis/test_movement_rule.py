@@ -1,0 +1,82 @@
+"""The rule on kernels that only move data, by their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import planted_kernels as planted
+import pytest
+from planted_kernels import ADD, CAT, COPY, GELU, GEMM, LAYOUT, OWN, one_after_another
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.ranking import RULES
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from synth import Synth
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+MS = 1_000_000
+
+
+def found(synth: Synth) -> list[Finding]:
+    case = Case(open_report(synth.write(), use_cache=False))
+    return [*RULES["movement_kernels"].run(case).findings]
+
+
+@pytest.mark.parametrize(
+    ("names", "saved", "title"),
+    [
+        (
+            (GEMM, COPY, COPY),
+            40,
+            "copy kernels: 40.00 ms on GPU 0, 25.0% of GPU time, most elementwise copy f32",
+        ),
+        ((GEMM, CAT), 20, "concatenation kernels: 20.00 ms on GPU 0, 14.3% of GPU time, most cat"),
+        (
+            (GEMM, LAYOUT),
+            20,
+            "layout kernels: 20.00 ms on GPU 0, 14.3% of GPU time, most"
+            " cudnn::ops::nchwToNhwcKernel",
+        ),
+        (
+            (GEMM, ADD, GELU, ADD),
+            40,
+            "elementwise kernels: 60.00 ms on GPU 0, 33.3% of GPU time, most elementwise add f32",
+        ),
+        (
+            (GEMM, GELU, COPY, GEMM, ADD),
+            20,
+            "elementwise and copy kernels: 60.00 ms on GPU 0, 20.0% of GPU time, most elementwise"
+            " gelu",
+        ),
+    ],
+)
+def test_copies_may_go_and_of_neighbouring_elementwise_kernels_one_stays(
+    tmp_path: Path, names: Sequence[str], saved: int, title: str
+) -> None:
+    (finding,) = found(one_after_another(tmp_path / "r.sqlite", names))
+    assert (finding.saved_ns, finding.title) == (saved * MS, title)
+    assert (finding.confidence, finding.severity) == (Confidence.GUESS, Severity.HIGH)
+
+
+def test_of_a_programs_own_transposes_nobody_knows_what_could_be_saved(tmp_path: Path) -> None:
+    (finding,) = found(one_after_another(tmp_path / "r.sqlite", (GEMM, OWN)))
+    assert (finding.saved_ns, finding.stake_ns) == (0, 20 * MS)
+    assert finding.severity is Severity.MEDIUM
+
+
+@pytest.mark.parametrize("run", [planted.fused, planted.apart])
+def test_fused_kernels_optimizers_and_single_elementwise_ones_are_no_finding(
+    tmp_path: Path, run: type[Synth]
+) -> None:
+    assert not found(run(tmp_path / "r.sqlite"))
+
+
+def test_copies_beside_other_kernels_cost_nothing(tmp_path: Path) -> None:
+    assert not found(planted.beside_others(tmp_path / "r.sqlite"))
