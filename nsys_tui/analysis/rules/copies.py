@@ -12,6 +12,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
+    DEVICE_TO_DEVICE,
     MEMORY_LABELS,
     PAGEABLE,
     SMALL_COPY,
@@ -29,7 +30,6 @@ LARGE: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
 FAST: Final = 0.9
 """Quantile of the rates of a direction that copies of it can reach."""
-_DEVICE_TO_DEVICE: Final = 8
 _BUS: Final = ((9, 55.0), (8, 26.0), (6, 13.0))
 """GB/s that pinned copies reach at most, by the first major compute capability on such a bus.
 
@@ -222,7 +222,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     """
     ops = case.report.operations
     rows = rows[(ops.category[rows] == Category.MEMORY) & (ops.device[rows] == device)]
-    rows = rows[ops.copy_kind[rows] != _DEVICE_TO_DEVICE]
+    rows = rows[ops.copy_kind[rows] != DEVICE_TO_DEVICE]
     bus, most = bus_rate(case, device), 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
@@ -245,10 +245,10 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "clear less, or let the kernel that writes first do it"
     if ops.copy_kind[first] in UVM_COPY_KINDS:
         return case.page_advice
+    if ops.copy_kind[first] == DEVICE_TO_DEVICE:
+        return "let kernels write their results where they are needed"
     if ops.bytes[rows].mean() <= SMALL_COPY:
         return "gather small copies in one buffer, or keep the data on the GPU"
-    if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
-        return "let kernels write their results where they are needed"
     if _around_mpi(case, rows):
         return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
     pageable = _from_pageable(ops, rows)

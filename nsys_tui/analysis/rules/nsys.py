@@ -156,9 +156,15 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
 
 
 DEVICE_TO_HOST: Final = 2
-DIRECTIONS: Final = {1: "Host-to-Device", DEVICE_TO_HOST: "Device-to-Host"}
-HOST_COPIES: Final = tuple(DIRECTIONS)
-"""Kinds of copies between host and device."""
+DEVICE_TO_DEVICE: Final = 8
+DIRECTIONS: Final = {
+    1: "Host-to-Device",
+    DEVICE_TO_HOST: "Device-to-Host",
+    DEVICE_TO_DEVICE: "Device-to-Device",
+}
+"""Kinds of copies that a program asks for one by one."""
+HOST_COPIES: Final = (1, DEVICE_TO_HOST)
+"""Those between host and device."""
 SMALL_COPY: Final = 65_536
 """Bytes up to which a copy is small."""
 SERIES: Final = 100
@@ -166,9 +172,9 @@ SERIES: Final = 100
 
 
 def series_of_small_copies(case: Case) -> Indices:
-    """Copies between host and device that are small and occur again and again."""
+    """Copies of one direction that are small and occur again and again."""
     ops, rows = case.report.operations, case.copies
-    rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.bytes[rows] <= SMALL_COPY)]
+    rows = rows[np.isin(ops.copy_kind[rows], [*DIRECTIONS]) & (ops.bytes[rows] <= SMALL_COPY)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
     in_series: Indices = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
     return in_series

@@ -25,6 +25,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     pace,
     register,
     report_quality,
+    small_copies,
     small_work,
     utilisation,
     warm_up,

@@ -318,6 +318,23 @@ def test_small_copies_make_a_series(synth: Synth) -> None:
     assert len(run(synth, "small_copies:count=101").table) == 0
 
 
+@pytest.mark.parametrize(("lasts", "told"), [(8, True), (80, False)])
+def test_small_copies_within_a_gpu_are_launches_of_their_own(
+    synth: Synth, lasts: int, told: bool
+) -> None:
+    """Long calls do something else."""
+    for number in range(100):
+        start = number * (lasts + 2) * US
+        synth.api("cudaMemcpyAsync_v3020", start, start + lasts * US, corr=number + 1)
+        end = start + (lasts + 1) * US
+        synth.memcpy(start + lasts * US, end, kind="DtoD", bytes=8, corr=number + 1)
+    found = run(synth, "small_copies").findings
+    assert [one.saved_ns for one in found] == [99 * 9 * US] * told  # 8 in a call, 1 before it
+    assert [one.advice for one in found] == ["move the data by one kernel"] * told
+    (exposed,) = run(synth, "exposed_copies").findings
+    assert exposed.advice == "let kernels write their results where they are needed"
+
+
 def steps(synth: Synth, slow: int = -1) -> Synth:
     """Six steps of 10 ms with a kernel each; ``slow`` takes 60 ms."""
     start = 0
