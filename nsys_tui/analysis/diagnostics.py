@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.model.arrays import Indices
+from nsys_tui.model.arrays import Bool, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
@@ -21,6 +21,7 @@ _LOSS: Final = re.compile(
     r"|buffers? .*(partly|not) |cupti_error|flush.* error|error.* flush"
     r"|profiling might have not been started|might not have been (started|collected)"
 )
+_UNSURE: Final = re.compile(r"(?i)\bmight\b")
 _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 _CUDA: Final = re.compile(r"(?i)cuda|cupti")
 _CLOCKS: Final = re.compile(r"(?i)\bclocks?\b|timestamp|event order|time sync")
@@ -66,6 +67,16 @@ class Message:
         return self.serious and bool(_LOSS.search(text)) and not _ROUTINE.search(text)
 
     @property
+    def how(self) -> str:
+        """How sure a loss is: nsys says of whole reports, too, that events might be missing."""
+        return "maybe lost" if _UNSURE.search(self.first.text) else "lost"
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether a loss is of the work that is looked at: sure, or that of CUDA."""
+        return not self.elsewhere and (self.how == "lost" or self.is_of_cuda)
+
+    @property
     def text(self) -> str:
         """What was said, how often, and whether it is about the work that is looked at."""
         times = f" ({format_count(self.count)} times)" if self.count > 1 else ""
@@ -94,13 +105,41 @@ def why_no_work(report: Report) -> str:
 
 def loss(report: Report) -> str:
     """That GPU work which is looked at is missing, empty where nothing tells so."""
-    said = messages(report)
-    if any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said):
-        return "nsys lost CUDA events: idle time may be work that is missing"
+    if said := [one.how for one in losses(report) if one.is_of_cuda and one.is_grave]:
+        may = "" if "lost" in said else "may have "
+        return f"nsys {may}lost CUDA events: idle time may be work that is missing"
     for kind, (_, what) in _ASKED_FOR.items():
         if calls := len(unanswered(report, kind)):
             return f"{what} of {plural(calls, 'call')} are not recorded: idle time may be such work"
     return ""
+
+
+def losses(report: Report) -> list[Message]:
+    """Messages about missing events, the gravest first, but for those that the rows contradict."""
+    said = [one for one in messages(report) if one.tells_of_loss]
+    whole = bool(said) and _is_whole(report)
+    left = (one for one in said if not (whole and one.is_of_cuda and one.how != "lost"))
+    return sorted(left, key=lambda one: not one.is_grave)
+
+
+def _is_whole(report: Report) -> bool:
+    """Whether each kernel has its call, and each launch before the last operation its kernel.
+
+    Calls and kernels come in buffers of their own, so where some are lost they do not fit.
+    """
+    api, ops, calls = report.api, report.operations, report.calls
+    kernels = calls[ops.kind == OpKind.KERNEL]
+    if not len(kernels) or (kernels < 0).any():
+        return False
+    rows = np.flatnonzero(_named(report, _ASKED_FOR[OpKind.KERNEL][0])[api.name])
+    rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
+    answered = np.bincount(kernels, minlength=len(api)) > 0
+    return bool(answered[rows[api.end[rows] < ops.start.max()]].all())
+
+
+def _named(report: Report, pattern: str) -> Bool:
+    """Which names of API calls begin so."""
+    return np.array([re.match(pattern, name) is not None for name in report.api.names], bool)
 
 
 def unanswered(report: Report, kind: OpKind) -> Indices:
@@ -109,10 +148,7 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     What a stream captures runs in a graph, and calls that failed ask for nothing.
     """
     api, ops = report.api, report.operations
-    asked, captured = (
-        np.array([re.match(one, name) is not None for name in api.names], bool)
-        for one in (_ASKED_FOR[kind][0], _CAPTURES)
-    )
+    asked, captured = (_named(report, one) for one in (_ASKED_FOR[kind][0], _CAPTURES))
     if not asked.any():
         return np.empty(0, np.intp)
     done = ops.kind == kind
@@ -144,7 +180,7 @@ def clock_trouble(report: Report) -> str:
     if backwards := int((ops.end[rows] < ops.start[rows]).sum()):
         return f"{format_count(backwards)} GPU operations end before they begin: clocks jumped"
     said = (one.text for one in messages(report) if one.serious and _CLOCKS.search(one.text))
-    return next((f"nsys doubts its clocks: {text}" for text in said), "")
+    return next((f"nsys doubts its clocks: {text.rstrip('.')}" for text in said), "")
 
 
 def other_generation(report: Report) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nsys_tui.analysis.diagnostics import messages
+from nsys_tui.analysis.diagnostics import losses
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
@@ -20,23 +20,26 @@ _FACT_CELLS: Final = 100
 
 @rule(
     "Data that nsys says it lost",
-    advice="Parts of this report are missing, so figures are too low: profile for a shorter time,"
+    advice="Parts of this report may be missing, and figures too low: profile for a shorter time,"
     " trace less, or raise the flush interval.",
     nothing="nsys reports no loss of data.",
 )
 def data_loss(case: Case, arguments: Arguments) -> Result:
-    """Diagnostic messages about events that were dropped or never collected."""
-    lost = [message for message in messages(case.report) if message.tells_of_loss]
+    """Diagnostic messages about events that were dropped or never collected.
+
+    Not that some of CUDA might be missing where launches and kernels fit without exception.
+    """
+    lost = losses(case.report)
     shown, hidden = cut(lost, arguments)
     findings = case.finding(
         "data_loss",
-        cut_text(f"lost: {' '.join(lost[0].text.split())}", _FACT_CELLS) if lost else "",
+        cut_text(f"{lost[0].how}: {lost[0].text}", _FACT_CELLS) if lost else "",
         "profile for a shorter time, or trace less",
         subject="lost data",
         saved_ns=0,
         window=None,
         screen="1",
-        at_least=Severity.LOW if lost and lost[0].elsewhere else Severity.MEDIUM,
+        at_least=Severity.MEDIUM if any(one.is_grave for one in lost) else Severity.LOW,
     )
     columns = (
         (Column("Time", Unit.NS), [message.first.time for message in shown]),
