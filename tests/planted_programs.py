@@ -425,13 +425,16 @@ def reducing(path: Path, comm: int = 2 * MS) -> Synth:
     return synth
 
 
-def event_loop(path: Path, answers: bool = True, begins: Sequence[str] = ()) -> Synth:
+def event_loop(
+    path: Path, answers: bool = True, begins: Sequence[str] = (), results: bool = True
+) -> Synth:
     """One thread polls, receives, works and answers; or it reads from a pipe.
 
     Args:
         path: of the report.
         answers: it sends.
         begins: calls of the operating system before.
+        results: it has copied from the GPU.
     """
     run = Machine(path)
     for call in begins:
@@ -440,10 +443,48 @@ def event_loop(path: Path, answers: bool = True, begins: Sequence[str] = ()) -> 
         run.off("poll", (8 + request % 5) * MS)
         run.off("recv" if answers else "read", 10 * US)
         run.layers(4)
+        if results:
+            run.copy(4000, 4, "DtoH")
         run.wait()
         if answers:
             run.off("send", 10 * US)
     return run.report
+
+
+def asking_since_before(path: Path) -> Synth:
+    """A client that had connected when the capture began: what it sends are no results."""
+    return event_loop(path, results=False)
+
+
+def cameras(path: Path, jitter: int = 0) -> Synth:
+    """Threads that wait for a camera each hand frames over at 25 a second.
+
+    Args:
+        path: of the report.
+        jitter: by which every second frame is late.
+    """
+    run = Machine(path)
+    for camera in range(3):
+        run.report.thread(11 + camera, f"camera {camera}")
+    for frame in range(60):
+        camera, at = frame % 3, (frame + 1) * 13 * MS + frame % 2 * jitter
+        before = at - 39 * MS - (frame % 2 - (frame + 1) % 2) * jitter
+        run.report.osrt("select", max(0, before + 60 * US), at, tid=11 + camera)
+        run.report.osrt("pthread_cond_signal", at + 20 * US, at + 22 * US, tid=11 + camera)
+        run.off("pthread_cond_wait", at + 30 * US - run.now)
+        run.layers(4)
+        run.copy(4000, 4, "DtoH")
+        run.wait()
+    return run.report
+
+
+def cameras_by_hand(path: Path) -> Synth:
+    return cameras(path, MS)
+
+
+def decoded_in_hardware(path: Path) -> Synth:
+    """Frames of a decoder in hardware, at a fixed rate."""
+    return ticking(path, call="ioctl")
 
 
 def graphs_first(path: Path, *, again: bool = False) -> Synth:

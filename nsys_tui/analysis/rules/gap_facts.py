@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY
@@ -138,8 +139,8 @@ def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> 
     if cause is not Cause.WAIT:
         return False
     if words.WAITS.match(what):
-        return words.is_asked(case, thread_of(case, gaps))
-    return words.by_requests(case, thread_of(case, gaps), lost)
+        return awaited.is_asked(case, thread_of(case, gaps))
+    return awaited.by_requests(case, thread_of(case, gaps), lost)
 
 
 def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import launched_as_graphs
+from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
@@ -262,26 +263,33 @@ def _told(
     if queued:
         return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
     if facts.serves(case, cause, what, gaps, lost):
-        name = f", waits for requests: {brief(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.REQUESTS
-    if cause is Cause.SLEEP and words.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
+        whom, advice = awaited.asked_by(case, facts.thread_of(case, gaps))
+        return f", waits for {whom}: {brief(what, _NAME_CELLS)}", Confidence.INFERRED, advice
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(
+        case, cause, facts.thread_of(case, gaps), lost
+    ):
         name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
     waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
-    if waits and (other := words.workers(case, facts.thread_of(case, gaps), lost)):
+    if waits and (other := awaited.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
-    if waits and (other := words.alone(case, facts.thread_of(case, gaps), lost)):
+    if waits and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
-    if awaits and words.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
+    outside = awaits or cause is Cause.OSRT
+    if outside and awaited.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
     woken = cause is Cause.WAIT and not awaits
-    if woken and any(waker := words.waker(case, facts.thread_of(case, gaps), lost)):
-        other, call = (brief(name, _PLACE_CELLS) for name in waker)
+    if woken and any(waker := awaited.waker(case, facts.thread_of(case, gaps), lost)):
+        *names, paced = waker
+        other, call = (brief(name, _PLACE_CELLS) for name in names)
+        if paced:
+            tick = f", waits for the next tick: {call} of {other}"
+            return tick, Confidence.INFERRED, words.PACED
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice

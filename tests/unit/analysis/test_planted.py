@@ -349,7 +349,10 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (programs.event_loop, "idle, waits for requests: poll"),
+        (programs.event_loop, "idle, waits for another program: poll"),
+        (programs.serving_with_a_store, "idle, waits for requests: poll"),
+        (programs.cameras, "idle, waits for the next tick: select of one of 3 threads"),
+        (programs.decoded_in_hardware, "idle, waits for the next tick: ioctl"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
         (programs.filmed, "idle, waits for the next tick: poll"),

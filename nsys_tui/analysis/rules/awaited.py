@@ -1,0 +1,204 @@
+"""Whom a waiting thread waits for: requests, the next tick, another thread, a pool."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules import idle_causes as words
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.thread_states import beside, sampled
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import OsrtCalls
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.names import brief
+
+_SOON_NS: Final = 1_000_000
+"""Within this time a request reaches the thread that works on it."""
+_WAKES: Final = 4
+"""Wakes for each request, from which on one falls near a request by chance."""
+_WOKEN_NS: Final = 100_000
+"""A thread goes on so soon after the call of another one that wakes it."""
+_TO_HOST: Final = (2, 12)
+"""Kinds of copies that bring results to the host: of their own, or as managed pages."""
+_FEWEST_TICKS: Final = 10
+_REGULAR: Final = {Cause.SLEEP: 0.02, Cause.WAIT: 0.005, Cause.OSRT: 0.005}
+"""Deviation of the time between ticks, as a part of it, up to which a program keeps a rate.
+
+A timer or a device that it waits for is more regular than somebody who works.
+"""
+
+
+def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether most waits of a thread end when another of its process returns from serving.
+
+    A server takes a request in one thread (``epoll_wait``, ``accept``) and hands it to another.
+    """
+    calls, rows = case.report.osrt, np.flatnonzero(_serving_calls(case))
+    ends = np.sort(calls.end[rows[beside(thread, calls.threads)[calls.thread[rows]]]])
+    first, last = np.searchsorted(ends, case.base)
+    if not 0 < last - first <= _WAKES * len(waits[0]):
+        return False
+    after, until = (np.searchsorted(ends, times) for times in (waits[1] - _SOON_NS, waits[1]))
+    lasted = waits[1] - waits[0]
+    return bool(2 * lasted[until > after].sum() > lasted.sum())
+
+
+def is_asked(case: Case, thread: int) -> bool:
+    """Whether a thread takes requests itself: it answers whom it waits for."""
+    calls = case.report.osrt
+    return bool((calls.threads[calls.thread[_serving_calls(case)]] == thread).any())
+
+
+def asked_by(case: Case, thread: int) -> tuple[str, str]:
+    """Whom a process that answers waits for, and what to do: it may ask that one itself."""
+    calls = case.report.osrt
+    lets_in = calls.thread_process[calls.thread[_named(calls, words.SERVES)]]
+    if (lets_in == thread & PROCESS_MASK).any():
+        return "requests", words.REQUESTS
+    return "another program", words.ASKED
+
+
+def _named(calls: OsrtCalls, pattern: re.Pattern[str]) -> Bool:
+    """Which calls have a name that begins as a pattern wants it."""
+    return np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
+
+
+def _serving_calls(case: Case) -> Bool:
+    return case.once("serving calls", lambda: _serving(case))
+
+
+def _serving(case: Case) -> Bool:
+    """Which OS runtime calls wait for requests.
+
+    A loop around ``epoll_wait`` or ``accept`` does; one around ``poll`` may read a pipe of its own
+    workers, so its thread must send answers, too, with results that its process has from the GPU.
+    MPI's progress has such loops and is no server, nor is a training that fetches its data, or a
+    process that only connects to servers itself.
+    """
+    calls, ranges, ops = case.report.osrt, case.report.ranges, case.report.operations
+    mpi = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)
+    if not len(calls) or mpi or any(words.TRAINS.search(name) for name in ranges.names):
+        return np.zeros(len(calls), bool)
+    serves, waits, answers, connects = (
+        _named(calls, pattern)
+        for pattern in (words.SERVES, words.WAITS, words.ANSWERS, words.CONNECTS)
+    )
+    process = calls.thread_process[calls.thread]
+    results = np.isin(ops.copy_kind, _TO_HOST) | (ops.kind == OpKind.GRAPH)
+    has_results = ops.processes[np.unique(ops.process[results])]
+    client = np.isin(process, process[connects]) | ~np.isin(process, has_results)
+    client &= ~np.isin(process, process[serves])
+    waited, answered = (
+        np.bincount(calls.thread[which], minlength=len(calls.threads)) for which in (waits, answers)
+    )
+    answering: Bool = serves | (waits & ~client & (2 * answered >= waited)[calls.thread])
+    return answering
+
+
+def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
+    """Which other threads of the process end most of the waits, and the call they are in meanwhile.
+
+    Returns:
+        the thread, and the call, each empty where that is not known; whether it ends at a rate.
+    """
+    calls = case.report.osrt
+    rows = np.flatnonzero(_named(calls, words.SIGNALS))
+    rows = rows[beside(thread, calls.threads)[calls.thread[rows]]]
+    last = np.searchsorted(calls.start[rows], waits[1]) - 1
+    near = (
+        (last >= 0) & (calls.start[rows[last]] >= waits[1] - _WOKEN_NS) if len(rows) else last > 0
+    )
+    lasted = waits[1] - waits[0]
+    time = np.bincount(calls.thread[rows[last[near]]], lasted[near], len(calls.threads))
+    if not len(time) or 2 * time.sum() <= lasted.sum():
+        return "", "", False
+    others = calls.threads[2 * time >= time.max()].tolist()
+    other = int(calls.threads[np.argmax(time)])
+    who = case.report.thread_name(other) if len(others) == 1 else f"one of {len(others)} threads"
+    work = case.stalls.work.thread(other)
+    cause = Cause(int(np.argmax(work.shares(*waits).sum(axis=0))))
+    if cause not in SHARES[: Cause.HOST]:
+        return who, "", False
+    codes = work.by_class[cause].longest(*waits, mostly=True)
+    code = int(np.argmax(np.bincount(codes + 1, lasted))) - 1
+    call = case.stalls.work.name(code)
+    outside = cause is Cause.WAIT and words.WAITS.match(call) is not None
+    return who, call, outside and all(_ticks(case, one, code) for one in others)
+
+
+def _ticks(case: Case, thread: int, call: int) -> bool:
+    """Whether a call in which a thread waits for the outside ends at a fixed rate."""
+    waits = case.stalls.work.thread(thread).by_class.get(Cause.WAIT)
+    period = np.diff(waits.ends[waits.name == call]) if waits else np.empty(0)
+    often, most = len(period) >= _FEWEST_TICKS, _REGULAR[Cause.WAIT]
+    return bool(often and np.std(period) <= most * period.mean())
+
+
+def workers(case: Case, thread: int, waits: Intervals) -> str:
+    """Which other threads compute through most of the waits, and in which function.
+
+    They are of the same process, or of others of the same program, such as a pool of workers.
+
+    Returns:
+        ``loader runs decode``, ``6 python run decode``; empty where samples do not tell.
+    """
+    samples = case.report.samples
+    if not len(samples) or not len(waits[0]):
+        return ""
+    place = np.searchsorted(waits[0], samples.start, side="right") - 1
+    hit = (place >= 0) & (samples.start < waits[1][np.maximum(place, 0)])
+    count = np.bincount(samples.thread[hit], minlength=len(samples.threads))
+    report, owners = case.report, samples.threads & PROCESS_MASK
+    process = thread & PROCESS_MASK
+    # Processes of the program that use the GPU themselves are its ranks.
+    alike = [report.process_name(pid) == report.process_name(process) for pid in owners.tolist()]
+    pool = np.array(alike, bool) & ~np.isin(owners, report.api.thread_process)
+    count[(samples.threads == thread) | ~(pool | (owners == process))] = 0
+    other = int(samples.threads[np.argmax(count)])
+    seen = sampled(case.report, other, *waits)
+    computes = case.stalls.work.thread(other).shares(*waits)[:, Cause.HOST].sum()
+    if not count.any() or seen is None or not seen.name or 2 * computes < intervals.total(*waits):
+        return ""
+    name = report.thread_name(other)
+    alike = [report.thread_name(tid) == name for tid in samples.threads.tolist()]
+    many = int((2 * count[alike] >= count.max()).sum())
+    who = f"{many} {brief(name, 14)} run" if many > 1 else f"{brief(name, 14)} runs"
+    return f"{who} {brief(seen.name, 20)}"
+
+
+def alone(case: Case, thread: int, waits: Intervals) -> str:
+    """The one other thread of the process that the scheduler had on a CPU through most waits.
+
+    Returns:
+        its name; empty where none or several were.
+    """
+    work, lasted = case.stalls.work.scheduling, intervals.total(*waits)
+    ran = [
+        other
+        for other in work.threads[beside(thread, work.threads)].tolist()
+        if 2 * intervals.overlap_length(work.thread(other).running, waits) > lasted
+    ]
+    return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
+
+
+def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> bool:
+    """Whether sleeps or waits end at a fixed rate, however long each was: the program is paced.
+
+    Those of a fixed length end at a rate, too, and so are told by their lengths.
+    """
+    if len(waits[0]) <= _FEWEST_TICKS:
+        return False
+    sleeps = case.stalls.work.near(thread, *waits).by_class[cause]
+    slept = intervals.union(sleeps.starts, sleeps.ends)
+    lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
+    period = np.diff(waits[1])
+    spread = float(np.std(period))
+    regular = spread <= _REGULAR[cause] * float(np.mean(period))
+    return regular and 2 * spread < float(np.std(lasted))
