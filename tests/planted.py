@@ -641,7 +641,10 @@ PLANTED: Final = {
         (slow_gpu, hpc.imbalanced), (even_gpus, late_rank, own_programs, hpc.late_by_turns)
     ),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
-    "outside_work": Planted((hpc.writing_at_the_end,), (hpc.waiting_at_the_end, hpc.checkpointing)),
+    "outside_work": Planted(
+        (hpc.writing_at_the_end, hpc.pinning_at_first),
+        (hpc.waiting_at_the_end, hpc.checkpointing, hpc.starting_only),
+    ),
     "last_waves": Planted(
         (training.waves,),
         (training.many_waves, training.beside_the_tail, training.sharing_sms, tiny_grid),

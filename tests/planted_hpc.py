@@ -101,6 +101,29 @@ def waiting_at_the_end(path: Path) -> Synth:
     return writing_at_the_end(path, "poll")
 
 
+def pinning_at_first(path: Path) -> Synth:
+    """A context of 200 ms and a pinned buffer of 600 ms before a run of 20 ms."""
+    run = Machine(path)
+    run.call("cudaGetDeviceCount_v3020", MS)
+    run.call("cudaMalloc_v3020", 200 * MS)
+    run.call("cudaHostAlloc_v3020", 600 * MS)
+    for _ in range(STEPS):
+        run.launch("step", MS)
+    run.wait()
+    return run.report
+
+
+def starting_only(path: Path) -> Synth:
+    """Nothing but a context for each of eight GPUs before a run of 20 ms."""
+    run = Machine(path)
+    for _ in range(8):
+        run.call("cudaMalloc_v3020", 200 * MS)
+    for _ in range(STEPS):
+        run.launch("step", MS)
+    run.wait()
+    return run.report
+
+
 def losing(path: Path, seen: int = 5) -> Synth:
     """Steps that wait for two kernels; of the middle ones nsys kept no kernel, or of none.
 

@@ -13,7 +13,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.idle_causes import (
     MAY_BE_PIPE,
     NO_CALL,
@@ -40,6 +40,8 @@ _ADVICE: Final = {
     Cause.SLEEP: "wait for the event itself instead of sleeping",
     Cause.OSRT: "make the call less often, or on another thread",
     Cause.API: "see what the call waits for",
+    Cause.ALLOCATION: "allocate less, or once for many runs: pinned memory takes long to make",
+    Cause.MODULE: "ship code for this GPU, and load it when it is used (CUDA_MODULE_LOADING=LAZY)",
     Cause.HOST: "make this code faster, or spread it over more threads",
     Cause.OFF_CPU: "see in which call it waits, if in any: record with --trace=osrt",
 }
@@ -159,7 +161,7 @@ def _of_threads(case: Case) -> list[Part]:
         if len(mine):
             tid, calls = int(events.threads[code]), rows[mine]
             seen = max(lo, int(events.start[calls].min())), min(hi, int(events.end[calls].max()))
-            by_program[report.process_name(tid & PROCESS_MASK)].append(_stretch(tid, *seen))
+            by_program[report.process_name(tid & PROCESS_MASK)].append(stretch_of(tid, *seen))
     if not by_program:
         for name, stretch in _busiest(case):
             by_program[name].append(stretch)
@@ -181,13 +183,13 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     if not ran and len(calls):
         rows = calls[osrt.thread[calls] == _longest(case, calls)[0]]
         tid, lo = int(osrt.threads[osrt.thread[rows[0]]]), int(osrt.start[rows[0]])
-        yield report.thread_name(tid), _stretch(tid, lo, int(osrt.end[rows].max()))
+        yield report.thread_name(tid), stretch_of(tid, lo, int(osrt.end[rows].max()))
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
     held, held_ns = _longest(case, calls[locks[osrt.name[calls]]])
     for one in ran:
         waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
         if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
-            yield one.name, _stretch(one.global_tid, *one.seen)
+            yield one.name, stretch_of(one.global_tid, *one.seen)
 
 
 def _longest(case: Case, calls: Indices) -> tuple[int, int]:
@@ -197,7 +199,8 @@ def _longest(case: Case, calls: Indices) -> tuple[int, int]:
     return int(np.argmax(time)), int(time.max())
 
 
-def _stretch(tid: int, start: int, end: int) -> Stretch:
+def stretch_of(tid: int, start: int, end: int) -> Stretch:
+    """A thread's time from one moment to another."""
     return Stretch(tid, np.array([start], np.int64), np.array([end], np.int64))
 
 
@@ -219,7 +222,7 @@ def _by_range(case: Case, tid: int, shown: Mapping[str, str]) -> dict[str, Stret
     return {name: Stretch(tid, starts[kept[mine]], ends[kept[mine]]) for name, mine in of_name}
 
 
-def _state(case: Case, part: Part) -> State:
+def state_of(case: Case, part: Part) -> State:
     """What the threads did for most of that time, by their events, states or samples."""
     shares = np.sum([_shares(case, one) for one in part.stretches], axis=0)
     cause = Cause(int(np.argmax(shares)))
@@ -281,7 +284,7 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     of = " of the time in NVTX ranges" if in_ranges else ""
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
-    told = [(part, _state(case, part)) for part in shown]
+    told = [(part, state_of(case, part)) for part in shown]
     findings = [
         one
         for part, state in told[:_MOST]
@@ -316,7 +319,7 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
     return case.finding(
         "host_only",
         next(title for title in told if len(title) <= TITLE_CELLS),
-        _advice(case, part, state),
+        advice_for(case, part, state),
         subject=where + (f" {share}" if of else "") + (f" ({did})" if did else ""),
         saved_ns=0,
         stake_ns=part.ns,
@@ -333,7 +336,7 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
     ranges = case.report.ranges
     thread = int(ranges.threads[ranges.thread[steps.rows[step]]])
     usual, this = (
-        _stretch(thread, int(steps.start[one]), int(steps.end[one]))
+        stretch_of(thread, int(steps.start[one]), int(steps.end[one]))
         for one in (steps.typical, step)
     )
     more = _shares(case, this) - _shares(case, usual)
@@ -345,7 +348,8 @@ def longer_in(case: Case, steps: Iterations, step: int) -> str:
     return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
 
 
-def _advice(case: Case, part: Part, state: State) -> str:
+def advice_for(case: Case, part: Part, state: State) -> str:
+    """What to do about a state that has most of some time."""
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
         return NO_CPU if _is_ready(case, part) else NO_CALL
     if state.cause is Cause.IO and MAY_BE_PIPE.match(state.name):
@@ -355,60 +359,3 @@ def _advice(case: Case, part: Part, state: State) -> str:
     if state.cause is Cause.NOTHING:
         return unseen(case.report)
     return _ADVICE.get(state.cause, "see what the call waits for")
-
-
-@rule(
-    "What the host does before and after all GPU work",
-    advice="Most of the session is not GPU work: make that part shorter, too, or leave it out of"
-    " the capture (cudaProfilerStart and --capture-range).",
-    nothing="GPU work has most of the session, or nothing tells what the host did besides.",
-)
-def outside_work(case: Case, arguments: Arguments) -> Result:
-    """What the launching thread does before the first and after the last operation.
-
-    Told where it computes, reads or writes for half of that, and that is half of the session: what
-    CUDA needs to start, or a program that waits to be asked, is no loss.
-    """
-    told = [(part, _state(case, part)) for part in _outside(case)]
-    rows, hidden = cut(np.arange(len(told)), arguments)
-    shown = [told[row] for row in rows.tolist()]
-    columns = (
-        (Column("Time", Unit.NS), [part.ns for part, _ in shown]),
-        (Column("Where"), [part.where for part, _ in shown]),
-        (Column("Mostly"), [state.text(part.ns) for part, state in shown]),
-    )
-    findings = [one for part, state in told for one in _outside_finding(case, part, state)]
-    return Result(columns, findings, hidden=hidden)
-
-
-def _outside(case: Case) -> list[Part]:
-    """The time of the launching thread before and after GPU work, where it is half of all."""
-    calls, (lo, hi) = case.calls, case.report.extent
-    if not case.works or case.scope.window is not None or not len(calls):
-        return []
-    main = int(case.report.api.threads[np.bincount(case.report.api.thread[calls]).argmax()])
-    edges = (
-        ("before the first GPU work", lo, case.base[0]),
-        ("after the last GPU work", case.base[1], hi),
-    )
-    return [
-        Part(where, (_stretch(main, start, end),))
-        for where, start, end in edges
-        if 2 * (end - start) >= hi - lo
-    ]
-
-
-def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
-    if state.cause not in (Cause.HOST, Cause.IO) or 2 * state.ns < part.ns:
-        return []
-    told = f"{units.format_duration(part.ns)} {part.where} ({state.text(part.ns)})"
-    return case.finding(
-        "outside_work",
-        told,
-        _advice(case, part, state),
-        subject=told,
-        saved_ns=0,
-        window=part.longest,
-        command="nsys-tui stacks REPORT",
-        at_least=Severity.MEDIUM,
-    )

@@ -22,6 +22,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     migrations,
     movement,
     nsys,
+    outside_work,
     pace,
     register,
     report_quality,

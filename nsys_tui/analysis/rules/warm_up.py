@@ -129,14 +129,14 @@ def _sets_up(case: Case, gaps: Gaps) -> Bool:
     first = np.zeros(len(processes), np.int64)
     # Of equal places the last that is assigned stays.
     first[owner[api.thread[::-1]]] = api.start[::-1]
-    known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= _CONTEXT_NS))
+    known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= CONTEXT_NS))
     begun = first[owner[api.thread[gaps.call[known]]]]
     with_set_up = np.zeros(len(gaps), bool)
     with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
     return with_set_up
 
 
-_CONTEXT_NS: Final = 10_000_000
+CONTEXT_NS: Final = 10_000_000
 """No context is set up in less time: the call is merely the first that was recorded."""
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
