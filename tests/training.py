@@ -34,6 +34,8 @@ class Run:
     gpu: str = "Test GPU"
     copies: int = 1
     """Copies of 1 MB from the device per step."""
+    waits: bool = False
+    """Whether the host waits after each turn of the kernels."""
     grids: tuple[int, ...] = (100, 100, 100, 100)
     """Blocks of each kernel."""
 
@@ -51,6 +53,8 @@ class Run:
                         name, (time - 5 * US, time - 4 * US), (time, end), grid=(blocks, 1, 1)
                     )
                     time = end
+                if self.waits:
+                    report.api("cudaStreamSynchronize_v3020", time - 3 * US, time)
                 time += GAP
             for _ in range(self.copies):
                 report.api("cudaMemcpy", time - 2 * US, time - US, corr=step + 1)

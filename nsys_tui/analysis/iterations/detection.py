@@ -15,27 +15,32 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.iterations.kernel_pattern import COVERED, FEWEST, repeated
+from nsys_tui.analysis.iterations.kernel_pattern import COVERED, FEWEST, are_alike, repeated
 from nsys_tui.analysis.iterations.warm_up import warms_up
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import Ranges
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import normalise_nvtx
+from nsys_tui.names import normalise_nvtx, strip_op_id
 from nsys_tui.patterns import matching
 from nsys_tui.redaction import redacted
 
-STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
+STEP_NAME: Final = re.compile(
+    r"(?i)\b(train|(time)?step|iter(ation)?|batch)\b|train(ing)?_?(step|iter|batch)(?![a-z])"
+)
 JOINED_STEP_NAME: Final = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|iter(ation)?|batch)(?![a-z]|(?i:_?norm))"
 )
 """The same inside a word: ``training_step``, ``ProfilerStep#3``; not ``batch_norm``."""
-PART_NAME: Final = re.compile(r"(?i)(layer|block|stage)")
+_ASIDE_NAME: Final = re.compile(r"(?i)(epoch|valid|eval|test|load|fetch|optim|schedul)")
+"""Names of what holds steps, is in them or comes between them: steps only where no other are."""
+PART_NAME: Final = re.compile(r"(?i)(layer|block|stage|phase)")
 """Names of parts that a step goes through, one after the other."""
+_OPERATOR_NAME: Final = re.compile(r"^aten::|\bseq = ")
+"""Operators of PyTorch, which many parts of a step use."""
 OUTLIER_Z: Final = 3.5
 _AHEAD: Final = 0.25
 _MAD_TO_SIGMA: Final = 1.4826
@@ -178,14 +183,11 @@ def find_iterations(
     Raises:
         UsageError: the pattern is no regular expression, or takes too long.
     """
+    candidates = _candidates(report, scope)
     if pattern is not None:
-        found = _by_name(report, scope, pattern, Rule.ASKED, fewest=1)
+        found = candidates.best(candidates.named(pattern) & candidates.apart, Rule.ASKED)
     else:
-        found = (
-            _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
-            or _by_coverage(report, scope)
-            or _by_pattern(report, scope)
-        )
+        found = _by_range(report, candidates) or _by_pattern(report, candidates, scope)
     if found is None:
         return _none()
     begin, times = int(found.start[0]), found.duration
@@ -236,36 +238,25 @@ def gpu_step_ns(report: Report, iterations: Iterations) -> float | None:
     return float(late - iterations.start[1]) / len(iterations)
 
 
-def _by_name(
-    report: Report, scope: Scope, pattern: str | re.Pattern[str], rule: Rule, fewest: int
-) -> Iterations | None:
-    candidates = _candidates(report.ranges, scope)
-    return candidates.best(
-        candidates.named(pattern) & candidates.apart & (candidates.count >= fewest), rule
-    )
-
-
-def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
+def _by_range(report: Report, candidates: _Candidates) -> Iterations | None:
     span = report.span or report.ranges.bounds()
     if span is None:
         return None
     needed = COVERED * (span[1] - span[0])
-    candidates = _candidates(report.ranges, scope)
-    fit = (candidates.count >= FEWEST) & candidates.apart & (candidates.covered >= needed)
-    if named := candidates.best(fit & candidates.named(JOINED_STEP_NAME), Rule.NAME):
+    fit = (candidates.count >= FEWEST) & candidates.apart
+    # Of a host that runs far ahead no range covers much; a count tells that they are steps.
+    steps = candidates.named(JOINED_STEP_NAME) & ~candidates.named(PART_NAME)
+    steps &= (candidates.covered >= needed) | candidates.counts_up
+    if named := candidates.best(fit & (candidates.named(STEP_NAME) | steps), Rule.NAME):
         return named
     top = candidates.outermost(candidates.count >= FEWEST)
-    kept = (top.count >= FEWEST) & top.apart
+    kept = (top.count >= FEWEST) & top.apart & ~top.named(_OPERATOR_NAME)
     part = top.named(PART_NAME)
-    turns = part & top.turns
-    counted_up = top.counts_up & ~part
-    # Of a host that runs far ahead no range covers much; a count tells that they are steps.
-    if named := top.best(kept & counted_up & top.named(JOINED_STEP_NAME), Rule.NAME):
-        return named
-    numbered = turns | counted_up
-    return top.best(kept & ~turns & (top.covered >= needed), Rule.OUTERMOST) or top.best(
-        kept & numbered & (top.reach >= needed), Rule.NUMBERED
-    )
+    turns = kept & top.turns & part
+    numbered = (turns | kept & top.counts_up & ~part) & (top.reach >= needed)
+    others = kept & ~turns & (top.covered >= needed)
+    found = (top.best(others, Rule.OUTERMOST), top.best(numbered, Rule.NUMBERED))
+    return next((one for one in found if one and candidates.are_steps(one)), None)
 
 
 class _Candidates:
@@ -274,13 +265,14 @@ class _Candidates:
     Columns, not an object each: ten thousand threads have as many candidates a name.
 
     Args:
-        ranges: all ranges.
+        report: the report.
         labels: normalised names.
         rows: ranges that nest, in start order.
         key: thread code * number of labels + label, of each of ``rows``.
     """
 
-    def __init__(self, ranges: Ranges, labels: list[str], rows: Indices, key: Int64) -> None:
+    def __init__(self, report: Report, labels: list[str], rows: Indices, key: Int64) -> None:
+        self._report, ranges = report, report.ranges
         order = np.argsort(key, kind="stable")
         self._ranges, self._labels, self._rows, self._key = ranges, labels, rows[order], key[order]
         heads = np.append(True, self._key[1:] != self._key[:-1])[: len(rows)]
@@ -301,7 +293,7 @@ class _Candidates:
     def _number(self) -> Int64:
         """The last number in the name of each range, -1 for none."""
         names = self._ranges.names
-        numbers = [int((_NUMBER.findall(name) or ("-1",))[-1]) for name in names]
+        numbers = [int((_NUMBER.findall(strip_op_id(name)) or ("-1",))[-1]) for name in names]
         return np.array(numbers, np.int64)[self._ranges.name[self._rows]]
 
     @cached_property
@@ -346,6 +338,12 @@ class _Candidates:
         by_either: Bool = by_label[label] | by_name[of_name]
         return by_either
 
+    @cached_property
+    def _launching(self) -> Int64:
+        """Threads that launch GPU work."""
+        api, calls = self._report.api, self._report.calls
+        return api.threads[np.unique(api.thread[calls[calls >= 0]])]
+
     def outermost(self, chosen: Bool) -> _Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""
         ranges, mine = self._ranges, chosen[self._of]
@@ -356,17 +354,28 @@ class _Candidates:
         # The latest end so far: ranks, so that those of a thread are above all of the one before.
         reach = thread[order].astype(np.int64) * len(ends) + rank
         top = np.append(True, np.maximum.accumulate(reach)[:-1] < reach[1:])[: len(rows)]
-        return _Candidates(ranges, self._labels, rows[order][top], key[order][top])
+        return _Candidates(self._report, self._labels, rows[order][top], key[order][top])
+
+    def are_steps(self, found: Iterations) -> bool:
+        """Whether what is not called a step comes regularly, and not once for each part of one."""
+        parts = self.named(PART_NAME) & self.counts_up & (self.count >= FEWEST)
+        as_many = np.abs(self.count - len(found)) <= 1
+        return are_alike(np.diff(found.start)) and not (parts & as_many).any()
 
     def best(self, kept: Bool, rule: Rule) -> Iterations | None:
-        """Of some candidates the one that covers most time; of equal ones the lower thread's."""
+        """Of some candidates the one that covers most time; of equal ones the lower thread's.
+
+        Threads that launch GPU work come first, what is beside steps last.
+        """
         places = np.flatnonzero(kept)
         if not len(places):
             return None
         ranges = self._ranges
         heads = self._rows[self._first[places]]
         thread = ranges.threads[ranges.thread[heads]]
-        best = np.lexsort((thread, -self.covered[places]))[0]
+        aside = self.named(_ASIDE_NAME)[places]
+        idle = np.isin(thread, self._launching, invert=True)
+        best = np.lexsort((thread, -self.covered[places], aside, idle))[0]
         chosen, beside = int(places[best]), np.flatnonzero(thread == thread[best])
         first = places[beside[np.argmin(ranges.start[heads[beside]])]]
         rows = self._rows[self._of == chosen]
@@ -411,21 +420,23 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{name} ({number})" for number, name in enumerate(names))
 
 
-def _candidates(ranges: Ranges, scope: Scope) -> _Candidates:
+def _candidates(report: Report, scope: Scope) -> _Candidates:
+    ranges = report.ranges
     texts = [normalise_nvtx(name) for name in ranges.names]
     names = {text: code for code, text in enumerate(dict.fromkeys(texts))}
     of_name = np.array([names[text] for text in texts], np.int64)
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[ranges.nests[rows]]
     key = ranges.thread[rows].astype(np.int64) * len(names) + of_name[ranges.name[rows]]
-    return _Candidates(ranges, [*names], rows, key)
+    return _Candidates(report, [*names], rows, key)
 
 
-def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
+def _by_pattern(report: Report, candidates: _Candidates, scope: Scope) -> Iterations | None:
     repeats = repeated(report, scope)
     if repeats is None:
         return None
-    period, start, end, process = repeats
-    name, labels = f"{period} kernels", tuple(f"repeat {number}" for number in range(len(start)))
+    _, start, end, process = repeats
+    name, labels = repeats.name, tuple(f"repeat {number}" for number in range(len(start)))
     rows, never_closed = np.empty(0, np.intp), np.zeros(len(start), bool)
-    return Iterations(Rule.PATTERN, name, start, end, labels, rows, never_closed, process)
+    found = Iterations(Rule.PATTERN, name, start, end, labels, rows, never_closed, process)
+    return found if candidates.are_steps(found) else None

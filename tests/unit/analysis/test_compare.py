@@ -540,7 +540,7 @@ def test_noise_of_half_a_percent_without_steps_is_no_change(tmp_path: Path) -> N
 
 
 def test_steps_by_name_and_by_pattern_are_no_counterparts(tmp_path: Path) -> None:
-    by_name, by_pattern = Run(), Run(step_name="", copies=0)
+    by_name, by_pattern = Run(), Run(step_name="", copies=0, waits=True)
     plans = [
         plan(opened(run.write(tmp_path / f"{number}.sqlite")))
         for number, run in enumerate((by_name, by_pattern))

@@ -236,7 +236,7 @@ FIRST = {
         "elementwise and copy kernels: 84.50 ms on GPU 1, 31.6% of GPU time",
     ),
     "uvm-migration-2025.1": ("gpu_idle", "host compute: main"),
-    "windows-streams-2022.1": ("gpu_idle", "allocation or free: most in cudaHostAlloc"),
+    "windows-streams-2022.1": ("frequent_allocation", "allocations and frees between GPU"),
 }
 """The first finding of real reports, read against their raw tables."""
 

@@ -199,7 +199,7 @@ def test_what_keeps_to_a_part_of_the_run_says_so(tmp_path: Path) -> None:
 def test_a_part_of_the_run_is_told_of_all_gpu_work_not_from_the_steps_on(tmp_path: Path) -> None:
     case = case_of(training.evaluated, tmp_path)
     (one,) = [one for one in find_in(case) if one.rule == "exposed_copies"]
-    assert case.iterations.name == "eval batch #"
+    assert case.iterations.name == "train step #"
     assert one.saved_ns == 10 * 2 * MS
     assert one.title.endswith(", in the first 36%")  # nine steps of 3.4 ms and 2 of 90 ms
 
