@@ -204,6 +204,25 @@ def test_the_late_rank_is_on_the_path_of_the_one_that_waits(tmp_path: Path) -> N
     assert sum(one.ns for one in path) == 90_000
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_what_runs_on_past_a_step_is_on_its_path_only_if_the_host_does_not_wait(
+    tmp_path: Path, waits: bool
+) -> None:
+    """A copy for the next step runs beside the work whose end the host waits for."""
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(PID)
+    synth.api("cudaMemcpyAsync_v3020", 1_000, 2_000, corr=1)
+    synth.memcpy(5_000, 150_000, kind="HtoD", src="pinned", stream=13, corr=1)
+    synth.launch("gemm(int)", (3_000, 4_000), (6_000, 90_000))
+    if waits:
+        synth.api("cudaStreamSynchronize_v3020", 5_000, 92_000, corr=9)
+        synth.sync(5_000, 92_000, "stream", corr=9)
+    report = open_report(synth.write(), use_cache=False)
+    path = critical_path(report, 0, 100_000, global_pid(PID), global_tid(PID, PID))
+    gpu = [(one.what, one.ns) for one in path if one.row >= 0]
+    assert gpu == ([(What.COMPUTE, 84_000)] if waits else [(What.MEMORY, 95_000)])
+    assert sum(one.ns for one in path) == 100_000
+
+
 def test_a_wait_for_a_thread_leads_to_what_that_thread_did(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu(0).process(PID)
     synth.osrt("pthread_cond_wait", 1_000, 80_000)

@@ -161,10 +161,13 @@ class _Walk:
         self.time = begin
 
     def _last(self) -> int:
-        """The operation of the process that runs at the end; without a thread the last one."""
+        """The operation of the process that runs at the end; without a thread the last one.
+
+        None if the thread waits for the GPU in the step: then its own end tells.
+        """
         ops = self.report.operations
         mine = self.rows[self._of_process(self.rows)]
-        if not len(mine):
+        if not len(mine) or (self.thread >= 0 and self._waits_for_gpu()):
             return -1
         ends = np.minimum(ops.end[mine], self.end)
         last = int(mine[np.lexsort((ops.start[mine], ends))[-1]])
@@ -174,6 +177,14 @@ class _Walk:
             self._add(int(ops.end[last]), What.HOST, "after the last operation", "", Edge.ASSUMED)
             return last
         return -1
+
+    def _waits_for_gpu(self) -> bool:
+        host, api = self._host(self.thread), self.report.api
+        calls = host.calls[(host.calls >= 0) & (host.ends - host.starts > SLACK)].tolist()
+        names = (api_name(api.names[api.name[call]]) for call in calls)
+        return any(api_name_class(name) == Cause.SYNC for name in names) or any(
+            call in self._awaited for call in calls
+        )
 
     def _of_process(self, rows: Integers) -> Bool:
         ops = self.report.operations
