@@ -48,7 +48,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
 
     Nearly all of them must slow down, at the same shapes: of one that takes longer and longer, or
     whose grid grows, its data grows. Their short launches must as well as their long ones: else
-    there are but more long ones at the end.
+    there are but more long ones at the end. What could be saved is against the first ninth: in the
+    rest of the first third some may be slow already.
     """
     ops = case.report.operations
     findings: list[Finding] = []
@@ -79,9 +80,12 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         longer = _are_all_longer(case, thirds, known[slow], factor)
         if late[0][known[slow][longer]].sum() < least:
             continue
-        usual = np.zeros(len(ops.names))
+        usual, took = np.zeros(len(ops.names)), ops.durations(rows)
         usual[known] = first
-        more = (ops.durations(rows) - usual[ops.name[rows]]) * (usual[ops.name[rows]] > 0)
+        expected = usual[ops.name[rows]]
+        begun = slice(max(third // 3, _FEWEST))
+        pace = min(1.0, took[begun][expected[begun] > 0].sum() / max(expected[begun].sum(), 1))
+        more = (took - pace * expected) * (expected > 0)
         by_time = np.argsort(-late[0][known], kind="stable")
         label = case.device_labels([device])
         listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
