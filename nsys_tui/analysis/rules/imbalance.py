@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit, Values
+from nsys_tui.names import brief
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
@@ -25,6 +27,7 @@ _SOME: Final = 0.1
 """Part of a GPU's compute time that its run has to wait for, else it being slower matters not."""
 MORE_WORK: Final = "has more work than the others"
 """End of the subject of a GPU that is not slow."""
+_MODEL_CELLS: Final = 30
 _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 
 
@@ -40,7 +43,8 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
 
     A slow GPU could be as fast as the others. One that runs more kernels, or larger ones, has more
     work, which does not vanish: divided in whatever way, some GPU computes for the mean of all at
-    least, so that the gain ends there (of two GPUs, at half of the difference).
+    least, so that the gain ends there (of two GPUs, at half of the difference). One of another
+    model stays slow: the gain ends where all of them, each at its pace, end together.
     """
     splits = [split for split in case.splits if split.compute_ns]
     if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
@@ -60,6 +64,11 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             saved = _balanced(case, split, compute.mean(), others[slow])
             subject = f"{split.device.label} {MORE_WORK}"
             doubt, settle = "it may be work that no other GPU can do", _BY_SHAPE
+        elif _is_another_model(split, splits):
+            advice = (
+                f"it is a {brief(split.device.name, _MODEL_CELLS)}, as no other is: give it less"
+            )
+            saved = compute[slow] - len(splits) / (1 / compute).sum()
         paces = _paces(case, split.index)
         findings = case.finding(
             "gpu_imbalance",
@@ -87,6 +96,12 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
     return Result(columns, findings)
+
+
+def _is_another_model(split: DeviceSplit, splits: Sequence[DeviceSplit]) -> bool:
+    """Whether a GPU has a name that none of the others has."""
+    known = all(one.device.info for one in splits)
+    return known and [one.device.name for one in splits].count(split.device.name) == 1
 
 
 def _paces(case: Case, device: int) -> float:
