@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.flops import TENSOR
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.launches import launched_as_graphs
 from nsys_tui.analysis.nccl.collectives import nvtx_calls
@@ -28,6 +30,7 @@ from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.kernel_names import product_kind, short_name
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
@@ -42,6 +45,7 @@ _NAME_CELLS: Final = 22
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
+_ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
 _SIZES: Final = "nsys profile --trace=cuda,nvtx"
 """What records the collectives that NCCL's ranges name, from NCCL 2.18 on."""
 
@@ -228,7 +232,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
 @rule(
     "Kernels whose launch leaves SMs half empty",
     advice="Block size, registers or shared memory keep few warps on an SM. This is theoretical"
-    " (≈) and no fault by itself: tensor-core kernels are often built so.",
+    " (≈) and no fault by itself.",
     nothing="No kernel of weight is launched at low theoretical occupancy.",
     parameters=(
         Parameter("below", 25.0, "theoretical occupancy that counts as low, in percent"),
@@ -236,7 +240,10 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     ),
 )
 def low_occupancy(case: Case, arguments: Arguments) -> Result:
-    """Kernels by launch configuration whose blocks fill few of an SM's warp slots."""
+    """Kernels by launch configuration whose blocks fill few of an SM's warp slots.
+
+    Matrix products and attention of libraries are left out: they are built so, and lose nothing.
+    """
     report, ops = case.report, case.report.operations
     rows = case.where(
         lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
@@ -247,7 +254,9 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     count = np.bincount(group, minlength=len(first))
     whole = float(time.sum()) or 1.0
     low = 100 * seen.share < arguments.number("below")
-    wanted = np.flatnonzero(low & (100 * time / whole >= arguments.number("share")))
+    low &= 100 * time / whole >= arguments.number("share")
+    built_so = [_of_library(ops.names[code].demangled) for code in ops.name[first[low]].tolist()]
+    wanted = np.flatnonzero(low)[~np.array(built_so, np.bool_)]
     order, hidden = cut(wanted[np.argsort(-time[wanted], kind="stable")], arguments)
     kernels = first[order]
     launch = report.launch_attributes
@@ -283,6 +292,11 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), names),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+def _of_library(name: str) -> bool:
+    known = TENSOR.search(name) or product_kind(name) or _ATTENTION.match(short_name(name).name)
+    return bool(known)
 
 
 def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:
