@@ -40,6 +40,8 @@ TENSOR: Final = re.compile(
     r"(?i)s(884|1688|16816|161616)|hmma|wgmma|gmma|(?<![a-z])w?mma|tensor_?op|nvjet|(?<![a-z])xmma"
 )
 """Names of kernels that use tensor cores: shapes and instructions in them, and cuBLAS's nvjet."""
+NO_TENSOR: Final = re.compile(r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_")
+"""Names of single-precision matrix products of libraries that use none."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_of
@@ -27,6 +28,8 @@ _WAVE_CELLS: Final = 24
 _TELLING: Final = 0.1
 """What loses so much of what the worst one loses is told of beside it."""
 _WARP: Final = 32
+_TF32: Final = 8
+"""First major compute capability whose tensor cores multiply single precision, rounded."""
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which a tail counts."""
 _DECIDES: Final = 50.0
@@ -87,6 +90,8 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         name,
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
     )
+    if _could_use_tensor_cores(case, device, rows):
+        advice = "it uses no tensor cores: allow TF32 or bf16, if a less exact result will do"
     if 2 * intervals.overlap_length(case.launch_bound(device), runs) > spent:
         advice = "launch it less often: launches bound it, so that faster ones gain nothing"
     elif 2 * _beside(case, device, on_it, runs) > spent:
@@ -107,6 +112,14 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         screen="3",
         settle=by_ncu(ops.names[ops.name[rows[0]]].short),
     )
+
+
+def _could_use_tensor_cores(case: Case, device: int, rows: Indices) -> bool:
+    """Whether some kernels are single-precision products, on a GPU that can round their input."""
+    info, names = case.report.devices[device].info, case.report.operations.names
+    major = ((info and info.compute_capability) or (0, 0))[0]
+    name = names[case.report.operations.name[rows[0]]].demangled
+    return major >= _TF32 and bool(NO_TENSOR.search(name))
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
@@ -181,8 +194,11 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         more = here & (kinds[:, 0] != kinds[top, 0]) & (lost >= _TELLING * lost[top])
         others = len(np.unique(kinds[more, 0]))
         takes = units.format_duration(int(time[more].sum()))
+        alone = (1 - share[small])[codes == top] @ (ends - starts)[codes == top]
         rest = f"; {units.plural(others, 'other kernel')}: {takes}" * (others > 0)
-        name = brief(names[top], _WAVE_CELLS if others else _NAME_CELLS)
+        if 2 * lost[top] < alone:
+            rest = " beside others"
+        name = brief(names[top], _WAVE_CELLS if rest else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
         info = report.devices[device].info
         sms = (info and info.sm_count) or 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from paths import REPORTS, needs_reports, report_paths
+from planted_kernels import GEMM
 from planted_training import ONE_AN_SM
 from synth import Synth
 
@@ -51,6 +52,16 @@ class TestDominantKernel:
         assert finding.title == "heavy has 66.7% of GPU time: 60.00 ms on GPU 0, 60.0% of the time"
         assert (finding.saved_ns, finding.stake_ns) == (0, 60 * MS)
         assert finding.window == (0, 60 * MS)
+
+    @pytest.mark.parametrize(("major", "told"), [(6, False), (7, False), (8, True)])
+    def test_single_precision_products_could_use_tensor_cores_where_these_round(
+        self, tmp_path: Path, major: int, told: bool
+    ) -> None:
+        for name, single in (("ampere_sgemm_128x64_tn", True), (GEMM, False), ("sgemm", False)):
+            synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, computeMajor=major)
+            launched(synth, name, 0, 60 * MS, SMS)
+            (finding,) = found(synth, "dominant_kernel")
+            assert ("no tensor cores" in finding.advice) is (told and single)
 
     @pytest.mark.parametrize(("beside", "told"), [(40, True), (20, False)])
     def test_of_two_that_run_at_a_time_neither_alone_shortens_the_run(
@@ -144,6 +155,15 @@ class TestSmallGrids:
         launched(synth, "tiny", 0, 54 * MS, 1)
         (finding,) = found(synth, "small_grids", Scope(window=(50 * MS, 60 * MS)))
         assert finding.title == "tiny: 1 block of 256 threads on 108 SMs, 4.000 ms"
+
+    def test_others_that_fill_most_of_the_gpu_are_told_of(self, synth: Synth) -> None:
+        for stream in range(4):
+            synth.kernel("part", 0, 50 * MS, stream=stream, grid=(26, 1, 1))
+        (finding,) = found(synth, "small_grids")
+        assert finding.title == (
+            "part: 26 blocks of 128 threads on 108 SMs, 200.0 ms beside others"
+        )
+        assert finding.saved_ns == pytest.approx(50 * MS * 4 / SMS, abs=1)
 
     def test_as_many_blocks_as_sms_are_enough(self, synth: Synth) -> None:
         launched(synth, "wide", 0, 54 * MS, SMS)

@@ -308,6 +308,31 @@ def test_work_that_others_would_do_gains_half_of_it(
     assert one.advice.startswith("give the others" if saved == 10 else "balance the work")
 
 
+def test_kernels_that_slow_down_early_cost_all_that_they_take_longer(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    start = 0
+    for number in range(90):
+        for name in ("gemm", "norm"):
+            end = start + (1000 if number < 10 else 1300) * US
+            synth.kernel(name, start, end)
+            start = end
+    (one,) = run(synth, "slowing_kernels").findings
+    assert one.saved_ns == pytest.approx(2 * 80 * 300 * US, abs=US)
+
+
+def test_a_gpu_of_another_model_stays_slow(tmp_path: Path) -> None:
+    """At 20 and 60 us for one piece each, five pieces for each end after 150 us if divided well."""
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for device, model, lasts in ((0, "NVIDIA A100", 20), (1, "Tesla T4", 60)):
+        synth.gpu(device, model)
+        for number in range(5):
+            start = number * lasts * US
+            synth.kernel("gemm", start, start + lasts * US, device=device)
+    (one,) = run(synth, "gpu_imbalance").findings
+    assert one.saved_ns == 150 * US
+    assert one.advice == "it is a Tesla T4, as no other is: give it less"
+
+
 def test_small_copies_make_a_series(synth: Synth) -> None:
     for _ in range(100):
         copy(synth, "cudaMemcpyAsync_v3020", kind="DtoH", bytes=4)
@@ -420,6 +445,22 @@ def test_low_occupancy_by_launch_configuration(tmp_path: Path) -> None:
     ]
     assert outcome.findings[0].severity == "low"
     assert len(run(synth, "low_occupancy:below=5").table) == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn",
+        "ampere_sgemm_128x64_tn",
+        "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 32, 4>>(Params)",
+    ],
+)
+def test_products_and_attention_of_libraries_are_built_for_few_warps(
+    name: str, tmp_path: Path
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu().process(10)
+    synth.kernel(name, 0, 900, block=(128, 1, 1), registersPerThread=255)
+    assert run(synth, "low_occupancy").findings == []
 
 
 def test_lost_data_is_told_from_routine_messages(synth: Synth) -> None:
