@@ -48,13 +48,20 @@ QUEUED = {
     "order": ("gemm(int)", Cause.STREAM),
     "greedy": ("gemm(int)", Cause.PROCESS),
     "polite": ("gemm(int)", Cause.STREAM),
+    "event elsewhere": ("gemm(int)", Cause.STREAM),
 }
+COPIES = {
+    "pageable": ("cudaMemcpyAsync_v3020", Cause.COPY),
+    "pinned": ("cudaMemcpyAsync_v3020", Cause.API),
+}
+"""Copies of the other GPU's by the memory that they read."""
+HELD_UP = ("queue", "MPI", "sync in MPI")
 NEARLY = ("elsewhere", "before", "range", "nested")
 """What looks like a cause and is none: a call of another thread, one before the gap, a range, an OS
 call inside of one that ended."""
 KINDS = (
-    *CALLS, *OS_CALLS, *QUEUED, *NEARLY,
-    "late", "profiler", "on the CPU", "off the CPU", "other process", "no call",
+    *CALLS, *OS_CALLS, *QUEUED, *COPIES, *HELD_UP, *NEARLY,
+    "late", "long", "profiler", "on the CPU", "off the CPU", "other process", "no call",
 )  # fmt: skip
 
 
@@ -101,6 +108,11 @@ class Plan:
         if kind == "late":
             self._ending(end, begin, QUIET)
             return Planted(Cause.LAUNCH_LATENCY, end - begin, "cudaLaunchKernel")
+        if kind == "long":
+            self.synth.launch("gemm(int)", (span[0], end - 3 * US), (end, end + 10 * US), tid=QUIET)
+            if end - 3 * US - span[0] < 50 * US:
+                return Planted(Cause.LAUNCH_LATENCY, end - span[0], "cudaLaunchKernel")
+            return Planted(Cause.API, end - 3 * US - span[0], "cudaLaunchKernel")
         thread = MAIN if kind in ("on the CPU", "off the CPU", "other process") else QUIET
         self._ending(end, call, thread)
         return self._host(kind, begin, call, span)
@@ -118,6 +130,14 @@ class Plan:
         if kind == "profiler":
             synth.overhead("CUDA profiling data flush", *span, tid=QUIET)
             return Planted(Cause.PROFILER, lasts, "CUDA profiling data flush")
+        if kind in COPIES:
+            name, cause = COPIES[kind]
+            corr = synth.next_correlation()
+            synth.api(name, *span, tid=QUIET, corr=corr)
+            synth.memcpy(*span, src=kind, device=1, stream=9, corr=corr)
+            return Planted(cause, lasts, "cudaMemcpyAsync")
+        if kind in HELD_UP:
+            return self._held_up(kind, span)
         if kind in NEARLY:
             return self._nearly(kind, begin, call, span)
         if kind == "on the CPU":
@@ -129,15 +149,27 @@ class Plan:
             synth.sched(span[1], False).process(MAIN)
         return Planted(Cause.OFF_CPU, lasts)
 
+    def _held_up(self, kind: str, span: tuple[int, int]) -> Planted:
+        """A full queue; MPI, whose own calls of the system are part of it, those of CUDA not."""
+        synth, (start, end) = self.synth, span
+        if kind == "queue":
+            synth.cuda_overhead("Command Buffer Full", start, end, 8, tid=QUIET)
+            return Planted(Cause.QUEUE, end - start, "Command Buffer Full")
+        synth.mpi("MPI_Wait", start, end, tid=QUIET).osrt("poll", start + 1, end - 1, tid=QUIET)
+        if kind == "MPI":
+            return Planted(Cause.MPI, end - start, "MPI_Wait")
+        synth.api("cudaEventSynchronize_v3020", start + US, end, tid=QUIET)
+        return Planted(Cause.SYNC, end - start - US, "cudaEventSynchronize")
+
     def _queued(self, kind: str, begin: int, end: int) -> Planted:
         """The host was ahead: what the GPU waited for is on the device, or on another one."""
         name, cause = QUEUED[kind]
         early = begin - 8 * US
-        if kind == "event":
+        if kind.startswith("event"):
             self.synth.launch("gemm(int)", (early, early + 10), (begin, end), device=1, stream=9)
-            corr = self.synth.next_correlation()
+            corr, stream = self.synth.next_correlation(), 7 if kind == "event" else 8
             self.synth.api("cudaStreamWaitEvent_v3020", early + 20, early + 30, corr=corr)
-            self.synth.sync(early + 20, early + 30, "stream wait", corr=corr)
+            self.synth.sync(early + 20, early + 30, "stream wait", corr=corr, stream=stream)
         if kind in ("greedy", "polite"):
             # A process that is not looked at has the GPU for most of the gap, or for a part of it.
             until = begin + (end - begin) * (8 if kind == "greedy" else 4) // 10
@@ -148,6 +180,10 @@ class Plan:
     def _nearly(self, kind: str, begin: int, call: int, span: tuple[int, int]) -> Planted:
         if kind == "elsewhere":
             self.synth.api("cudaMalloc_v3020", *span, tid=OTHER).osrt("read", *span, tid=OTHER)
+            self.synth.overhead("CUDA profiling data flush", *span, tid=OTHER)
+            self.synth.osrt("pthread_mutex_lock", *span, tid=OTHER).mpi(
+                "MPI_Wait", *span, tid=OTHER
+            )
         elif kind == "before":
             self.synth.api("cudaMalloc_v3020", begin - 6 * US, begin, tid=QUIET)
         elif kind == "range":
