@@ -297,7 +297,8 @@ def _told(
         advice = words.SYNC.advice
     if cause is Cause.SYNC and facts.outlast_work(gaps):
         name = f": {brief(what, _NAME_CELLS)} returns late, why is not recorded"
-        return name, Confidence.INFERRED, words.RETURNS_LATE
+        switches = case.report.can(Capability.SCHED)
+        return name, Confidence.INFERRED, words.RETURNS_LATE[switches]
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):

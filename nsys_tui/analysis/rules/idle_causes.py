@@ -71,8 +71,10 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
 NO_CALL: Final = "in no recorded call: others had the CPU, or pages came from a disk; see the load"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
 RETURNS_LATE: Final = (
-    "no recorded GPU work holds it: see whether its thread had a CPU (--cpuctxsw=process-tree)"
+    "no recorded GPU work holds it: see whether its thread had a CPU (--cpuctxsw=process-tree)",
+    "no recorded GPU work holds it: a host function, another program, or no CPU; see the load then",
 )
+"""What to do about a wait that goes on without GPU work, without switches and with them."""
 MAY_BE_PIPE: Final = re.compile(r"_*readv?$")
 PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
 EMPTIED: Final = "launch ahead: {} empties the queue first"

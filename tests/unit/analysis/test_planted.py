@@ -953,6 +953,19 @@ def test_a_wait_that_outlasts_all_gpu_work_is_not_measured_without_switches(tmp_
     assert first.confidence is Confidence.INFERRED
 
 
+def test_a_wait_in_a_call_that_is_traced_asks_for_no_switches_that_are_there(
+    tmp_path: Path,
+) -> None:
+    report = programs.late_back(tmp_path / "r.sqlite")
+    wait = report.string("cudaDeviceSynchronize_v3020")
+    for call in report.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]:
+        if call["nameId"] == wait:
+            report.osrt("poll", call["start"] + 1, call["end"] - 1)
+    first = find_in(Case(open_report(report.write())))[0]
+    assert first.subject == "idle: cudaDeviceSynchronize returns late"
+    assert "a host function, another program, or no CPU" in first.advice
+
+
 def test_a_thread_on_a_cpu_when_tracing_begins_computes_until_it_leaves_it(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(20):
