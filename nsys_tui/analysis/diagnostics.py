@@ -24,6 +24,8 @@ _LOSS: Final = re.compile(
 _UNSURE: Final = re.compile(r"(?i)\bmight\b")
 _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 _CUDA: Final = re.compile(r"(?i)cuda|cupti")
+_OF_A_PART: Final = re.compile(r"(?i)unified memory|legacy|hardware|\bgraph")
+"""What is said of CUDA that is no reason for there being nothing of it."""
 _CLOCKS: Final = re.compile(r"(?i)\bclocks?\b|timestamp|event order|time sync")
 _CAPTURED: Final = re.compile(r"nsight-systems[-/](\d{4}\.\d+)")
 """Where nsys's own libraries were loaded from while it recorded."""
@@ -100,7 +102,8 @@ def messages(report: Report) -> list[Message]:
 def why_no_work(report: Report) -> str:
     """What nsys says of CUDA first, to be put after a reason; empty where it says nothing."""
     about = (one.text for one in messages(report) if one.serious and one.is_of_cuda)
-    return next((f"; nsys says: {text}" for text in about), "")
+    said = (f"; nsys says: {text}" for text in about if not _OF_A_PART.search(text))
+    return next(said, "")
 
 
 def loss(report: Report) -> str:

@@ -82,6 +82,8 @@ def test_without_gpu_work_it_says_what_would_record_it(tmp_path: Path) -> None:
         ("CUDA tracing failed: driver is too new", 3, "; nsys says: CUDA tracing failed"),
         ("CUDA tracing has started", 1, ""),
         ("NVTX tracing failed", 3, ""),
+        ("CUDA device 0: Unified Memory trace is not supported by the current driver.", 3, ""),
+        ("No CUDA events collected. Does the process use CUDA?", 2, "; nsys says: No CUDA events"),
     ],
 )
 def test_without_gpu_work_nsys_is_quoted_on_cuda_alone(
