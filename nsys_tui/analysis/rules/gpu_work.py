@@ -31,7 +31,7 @@ _WARP: Final = 32
 _TF32: Final = 8
 """First major compute capability whose tensor cores multiply single precision, rounded."""
 _EVEN: Final = 0.9
-"""Blocks of an SM on average over those of the SMs with most, up to which a tail counts."""
+"""Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 
@@ -170,12 +170,12 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     """Kernels by name and shape with fewer blocks than SMs, or fewer threads than a warp has.
 
     Short kernels are left out: they take as long as a kernel takes at least. Kernels that run
-    at the same time fill the GPU together.
+    at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none.
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
     share = filled(case, every, by_lanes=True)
-    small = (share < 1) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
+    small = (share <= _EVEN) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
@@ -328,7 +328,8 @@ def _empty_time(
         lengths = np.diff(times[order], append=0)
         full = np.cumsum(np.concatenate((level, -level))[order])
         asked = np.cumsum(np.concatenate((counted, -counted))[order]) > 0
-        lost = np.append(0.0, np.cumsum(lengths * np.clip(1 - full, 0, 1) * asked))
+        room = np.where(full <= _EVEN, 1 - full, 0)
+        lost = np.append(0.0, np.cumsum(lengths * room * asked))
         until = np.empty(len(order))
         until[order] = lost[:-1]
         empty[device], beside[mine] = int(lost[-1]), until[len(mine) :] - until[: len(mine)]

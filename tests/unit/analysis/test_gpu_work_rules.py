@@ -157,13 +157,19 @@ class TestSmallGrids:
         assert finding.title == "tiny: 1 block of 256 threads on 108 SMs, 4.000 ms"
 
     def test_others_that_fill_most_of_the_gpu_are_told_of(self, synth: Synth) -> None:
-        for stream in range(4):
-            synth.kernel("part", 0, 50 * MS, stream=stream, grid=(26, 1, 1))
+        for stream in range(3):
+            synth.kernel("part", 0, 50 * MS, stream=stream, grid=(30, 1, 1))
         (finding,) = found(synth, "small_grids")
         assert finding.title == (
-            "part: 26 blocks of 128 threads on 108 SMs, 200.0 ms beside others"
+            "part: 30 blocks of 128 threads on 108 SMs, 150.0 ms beside others"
         )
-        assert finding.saved_ns == pytest.approx(50 * MS * 4 / SMS, abs=1)
+        assert finding.saved_ns == pytest.approx(50 * MS * 18 / SMS, abs=1)
+
+    @pytest.mark.parametrize("streams", [1, 4])
+    def test_a_few_empty_sms_are_none(self, synth: Synth, streams: int) -> None:
+        for stream in range(streams):
+            synth.kernel("part", 0, 50 * MS, stream=stream, grid=(104 // streams, 1, 1))
+        assert found(synth, "small_grids") == []
 
     def test_as_many_blocks_as_sms_are_enough(self, synth: Synth) -> None:
         launched(synth, "wide", 0, 54 * MS, SMS)
