@@ -7,13 +7,12 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.model.table import Column, Table, Unit, column, table_of
 from nsys_tui.names import visible
 from nsys_tui.redaction import redacted_lines
 from nsys_tui.sharing.answer import Shared, captured
 from nsys_tui.sharing.sections import BOUND, UNSEEN
-from nsys_tui.sharing.words import command_of
 from nsys_tui.text.sections import readable
 from nsys_tui.text.tables import render
 

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.answer import none_found
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.model.table import Column, Unit, column, table_of
 from nsys_tui.sharing.answer import Shared, captured
 from nsys_tui.sharing.pictures import evidence, step_chart
 from nsys_tui.sharing.tables import table_html
-from nsys_tui.sharing.words import command_of, text_of
+from nsys_tui.sharing.words import text_of
 from nsys_tui.units import format_duration, format_share
 
 _PARTS: Final = {

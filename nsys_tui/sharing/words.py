@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from html import escape
 
 from nsys_tui.names import visible
@@ -24,13 +23,3 @@ def plain_text(text: str, most: int = 300) -> str:
 def text_of(text: str, most: int = 300) -> str:
     """Text for a page; see ``plain_text``."""
     return escape(plain_text(text, most), quote=True)
-
-
-def command_of(command: str, name: str) -> str:
-    """A command of a finding with the report's name in it, as a shell wants it; not escaped.
-
-    Args:
-        command: with ``REPORT`` for the file.
-        name: of the report.
-    """
-    return command.replace("REPORT", shlex.quote(visible(name)))

@@ -9,7 +9,7 @@ from typing import Final
 
 from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.analysis.rules.register import Outcome
 from nsys_tui.analysis.rules.verdict import (
     NOT_LOOKED_AT,
@@ -103,11 +103,11 @@ _FINDING: Final = (
         "device", lambda f, report: None if f.device is None else report.devices[f.device].number
     ),
     column("screen"),
-    data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
+    data("command", lambda finding, report: command_of(finding.command, report.name)),
     column("confidence", "Known"),
     Column("Part Of", key="", read=lambda f, _: f.same_as and f"part of: {f.same_as}"),
     data("doubt", lambda finding, _: finding.doubt),
-    data("settle", lambda finding, report: finding.settle.replace("REPORT", report.name)),
+    data("settle", lambda finding, report: command_of(finding.settle, report.name)),
     data("link", lambda finding, report: finding_link(report, finding)),
     data("metrics", lambda finding, _: finding.metrics),
     data("same_as", lambda finding, _: finding.same_as),

@@ -13,6 +13,7 @@ import numpy as np
 from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.intervals import Intervals
+from nsys_tui.names import visible
 
 
 class Severity(StrEnum):
@@ -72,6 +73,16 @@ _OF_IDLE: Final = 2
 """Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x|[kMGTP]?B\b)")
 """Shares, factors and sizes in a subject, and what stands in brackets."""
+
+
+def command_of(command: str, name: str) -> str:
+    """A command of a finding with the report's name in it, as a shell wants it; not escaped.
+
+    Args:
+        command: with ``REPORT`` for the file.
+        name: of the report.
+    """
+    return re.sub(r"\bREPORT\b", lambda _: shlex.quote(visible(name)), command)
 
 
 def by_ncu(name: str = "") -> str:

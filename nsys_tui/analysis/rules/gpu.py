@@ -270,7 +270,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             "low_occupancy",
             f"{units.format_percent(share)} of compute time at"
             f" ≈{units.format_percent(mean)} theoretical occupancy,"
-            f" {most_of(time[order[0]], time[wanted].sum())} in"
+            f" {most_of(time[order[0]], time[wanted].sum(), 'most in')}"
             f" {brief(names[0], _NAME_CELLS)} ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             subject="low occupancy",

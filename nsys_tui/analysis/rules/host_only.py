@@ -116,7 +116,7 @@ class State:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
-        most = f", {most_of(self.part, 1)} in" if self.part < _ALL else ":"
+        most = f", {most_of(self.part, 1, 'most in')}" if self.part < _ALL else ":"
         cells = _NAME_CELLS if self.also else _LABEL_CELLS
         named = f"{most} {brief(self.name, cells)}" if self.name else ""
         return ", ".join(

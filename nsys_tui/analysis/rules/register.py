@@ -66,9 +66,9 @@ class Arguments:
         return bool(self._values[name])
 
 
-def most_of(part: float, whole: float) -> str:
+def most_of(part: float, whole: float, most: str = "most") -> str:
     """``most`` where a part is more than half of a whole, else what is true of the largest."""
-    return "most" if 2 * part > whole else "above all"
+    return most if 2 * part > whole else "led by"
 
 
 def cut(rows: Listed, arguments: Arguments) -> tuple[Listed, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
@@ -103,5 +103,5 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
     if finding.doubt:
         facts.append(("but", finding.doubt))
     if finding.settle:
-        facts.append(("settle by", finding.settle.replace("REPORT", report.name)))
+        facts.append(("settle by", command_of(finding.settle, report.name)))
     return Facts(f"finding: {finding.subject}", tuple(facts))

@@ -76,7 +76,7 @@ def test_of_tiny_kernels_launched_as_often_the_longer_is_named(synth: Synth) -> 
         )
     outcome = run(synth, "tiny_kernels")
     assert rows(outcome, "Launches", "Kernel") == [(1000, "b"), (1000, "a")]
-    assert "above all b (1,000)" in outcome.findings[0].title
+    assert "led by b (1,000)" in outcome.findings[0].title
 
 
 def copy(synth: Synth, api: str, **options: Any) -> Synth:

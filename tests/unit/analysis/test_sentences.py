@@ -9,6 +9,7 @@ from planted import FULL, MS, STEPS, US, bare
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import by_ncu, command_of
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
 from nsys_tui.reader import open_report
@@ -45,7 +46,7 @@ def tiny(run: Synth, names: Sequence[str], api: str = "cudaLaunchKernel_v7000") 
 
 
 def test_what_most_are_is_more_than_half_of_them(run: Synth) -> None:
-    assert ", above all k0 (1,500):" in only(tiny(run, ("k0", "k1")), "tiny_kernels").title
+    assert ", led by k0 (1,500):" in only(tiny(run, ("k0", "k1")), "tiny_kernels").title
 
 
 def test_one_name_of_all_is_most(run: Synth) -> None:
@@ -144,7 +145,7 @@ def test_of_copies_of_three_kinds_none_need_be_most(run: Synth) -> None:
         run.memset(start + 2 * MS, start + 3 * MS, bytes=10**9)
         run.launch("k", (start, start + 5 * US), (start + 3 * MS, start + 10 * MS), grid=FULL)
 
-    assert "above all Host-to-Device" in only(in_steps(run, step), "exposed_copies").title
+    assert "led by Host-to-Device" in only(in_steps(run, step), "exposed_copies").title
 
 
 def test_without_ranges_steps_have_no_names_but_may_be_known(run: Synth) -> None:
@@ -188,3 +189,8 @@ def test_idle_time_of_one_program_is_no_part_of_that_of_another(run: Synth) -> N
 def test_ncu_is_asked_for_the_kernel_that_a_finding_is_about(run: Synth) -> None:
     run.launch("void heavy<float>(float*)", (0, 5 * US), (10 * US, 50 * MS), short="heavy")
     assert "-k heavy " in only(run, "small_grids").settle
+
+
+def test_commands_run_whatever_the_report_is_called() -> None:
+    assert command_of("nsys-tui stalls REPORT", "a b.sqlite") == "nsys-tui stalls 'a b.sqlite'"
+    assert command_of(by_ncu("REPORTS"), "a.sqlite") == by_ncu("REPORTS")

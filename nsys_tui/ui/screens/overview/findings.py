@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.render.cells import BOLD, Line
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.widgets.lines import Built, LinePane
@@ -78,7 +78,7 @@ class FindingsPane(LinePane):
         """How many there are, and what records or prints the one under the cursor."""
         command = self.choice.command if isinstance(self.choice, Finding) else ""
         record = "p: record it" if data.recording(self.choice) else ""
-        self.heading(self._titled, record or command.replace("REPORT", self._report))
+        self.heading(self._titled, record or command_of(command, self._report))
 
     def on_line_pane_moved(self) -> None:
         """The finding under the cursor is told in full."""

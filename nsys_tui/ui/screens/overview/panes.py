@@ -11,7 +11,7 @@ from textual.geometry import Size
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.overview import NO_WORK, Overview, TopName
 from nsys_tui.analysis.overview_columns import SHARE_OF
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.analysis.rules.verdict import NotLookedAt
 from nsys_tui.analysis.thread_states import HostTime, Witness
 from nsys_tui.model.categories import Category
@@ -301,7 +301,7 @@ def finding_lines(
 
 
 def _known(entry: Finding, name: str) -> str:
-    settle = f"; settled by {entry.settle.replace('REPORT', name)}" if entry.settle else ""
+    settle = f"; settled by {command_of(entry.settle, name)}" if entry.settle else ""
     return visible(f"{entry.confidence}{f', but {entry.doubt}' if entry.doubt else ''}{settle}")
 
 
