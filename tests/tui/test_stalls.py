@@ -101,7 +101,7 @@ async def test_the_pane_at_160x45_adds_up_idle_time_by_cause(report: Path) -> No
     assert re.search(r"72\.5% +200\.0 us +1  sync call", body)
     assert re.search(r"21\.7% +60\.00 us +1  I/O", body)
     assert re.search(r"1\.4% +4\.000 us +1  below 10 us", body)
-    assert re.search(r"between operations +276\.0 us  40\.6% of GPU time", body)
+    assert re.search(r"between operations +276\.0 us  40\.6% of the time", body)
     assert re.search(r"before the first operation +20\.00 us", body)
     assert re.search(r"exposed communication +0 ns", body)
     assert "below 10 us: 1 gap," not in body

@@ -38,6 +38,7 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
+from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
@@ -93,7 +94,7 @@ class Case:
     @property
     def works(self) -> bool:
         """Whether any device works in the time looked at."""
-        return any(split.busy_ns for split in self.splits)
+        return any(split.busy_ns for split in self.splits) or bool(len(self.operations))
 
     @cached_property
     def clock_trouble(self) -> str:
@@ -405,6 +406,7 @@ class Case:
             phase = phase_of(when, self.base, self.first_step)
         if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
             title += f", {phase}"
+        title = cut(title, TITLE_CELLS)
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
         gone = lost if gone is None else gone

@@ -142,11 +142,11 @@ def _exposed(
     clears = ops.kind[rows[0]] == OpKind.MEMSET
     noun = "memsets" if clears and longest == alone else "copies"
     bound = "at most " if split.exposed_is_upper_bound else ""
-    work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
+    known = alone if split.exposed_is_upper_bound else split.exposed_memory_ns
+    work = split.busy_ns - min(known, split.exposed_memory_ns)
     rest = case.where(lambda rows: ops.end[rows] > case.first_step)
     saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
     saved = min(saved, alone)
-    known = alone if split.exposed_is_upper_bound else split.exposed_memory_ns
     hides = 2 * saved >= known
     return case.finding(
         "exposed_copies",
@@ -260,6 +260,8 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():
+        if ops.copy_kind[first] in _TO_HOST:
+            return "let the next kernels begin before each copy is done (two buffers)"
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
 

@@ -46,6 +46,8 @@ BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
 _ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
+_EVERY_RANK: Final = "nsys-tui fleet FOLDER, with a report of every rank"
+"""What tells waiting from transferring where a report has one rank alone."""
 _SIZES: Final = "nsys profile --trace=cuda,nvtx"
 """What records the collectives that NCCL's ranges name, from NCCL 2.18 on."""
 
@@ -224,7 +226,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         device=worst.index,
-        settle="" if len(nvtx_calls(case.report)) else _SIZES,
+        settle=_EVERY_RANK * (worst.exposed_waiting_ns is None)
+        or _SIZES * (not len(nvtx_calls(case.report))),
         late=late,
     )
 

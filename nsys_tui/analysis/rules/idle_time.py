@@ -133,7 +133,8 @@ class IdleTime:
     def held_up_by_calls(self, calls: Integers) -> tuple[int, Intervals]:
         """The same of API calls.
 
-        Gaps that end with work which another call had launched before are none of theirs.
+        Gaps that end with work which another call had launched before, or another thread launches,
+        are none of theirs.
         """
         api = self.report.api
         spans = (api.start[calls], api.end[calls], api.thread[calls])
@@ -141,10 +142,15 @@ class IdleTime:
         if not len(lost[0]):
             return device, lost
         gaps, rows = self._idle_of[device][0], self.by_device[device]
-        gap = np.searchsorted(gaps[0], lost[0], side="right") - 1
-        after = np.searchsorted(self.report.operations.start[rows], gaps[1][gap])
+        after = np.searchsorted(self.report.operations.start[rows], gaps[1])
         known = np.flatnonzero(after < len(rows))
-        call = np.full(len(gap), -1)
+        call = np.full(len(after), -1)
         call[known] = self.report.calls[rows[after[known]]]
-        queued = (call >= 0) & (api.start[call] < gaps[0][gap]) & ~np.isin(call, calls)
-        return device, (lost[0][~queued], lost[1][~queued])
+        queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls)
+        parts = []
+        for thread in np.unique(spans[2]).tolist():
+            own = ~queued & ((call < 0) | (api.thread[call] == thread))
+            mine = calls[spans[2] == thread]
+            held = self.idle_part(device, (api.start[mine], api.end[mine]))
+            parts.append(intervals.meet(held, (gaps[0][own], gaps[1][own])))
+        return device, intervals.union(*map(np.concatenate, zip(*parts, strict=True)))

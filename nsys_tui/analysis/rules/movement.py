@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
@@ -108,12 +108,13 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
     own = int(of_kind[_OWN])
     if 100 * max(saved, own) < least * whole:
         return []
-    most = int(np.argmax(np.bincount(name, took)))
+    by_name = np.bincount(name, took)
+    most = int(np.argmax(by_name))
     much = (k for k in np.argsort(-of_kind).tolist() if 10 * of_kind[k] > spent)
     told = " and ".join([*dict.fromkeys(_KINDS[k][0] for k in much)][:2]) + " kernels"
     title = (
         f"{told}: {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, whole)} of GPU time, most "
+        f" {units.format_share(spent, whole)} of GPU time, {most_of(by_name.max(), spent)} "
     )
     return case.finding(
         "movement_kernels",

@@ -136,7 +136,7 @@ _LEADERS: Final = {
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
-    "small_grids": ("serial_streams",),
+    "small_grids": ("serial_streams", "shared_gpus"),
     "slow_steps": (
         *("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
         *_OF_ONE_GPU,

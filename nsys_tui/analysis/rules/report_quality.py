@@ -12,10 +12,6 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import tid_of
-from nsys_tui.names import cut as cut_text
-
-_FACT_CELLS: Final = 100
-"""Cells of what nsys said: findings are one line."""
 
 
 @rule(
@@ -33,7 +29,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(lost, arguments)
     findings = case.finding(
         "data_loss",
-        cut_text(f"{lost[0].how}: {lost[0].text}", _FACT_CELLS) if lost else "",
+        f"{lost[0].how}: {lost[0].text}" if lost else "",
         "profile for a shorter time, or trace less",
         subject="lost data",
         saved_ns=0,

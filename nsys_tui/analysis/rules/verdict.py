@@ -319,10 +319,13 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
 
 def _shared(case: Case, finding: Finding, first: Finding) -> str:
     """How much of what a finding could give back the first one could, too, empty for hardly any."""
-    if finding is first or (one := finding.gone) is None or (other := first.gone) is None:
+    if finding is first:
         return ""
-    alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
-    both = intervals.overlap_length(one, other) * (alike or finding.device == first.device)
+    both = finding.saved_ns + first.saved_ns - case.base_ns
+    if (one := finding.gone) is not None and (other := first.gone) is not None:
+        alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
+        overlap = intervals.overlap_length(one, other) * (alike or finding.device == first.device)
+        both = max(both, overlap)
     share = format_share(both, case.base_ns)
     return f", {share} of it the same time" if both >= WORTH_FIXING * case.base_ns else ""
 

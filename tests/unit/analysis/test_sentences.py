@@ -194,3 +194,69 @@ def test_ncu_is_asked_for_the_kernel_that_a_finding_is_about(run: Synth) -> None
 def test_commands_run_whatever_the_report_is_called() -> None:
     assert command_of("nsys-tui stalls REPORT", "a b.sqlite") == "nsys-tui stalls 'a b.sqlite'"
     assert command_of(by_ncu("REPORTS"), "a.sqlite") == by_ncu("REPORTS")
+
+
+def test_a_call_holds_up_what_its_own_thread_launches(run: Synth) -> None:
+    def step(start: int) -> None:
+        call = (start + MS - 15 * US, start + MS - 5 * US)
+        run.launch("gemm", call, (start + MS, start + 10 * MS), grid=FULL)
+        run.osrt("nanosleep", start, start + MS - 20 * US)
+        run.api("cudaMalloc_v3020", start, start + MS - 30 * US, tid=77)
+
+    findings = found(in_steps(run, step))
+    assert findings[0].subject == "idle, sleep: nanosleep"
+    assert "frequent_allocation" not in {one.rule for one in findings}
+
+
+def test_a_graph_traced_as_a_whole_may_hide_copies(run: Synth) -> None:
+    def step(start: int) -> None:
+        corr = run.next_correlation()
+        run.api("cudaGraphLaunch_v10000", start, start + 50 * US, corr=corr)
+        run.graph(start + 60 * US, start + 7 * MS, corr=corr)
+        run.memcpy(start + 7 * MS, start + 9 * MS, bytes=2 * 10**7, kind="DtoH", dst="pinned")
+
+    one = only(in_steps(run, step), "exposed_copies")
+    assert one.saved_ns == STEPS * 2 * MS
+    assert "too little runs" not in one.advice
+
+
+def test_what_two_findings_give_back_is_no_more_than_the_whole(run: Synth) -> None:
+    for pid, name in ((10, "k"), (20, "m")):
+        run.process(pid, name)
+        for number in range(60):
+            start = number * 10 * MS
+            gpu = (
+                (start + 10 * US, start + 5 * MS)
+                if pid == 10
+                else (start + 5 * MS, start + 10 * MS)
+            )
+            run.launch(name, (start, start + 5 * US), gpu, grid=(20, 1, 1))
+    findings = found(run)
+    (small,) = [one for one in findings if one.rule == "small_grids"]
+    assert small.same_as == findings[0].subject == "GPU 0 shared by processes"
+
+
+def test_work_of_no_length_is_work(run: Synth) -> None:
+    for number in range(50):
+        run.launch("k", (number * MS, number * MS + 9), (number * MS + 10, number * MS + 10))
+    case = Case(open_report(run.write()))
+    assert verdict(case, find_in(case)).startswith("GPU 0.0% busy")
+
+
+def test_a_fact_has_a_hundred_cells_whatever_nsys_says(run: Synth) -> None:
+    run.launch("k", (0, 5 * US), (10 * US, 50 * MS), grid=FULL)
+    run.diagnostic(
+        f"Not all CUDA events {'and others ' * 20}might have been collected.", severity=2
+    )
+    assert all(len(one.title) <= 100 for one in found(run))
+
+
+def test_one_rank_alone_cannot_tell_waiting_from_sending(run: Synth) -> None:
+    def step(start: int) -> None:
+        run.launch("gemm", (start, start + 5 * US), (start + 10 * US, start + 6 * MS), grid=FULL)
+        gpu = (start + 6 * MS, start + 10 * MS)
+        run.launch(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL", (start, start + 5 * US), gpu, stream=9
+        )
+
+    assert "every rank" in only(in_steps(run, step), "exposed_communication").settle

@@ -201,7 +201,7 @@ def cause_lines(sums: Sums, threshold_ns: int, width: int, glyphs: Glyphs) -> li
     )
     lines.append([(f"{'':<{BAR}}{figures}below {plain_duration(threshold_ns)}", MUTED)])
     apart = (
-        ("between operations", whole.inner_ns, f"  {sums.inner_share} of GPU time"),
+        ("between operations", whole.inner_ns, f"  {sums.inner_share} of the time"),
         (HEAD, whole.head_ns, ""),
         (TAIL, whole.tail_ns, ""),
         ("exposed communication", sums.exposed_ns, "  busy, not hidden"),
