@@ -25,6 +25,8 @@ _TOLD_APART: Final = frozenset(
     (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
 )
 """Causes with a finding for each call; of the others one finding names the worst."""
+_DONE_ONCE: Final = (Cause.MODULE, Cause.ALLOCATION, Cause.API, Cause.HOST)
+"""What a host does itself in a gap that does not come again, whatever most of it is."""
 
 
 def kinds_of(gaps: Gaps) -> Int64:
@@ -103,10 +105,11 @@ def _tried(case: Case, device: int) -> int:
 
 
 def _charged(gaps: Gaps) -> Int64:
-    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
-    cause = np.minimum(gaps.cause, len(SHARES) - 1)
-    charged = shares_of(gaps)[np.arange(len(gaps)), cause]
-    return np.where(gaps.cause < len(SHARES), charged, gaps.idle)
+    """Of each gap its cause's part, and what the host does beside; all where the GPU waited."""
+    shares, own = shares_of(gaps), np.minimum(gaps.cause, len(SHARES) - 1)
+    charged = shares[:, _DONE_ONCE].sum(axis=1)
+    charged += shares[np.arange(len(gaps)), own] * ~np.isin(own, _DONE_ONCE)
+    return np.where(gaps.cause < len(SHARES), np.minimum(charged, gaps.idle), gaps.idle)
 
 
 def _used_first(gaps: Gaps) -> Int64:

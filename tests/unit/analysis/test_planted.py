@@ -624,6 +624,13 @@ def test_tiny_kernels_lose_all_of_a_launch_bound_run(tmp_path: Path) -> None:
     assert one.saved_ns == bound.idle_ns - 1199 * US  # queued kernels are a microsecond apart
 
 
+def test_set_up_is_all_that_the_host_does_in_gaps_that_do_not_come_again(tmp_path: Path) -> None:
+    found = find_in(case_of(programs.graphs_first, tmp_path))
+    (one,) = [one for one in found if one.rule == "warm_up"]
+    # 18 ms of capturing and 6 ms of making the graph before each but the first trial.
+    assert one.saved_ns == pytest.approx(19 * 24 * MS, rel=0.01)
+
+
 def test_tiny_kernels_are_counted_on_the_gpu_that_idles(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite", 2)
     for number in range(3000):
