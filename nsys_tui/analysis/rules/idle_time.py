@@ -17,6 +17,8 @@ from nsys_tui.model.report import Report
 
 _QUEUED: Final = 20
 """Kernels that follow each other as they are queued, from which it is known how soon that is."""
+_ENOUGH: Final = 1 << 17
+"""Operations that tell it: the last ones, long after set-up."""
 _STEP_NS: Final = 1_000
 """Time from one queued kernel of a stream to the next, where a report does not show it."""
 
@@ -70,7 +72,7 @@ class IdleTime:
         """Of each device the usual time between queued kernels of a stream, within limits."""
         ops, api, steps = self.report.operations, self.report.api, {}
         for device, rows in self.by_device.items():
-            rows = rows[ops.kind[rows] == OpKind.KERNEL]
+            rows = rows[-_ENOUGH:][ops.kind[rows[-_ENOUGH:]] == OpKind.KERNEL]
             before, after = rows[:-1], rows[1:]
             calls, step = self.report.calls[after], ops.start[after] - ops.end[before]
             queued = (ops.stream[before] == ops.stream[after]) & (calls >= 0) & (step > 0)
