@@ -414,3 +414,20 @@ def far_ahead(path: Path) -> Synth:
             synth.launch("ncclDevKernel_AllReduce", asked, (free[gpu], until), **_where(gpu))
             free[gpu] = until
     return synth
+
+
+def waiting_less_than_sending(path: Path, sends: int = MS) -> Synth:
+    """Four ranks of which another one each step computes 3 ms and not 2; all reduce after it."""
+    synth, begin = _ranks(path, 4), 0
+    for step in range(16):
+        since = [begin + (3 if gpu == step % 4 else 2) * MS for gpu in range(4)]
+        done = max(since) + sends
+        for gpu, at in enumerate(since):
+            call = max(0, begin - MS)
+            synth.process(10 + gpu).nvtx(f"step {step}", begin, done)
+            asked = (call, call + 5 * US)
+            synth.launch(("gemm", "softmax")[step % 2], asked, (begin, at), **_where(gpu))
+            asked = (call + 6 * US, call + 11 * US)
+            synth.launch("ncclDevKernel_AllReduce", asked, (at, done), **_where(gpu, 20))
+        begin = done
+    return synth

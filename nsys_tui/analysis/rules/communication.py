@@ -10,6 +10,7 @@ from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.iterations.kernel_pattern import are_alike
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.copies import bare
+from nsys_tui.analysis.stalls.causes import Cause, Edge
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
@@ -137,6 +138,14 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
         return -1, True
     return late, False
+
+
+def idle_for_host(case: Case) -> Int64:
+    """By device, how long it idled from the first step on while its host worked, or did I/O."""
+    gaps = case.stalls.gaps
+    works = gaps.shares[:, (Cause.IO, Cause.OSRT, Cause.HOST)].sum(axis=1)
+    inner = (gaps.edge == Edge.INNER) & (gaps.start >= case.first_step)
+    return sums(gaps.device, works * inner, len(case.report.devices))
 
 
 def pairwise(case: Case, device: int) -> Indices:

@@ -100,6 +100,8 @@ class Held(NamedTuple):
     """What has to happen first: ``loader is quicker``."""
     known: bool
     """Whether events show that it works on meanwhile; else nobody can tell."""
+    rules: frozenset[str] = frozenset()
+    """The rules whose findings it holds up; empty for all."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from nsys_tui.analysis.nccl.collectives import nvtx_calls
 from nsys_tui.analysis.rules.communication import (
     accumulates,
     finer_batches,
+    idle_for_host,
     late_gpu,
     pairwise,
     staying,
@@ -177,7 +178,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
     others come in time, and of a pipeline what more micro-batches would save. The run is never
-    shorter than the other work of any GPU, so the busiest one bounds it too.
+    shorter than the other work of any GPU, so the busiest one bounds it too; while its host
+    works, or copies run beside, hiding communication shortens nothing.
     """
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
@@ -187,11 +189,12 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
-    saved = min(least, hidden, worst.exposed_comm_ns - staying(case, worst.index))
-    if worst.exposed_is_upper_bound:
-        ops, rows = case.report.operations, dict(case.by_device)[worst.index]
-        rows = rows[ops.category[rows] == Category.COMM]
-        saved = min(saved, int(bare(case, worst.index, rows, (Category.COMPUTE,)).sum()))
+    kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)
+    least_of_all = min(s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
+    ops, rows = case.report.operations, case.by_device[worst.index]
+    rows = rows[ops.category[rows] == Category.COMM]
+    alone = int(bare(case, worst.index, rows, (Category.COMPUTE, Category.MEMORY)).sum())
+    saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, alone)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"

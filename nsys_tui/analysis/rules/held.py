@@ -1,4 +1,8 @@
-"""Threads that a GPU waits for and that work on beside it: nothing else shortens that time."""
+"""Threads that a GPU waits for and that work on beside it: nothing else shortens that time.
+
+Of the host that launches, too: up to where it last waited for a GPU, work that ends sooner only
+makes the GPU wait longer.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,15 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
+from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64, Integers
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
@@ -33,6 +39,22 @@ _LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
 """Names of ranges in which a step waits for its data."""
 _TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_range")
 """Rules that say where several GPUs lose time alike; of the rest all may."""
+_ABOUT: Final = {
+    "exposed_communication": Category.COMM,
+    "exposed_copies": Category.MEMORY,
+    "slow_copies": Category.MEMORY,
+}
+_OF_GPUS: Final = frozenset(
+    (
+        *("exposed_communication", "exposed_copies", "gpu_imbalance", "last_waves", "memsets"),
+        *("serial_streams", "slow_copies", "slowing_kernels", "small_grids"),
+    )
+)
+"""Rules on what GPUs do: what a host does beside one another, it does one after the other."""
+_MAY_WAIT_NS: Final = 20_000
+"""A CUDA call that lasts so long may have waited for a GPU."""
+_FEW: Final = 4
+"""Of so many times as many steps some waits are in few alone."""
 _MUCH: Final = 0.05
 """Part of the time from which waits for data in most steps bound the run."""
 
@@ -64,11 +86,49 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
         who = f"{names.pop()} is" if len(names) == 1 else "the other threads are"
         return Held(intervals.union(since, waits[1]), f"{who} quicker", known=True)
     lasted = waits[1] - waits[0]
-    often = 2 * int((2 * lasted >= lasted.max()).sum()) >= len(case.iterations)
+    often = _FEW * int((2 * lasted >= lasted.max()).sum()) >= len(case.iterations)
     loads = case.has_named_steps and _LOADS.search(where) is not None
     if often and loads and int(lasted.sum()) >= _MUCH * case.base_ns:
         return Held((waits[0][:1], waits[1][-1:]), "its data come sooner", known=False)
     return None
+
+
+def unhindered(case: Case, thread: int, gaps: Intervals) -> Held | None:
+    """Since when, up to the ends of some gaps, a host that launches waited for no GPU.
+
+    It may have in any long call of CUDA of its process, where it waits for other processes, and for
+    pages. One that goes on whenever long gaps begin knows that the GPU is done.
+
+    Args:
+        case: the report.
+        thread: the one that the gaps waited for.
+        gaps: in order.
+    """
+    done = gaps[0][2 * (gaps[1] - gaps[0]) >= (gaps[1] - gaps[0]).max()]
+    if _goes_on(case, thread, (done - _REST_NS, done)):
+        return None
+    api, work = case.report.api, case.stalls.work
+    long, polls = case.once("calls that may wait", lambda: _may_wait(case))
+    polls = polls[api.threads[api.thread[polls]] == thread]
+    long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
+    ops = case.report.operations  # Who touches a page waits until it has come.
+    waited = [api.end[long], api.end[polls], ops.end[np.isin(ops.copy_kind, UVM_COPY_KINDS)]]
+    for cause, events in work.thread(thread).by_class.items():
+        if cause in (Cause.MPI, *FOR_THREADS):
+            codes = np.unique(events.name)
+            asks = [cause is Cause.MPI or bool(WAITS.match(work.name(one))) for one in codes]
+            waited.append(events.ends[np.isin(events.name, codes[asks])])
+    begun = np.sort(np.append(np.concatenate(waited), case.base[0]))
+    since = begun[np.searchsorted(begun, gaps[1], side="right") - 1]
+    spans = intervals.union(since, np.maximum(gaps[1], since))
+    return Held(spans, "the host is quicker", known=True, rules=_OF_GPUS)
+
+
+def _may_wait(case: Case) -> tuple[Indices, Indices]:
+    """Calls of CUDA that last so long that they may wait for a GPU, and those that ask whether."""
+    api = case.report.api
+    polls = np.array([POLLS.match(name) is not None for name in api.names], bool)
+    return np.flatnonzero(api.duration >= _MAY_WAIT_NS), np.flatnonzero(polls[api.name])
 
 
 def _others(case: Case, thread: int) -> list[int]:
@@ -134,12 +194,14 @@ def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if not other.saved_ns or other.rule == "slow_steps" or other.late == waiting.device:
         return other
-    if waiting.held is None or other.held is not None:
+    if waiting.held is None or (other.held is not None and not waiting.held.rules):
+        return other
+    if waiting.held.rules and other.rule not in waiting.held.rules:
         return other
     if other.device != waiting.device and not work_together(case):
         return other
-    spans, when, known = waiting.held
-    within = other.lost
+    spans, when, known, _ = waiting.held
+    within = other.lost or _work_of(case, other)
     if within is None and other.device is not None:
         whole = (np.array([case.base[0]]), np.array([case.base[1]]))
         within = intervals.subtract(whole, case.idle_time.idle_part(other.device, whole))
@@ -147,6 +209,17 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
     return _limited(case, other, round(other.saved_ns * part) if known else 0, when)
+
+
+def _work_of(case: Case, finding: Finding) -> Intervals | None:
+    """When the communication or the copies run that a finding is about, None for others."""
+    category = _ABOUT.get(finding.rule)
+    if category is None or finding.device is None:
+        return None
+    ops, rows = case.report.operations, case.by_device[finding.device]
+    computes, rows = (rows[ops.category[rows] == one] for one in (Category.COMPUTE, category))
+    parts = (intervals.union(ops.start[some], ops.end[some]) for some in (rows, computes))
+    return intervals.subtract(*parts)
 
 
 def _limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:

@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Held, Severity
-from nsys_tui.analysis.rules.held import FOR_THREADS, held
+from nsys_tui.analysis.rules.held import FOR_THREADS, held, unhindered
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -181,6 +181,8 @@ def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) ->
     """What has to happen before anything else shortens the run: the next tick, a thread."""
     if advice == words.PACED:
         return Held((lost[0][:1], lost[1][-1:]), "the rate is higher", known=True)
+    if cause in words.OF_HOST and advice not in words.ELSEWHERE:
+        return unhindered(case, facts.thread_of(case, gaps), intervals.union(gaps.start, gaps.end))
     if cause not in FOR_THREADS:
         return None
     inside = facts.usual_name(case, gaps.range, gaps.idle)

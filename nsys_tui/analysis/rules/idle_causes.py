@@ -81,6 +81,8 @@ EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
 PAUSED: Final = "; being ahead hides {} of pauses, too"
 WAITS_FIRST: Final = "wait later, if nothing needs the result yet"
+OF_HOST: Final = (Cause.LAUNCH_LATENCY, Cause.IO, Cause.OSRT, Cause.HOST)
+"""Causes that the launching thread works on, whatever the GPU does."""
 AFTER_WAITS: Final = (Cause.LAUNCH_LATENCY, Cause.NOTHING)
 """Causes, beside computing, that a host which did not wait for the GPU would have no time for."""
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
@@ -234,6 +236,8 @@ BY_DOING: Final = {
     Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
+ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
+"""Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
 WHOLE: Final = (AWAITED, LATE_THREAD, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or code is compiled before, and no fault."""

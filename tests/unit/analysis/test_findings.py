@@ -99,11 +99,12 @@ def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[s
     assert 0 < phase["idle_ns"] - by_rule["launch_bound"].saved_ns <= 1000 * phase["operations"]
     exposed = max(device["exposed_comm_ns"] for device in demo[1]["devices"])
     assert by_rule["exposed_communication"].stake_ns == exposed
-    # The last bucket of each step stays.
-    assert 0.8 * exposed < by_rule["exposed_communication"].saved_ns < exposed
     straggler = planted["straggler"][0]
     extra = straggler["compute_ns"] - straggler["other_compute_ns"]
-    assert by_rule["gpu_imbalance"].saved_ns == pytest.approx(extra, rel=0.01)
+    # What it computes longer while its host reads on already is waited for nevertheless.
+    assert 0.98 * extra < by_rule["gpu_imbalance"].saved_ns <= extra
+    # No compute hides the wait for the straggler, and the last bucket of each step stays.
+    assert exposed - extra < by_rule["exposed_communication"].saved_ns < 0.8 * exposed
     assert "Train step 8" in by_rule["slow_steps"].title
     assert any("pread64" in f.title for f in found if f.severity is Severity.HIGH)
     assert "pageable" in by_rule["cuda_memcpy_async"].title

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from planted import FULL, MS, STEPS, US, bare
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
@@ -17,8 +18,6 @@ from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from synth import Synth
 
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -126,3 +125,55 @@ def test_a_thread_that_merely_spins_beside_the_waits_leaves_prices_alone(
     one = copies_in(findings)
     assert one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert one.held_ns == 0
+
+
+def writing(path: Path, *, copies: int = COPY, reduces: int = 0, waits: bool = False) -> Synth:
+    """Two ranks that write a file for 6 ms before they launch a copy, 2 ms of work, a reduction.
+
+    Args:
+        path: of the report.
+        copies: how long the copy takes, ns.
+        reduces: how long the reduction takes, ns.
+        waits: the host waits for the GPU then; else it writes on beside it.
+    """
+    synth = Synth(path)
+    for rank in range(2):
+        synth.process(10 + rank, f"rank {rank}").gpu(rank)
+        where: dict[str, Any] = {"device": rank, "context": rank + 1}
+        begin = 0
+        for step in range(STEPS):
+            call = begin + 6 * MS
+            synth.osrt("write", begin, call)
+            corr, copied = synth.next_correlation(), call + 10 * US + copies
+            if copies:
+                synth.api("cudaMemcpyAsync", call, call + 3 * US, corr=corr)
+                synth.memcpy(call + 10 * US, copied, bytes=24_000_000, corr=corr, **where)
+            works, done = copied + 2 * MS, copied + 2 * MS + reduces
+            name = ("gemm", "softmax")[step % 2]
+            synth.launch(name, (call + 4 * US, call + 7 * US), (copied, works), grid=FULL, **where)
+            asked, until = call + 11 * US, call + 15 * US
+            if reduces:
+                synth.launch("ncclDevKernel_AllReduce", (asked, until), (works, done), **where)
+            if waits:
+                until = done
+                synth.api("cudaStreamSynchronize", asked + 4 * US, done)
+            synth.nvtx(f"step {step}", begin, until)
+            begin = until + 5 * US
+    return synth
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(("rule", "most"), [("exposed_copies", "copies"), ("", "reduces")])
+def test_what_gpus_do_while_the_host_works_on_without_waiting_gives_nothing_back(
+    rule: str, most: str, waits: bool, tmp_path: Path
+) -> None:
+    how = {"copies": 0, most: COPY}
+    run = writing(tmp_path / "r.sqlite", waits=waits, **how).write()
+    less = writing(tmp_path / "l.sqlite", waits=waits, **how | {most: 0}).write()
+    case, without = (Case(open_report(path, use_cache=False)) for path in (run, less))
+    findings = find_in(case)
+    (one,) = [one for one in findings if one.rule == (rule or "exposed_communication")]
+    gain = case.base_ns - without.base_ns
+    assert gain == pytest.approx(STEPS * COPY if waits else 0, abs=2 * MS)
+    assert one.saved_ns == pytest.approx(gain, abs=2 * MS)
+    assert findings[0].title.startswith("GPU 0 and others idle")

@@ -311,3 +311,12 @@ def test_steps_that_wait_for_room_in_the_queue_are_not_slow_ones(tmp_path: Path)
     assert "slow_steps" not in {one.rule for one in findings}
     _, findings = found(ranks.longer_steps, tmp_path)
     assert "slow_steps" in {one.rule for one in findings}
+
+
+def test_hiding_communication_hides_no_wait_for_other_ranks(tmp_path: Path) -> None:
+    case, findings = found(ranks.waiting_less_than_sending, tmp_path)
+    without, _ = found(lambda path: ranks.waiting_less_than_sending(path, 0), tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.advice.startswith("overlap")
+    assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.05)
+    assert one.stake_ns > 1.5 * one.saved_ns
