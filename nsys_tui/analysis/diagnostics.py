@@ -17,9 +17,8 @@ from nsys_tui.units import format_count, format_share, plural
 
 _SEVERITIES: Final = ("error", "warning")
 _LOSS: Final = re.compile(
-    r"(?i)might have been (lost|dropped)|not all .* (events|data)|dropped|incomplete|lost"
-    r"|buffers? .*(partly|not) |cupti_error|flush.* error|error.* flush"
-    r"|profiling might have not been started|might not have been (started|collected)"
+    r"(?i)not all .* (events|data)|dropped|incomplete|lost|buffers? .*(partly|not) |cupti_error"
+    r"|flush.* error|error.* flush|might (have not|not have) been (started|collected)"
 )
 _UNSURE: Final = re.compile(r"(?i)\bmight\b")
 _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")

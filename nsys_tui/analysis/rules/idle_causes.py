@@ -173,8 +173,10 @@ SYNC: Final = Words(
     "the host may need the result before it can go on",
     "nsys-tui analyze REPORT -r cuda_api_sync",
 )
-WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
-"""Calls that read nothing until somebody else sends."""
+WAITS: Final = re.compile(
+    r"_*(p?poll|p?select|epoll|recv|accept|connect)|sig(suspend|(timed)?wait)|pause$"
+)
+"""Calls that read nothing until somebody else sends, or go on at a signal."""
 POLLS: Final = re.compile(r"cu(da)?(Event|Stream)Query")
 """Calls by which a host that asks again and again waits for the GPU."""
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")

@@ -47,6 +47,7 @@ def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> No
         ("pread64", "read or write ahead"),
         ("read", "of a file: read ahead, in larger pieces; of a pipe or socket"),
         ("poll", "see who is to send"),
+        ("pause", "see who is to send"),
     ],
 )
 def test_who_waits_for_others_is_not_told_to_read_ahead(
