@@ -134,8 +134,18 @@ def one_kernel(path: Path) -> Synth:
     return bare(path).launch("lone", call=(0, 5 * US), gpu=(10 * US, 90 * MS), grid=FULL)
 
 
-def tiny_grid(path: Path) -> Synth:
-    return bare(path).launch("tiny", call=(0, 5 * US), gpu=(10 * US, 90 * MS), grid=(1, 1, 1))
+def tiny_grid(path: Path, blocks: int = 1) -> Synth:
+    grid = (blocks, 1, 1)
+    return bare(path).launch("tiny", call=(0, 5 * US), gpu=(10 * US, 90 * MS), grid=grid)
+
+
+def half_of_the_sms(path: Path) -> Synth:
+    return tiny_grid(path, 54)
+
+
+def most_of_the_sms(path: Path) -> Synth:
+    """Tiles of a library on 108 SMs: halves of them would take a second wave."""
+    return tiny_grid(path, 98)
 
 
 def tiny_beside_others(path: Path) -> Synth:
@@ -684,7 +694,10 @@ PLANTED: Final = {
         (programs.two_phases, ranks.more_long_ones_at_the_end, steps),
     ),
     "small_copies": Planted((scalar_reads,), (reads_ahead, training.queued_reads)),
-    "small_grids": Planted((tiny_grid, hpc.narrow), (tiny_beside_others, hpc.whole_warps)),
+    "small_grids": Planted(
+        (tiny_grid, half_of_the_sms, hpc.narrow),
+        (tiny_beside_others, most_of_the_sms, hpc.whole_warps),
+    ),
     "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "unused_gpus": Planted((training.without_work,), (training.never_opened,)),

@@ -30,6 +30,8 @@ _TELLING: Final = 0.1
 _WARP: Final = 32
 _TF32: Final = 8
 """First major compute capability whose tensor cores multiply single precision, rounded."""
+_HALF: Final = 0.5
+"""Part of a GPU up to which blocks that fill it could be split in two without a second wave."""
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 _DECIDES: Final = 50.0
@@ -130,9 +132,9 @@ def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
 
 
 def _is_mostly_small(case: Case, rows: Indices) -> bool:
-    """Whether most of the time of some kernels is of grids that leave SMs without a block."""
+    """Whether most of the time of some kernels is of grids that leave half of the GPU empty."""
     time = case.report.operations.durations(rows)
-    return bool(time[filled(case, rows, by_lanes=True) < 1].sum() * 2 > time.sum())
+    return bool(time[filled(case, rows, by_lanes=True) <= _HALF].sum() * 2 > time.sum())
 
 
 def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
@@ -159,23 +161,24 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
 
 
 @rule(
-    "Kernels whose grid leaves SMs without work",
-    advice="A grid of fewer blocks than the GPU has SMs leaves the others idle: split the work over"
+    "Kernels whose grid leaves half of the GPU without work",
+    advice="A grid of so few blocks leaves half of the GPU's SMs idle: split the work over"
     " more blocks, or run independent kernels beside it. Blocks smaller than a warp leave its lanes"
     " idle. What could be saved is an upper bound.",
-    nothing="No long kernel leaves SMs without a block, or lanes of its warps without a thread.",
+    nothing="No long kernel leaves half of the SMs, or of the lanes of its warps, without work.",
     parameters=(Parameter("shortest", 20.0, "leave out shorter kernels, in us"),),
 )
 def small_grids(case: Case, arguments: Arguments) -> Result:
-    """Kernels by name and shape with fewer blocks than SMs, or fewer threads than a warp has.
+    """Kernels by name and shape with a block for half of the SMs, or half of a warp's threads.
 
-    Short kernels are left out: they take as long as a kernel takes at least. Kernels that run
+    A larger grid with its blocks split in two would take two waves, so it is left out. So are short
+    kernels: they take as long as a kernel takes at least. Kernels that run
     at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none.
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
     share = filled(case, every, by_lanes=True)
-    small = (share <= _EVEN) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
+    small = (share <= _HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
