@@ -200,7 +200,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         alone = (1 - share[small])[codes == top] @ (ends - starts)[codes == top]
         rest = f"; {units.plural(others, 'other kernel')}: {takes}" * (others > 0)
         if 2 * lost[top] < alone:
-            rest = " beside others"
+            rest = " beside other work"
         name = brief(names[top], _WAVE_CELLS if rest else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
         info = report.devices[device].info

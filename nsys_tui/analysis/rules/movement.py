@@ -60,7 +60,8 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     or program in which no word says anything but that data is copied, cast, transposed or laid out
     anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
     them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
-    time, but of neighbouring elementwise kernels the longest; of a program's own, nobody knows.
+    time, but of neighbouring elementwise kernels the longest; of a program's own, or where the GPU
+    mostly idles, nobody knows.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
@@ -104,9 +105,10 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
     whole, spent = int(ops.durations(case.by_device[device]).sum()), int(took.sum())
     if 100 * spent < least * whole:
         return []
-    saved = min(_fused(case, device, kind), _alone(case, device, kind))
-    own = int(of_kind[_OWN])
-    if 100 * max(saved, own) < least * whole:
+    could = min(_fused(case, device, kind), _alone(case, device, kind))
+    paces = 2 * case.idle_time.busy_ns(device) >= case.base_ns
+    saved, stake = could * paces, max(int(of_kind[_OWN]), could)
+    if 100 * stake < least * whole:
         return []
     by_name = np.bincount(name, took)
     most = int(np.argmax(by_name))
@@ -122,8 +124,8 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
         _KINDS[int(np.argmax(of_kind))][1],
         subject=told,
         saved_ns=saved,
-        stake_ns=own,
-        at_most=None if saved >= own else Severity.MEDIUM,
+        stake_ns=stake,
+        at_most=None if saved == stake else Severity.MEDIUM,
         window=longest_of(ops, rows[name == most]),
         device=device,
         screen="3",

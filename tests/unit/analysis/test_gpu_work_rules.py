@@ -161,7 +161,7 @@ class TestSmallGrids:
             synth.kernel("part", 0, 50 * MS, stream=stream, grid=(30, 1, 1))
         (finding,) = found(synth, "small_grids")
         assert finding.title == (
-            "part: 30 blocks of 128 threads on 108 SMs, 150.0 ms beside others"
+            "part: 30 blocks of 128 threads on 108 SMs, 150.0 ms beside other work"
         )
         assert finding.saved_ns == pytest.approx(50 * MS * 18 / SMS, abs=1)
 

@@ -71,6 +71,16 @@ def test_of_a_programs_own_transposes_nobody_knows_what_could_be_saved(tmp_path:
     assert finding.severity is Severity.MEDIUM
 
 
+@pytest.mark.parametrize(("until", "saved"), [(310, 40), (330, 0)])
+def test_where_the_gpu_mostly_idles_something_else_may_set_the_pace(
+    tmp_path: Path, until: int, saved: int
+) -> None:
+    synth = one_after_another(tmp_path / "r.sqlite")
+    synth.kernel("end", (until - 1) * MS, until * MS, grid=(108, 1, 1))
+    (finding,) = found(synth)
+    assert (finding.saved_ns, finding.stake_ns) == (saved * MS, 40 * MS)
+
+
 @pytest.mark.parametrize("run", [planted.fused, planted.apart])
 def test_fused_kernels_optimizers_and_single_elementwise_ones_are_no_finding(
     tmp_path: Path, run: type[Synth]
