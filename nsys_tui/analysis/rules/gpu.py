@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
+_LITTLE: Final = 0.1
+"""Compute that hides no communication yet, as a part of what is exposed: overlap adds nothing."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
@@ -219,6 +221,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         advice = (
             "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
         )
+    elif _LITTLE * worst.exposed_comm_ns > hidden:
+        advice = "hardly any compute is left to hide it: send fewer bytes, or use a faster link"
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"

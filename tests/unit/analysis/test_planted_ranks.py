@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import planted_ranks as ranks
 import pytest
 from planted import MS, STEPS, US, slow_gpu
 from planted_programs import growing_softmax
 from planted_training import many_waves
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
@@ -19,8 +20,6 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from synth import Synth
 
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -311,6 +310,29 @@ def test_steps_that_wait_for_room_in_the_queue_are_not_slow_ones(tmp_path: Path)
     assert "slow_steps" not in {one.rule for one in findings}
     _, findings = found(ranks.longer_steps, tmp_path)
     assert "slow_steps" in {one.rule for one in findings}
+
+
+@pytest.mark.parametrize(("beside", "told"), [(2, "hardly any compute is left"), (1, "overlap")])
+def test_where_all_compute_hides_communication_already_less_is_to_be_sent(
+    tmp_path: Path, beside: int, told: str
+) -> None:
+    """Two GPUs gather for 8 ms a step, beside one or both of their kernels of 2 ms."""
+    synth = Synth(tmp_path / "r.sqlite")
+    for gpu in range(2):
+        synth.process(10 + gpu, f"rank {gpu}").gpu(gpu)
+        where: dict[str, Any] = {"device": gpu, "context": gpu + 1}
+        for step in range(12):
+            begin, first = step * 12 * MS, step * 12 * MS + (2 - beside) * 2 * MS
+            synth.kernel("gemm", begin, begin + 2 * MS, **where)
+            synth.kernel("softmax", begin + 2 * MS, begin + 4 * MS, **where)
+            synth.kernel("ncclDevKernel_AllGather", first, begin + 12 * MS, stream=20, **where)
+    (one,) = [
+        one
+        for one in find_in(Case(open_report(synth.write(), use_cache=False)))
+        if one.rule == "exposed_communication"
+    ]
+    assert one.advice.startswith(told)
+    assert one.saved_ns == pytest.approx((2 - beside) * 12 * 2 * MS, rel=0.1)
 
 
 def test_hiding_communication_hides_no_wait_for_other_ranks(tmp_path: Path) -> None:
