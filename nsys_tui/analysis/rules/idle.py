@@ -25,6 +25,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Integers
 from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -105,11 +106,10 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
-    kinds = np.vstack((kinds_of(gaps), facts.pauses(case, gaps)))
-    kinds, group = np.unique(kinds, axis=1, return_inverse=True)
+    group, kinds = factorise_rows((*kinds_of(gaps), facts.pauses(case, gaps).view(np.uint8)))
     findings: list[Finding] = []
-    for number, cause in enumerate(kinds[0].tolist()):
-        mine = gaps.take(group.ravel() == number)
+    for number, cause in enumerate(kinds[:, 0].tolist()):
+        mine = gaps.take(group == number)
         findings += _idle_finding(case, name, Cause(cause), mine, spans)
     return findings
 

@@ -17,6 +17,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief
 
@@ -149,8 +150,7 @@ _AGAIN: Final = 5
 
 def _usual(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
-    _, kind = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
-    kind = kind.ravel()
+    kind, _ = factorise_rows([*kinds_of(gaps)])
     steady = _middle(gaps) >= case.set_up_until[gaps.device]
     longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
     np.maximum.at(longest, kind[steady], gaps.idle[steady])

@@ -125,6 +125,7 @@ def by_witness(
     shares[:, shares.sum(axis=0) < least] = 0
     shares[:, ~np.isin(SHARES, causes)] = 0
     row, cause = np.nonzero(shares)
+    gaps = replace(gaps, shares=np.empty((len(gaps), 0), np.int64))  # nobody asks for them again
     parts = gaps.take(row)
     what, spans = _witnessed(work, parts, cause)
     parts = replace(parts, cause=cause.astype(np.uint8), idle=shares[row, cause], what=what)
