@@ -167,7 +167,7 @@ HOST_COPIES: Final = (1, DEVICE_TO_HOST)
 """Those between host and device."""
 SMALL_COPY: Final = 65_536
 """Bytes up to which a copy is small."""
-SERIES: Final = 100
+SERIES: Final = 20
 """Copies of one size and direction from which they are a series."""
 
 

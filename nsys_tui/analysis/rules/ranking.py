@@ -121,6 +121,7 @@ def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Findin
     return [*kept[:low], *later, *kept[low:]]
 
 
+_NEARLY_ALL: Final = 0.9
 _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
 _OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
@@ -136,6 +137,7 @@ _LEADERS: Final = {
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
+    "small_copies": ("gpu_idle",),
     "small_grids": ("serial_streams", "shared_gpus"),
     "slow_steps": (
         *("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
@@ -177,11 +179,18 @@ def _late(exposed: Finding, findings: Sequence[Finding]) -> Finding | None:
     return late[0] if explained else None
 
 
-def _idle_together(one: Finding, other: Finding) -> int:
-    """How long a GPU is idle for a finding of it that would be no more without the first one."""
-    if one.device != other.device or one.gone is None or other.lost is None:
+def _idle_together(one: Finding, other: Finding, *, after: bool = False) -> int:
+    """How long a GPU is idle for a finding of it that would be no more without the first one.
+
+    Args:
+        one: the first one.
+        other: the finding.
+        after: what would be no more without it counts, too, such as what the host does after it.
+    """
+    lost = other.gone if after else other.lost
+    if one.device != other.device or one.gone is None or lost is None:
         return 0
-    return intervals.overlap_length(one.gone, other.lost)
+    return intervals.overlap_length(one.gone, lost)
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
@@ -194,6 +203,8 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
+    if finding.rule == "small_copies":  # What the host does after them tells more.
+        return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:

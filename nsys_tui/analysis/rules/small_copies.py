@@ -98,8 +98,9 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
-    # Only what reads a value makes the host wait for it.
-    reads = report.calls[rows[ops.copy_kind[rows] == DEVICE_TO_HOST]]
+    # Only what reads a value makes the host wait for it, and only a GPU's own host holds it up.
+    mine = np.isin(ops.process[rows], np.unique(ops.process[case.by_device[gpu]]))
+    reads = report.calls[rows[mine & (ops.copy_kind[rows] == DEVICE_TO_HOST)]]
     waits = np.concatenate(
         (blocking[np.isin(blocking, reads)], after(reads[reads >= 0], Cause.SYNC))
     )

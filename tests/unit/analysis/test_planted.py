@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import planted_hpc as hpc
 import planted_programs as programs
@@ -1026,3 +1026,41 @@ def test_set_up_that_costs_more_than_what_is_worth_fixing_is_said(
     line = verdict(case, find_in(case))
     assert "copies not hidden" in line
     assert line.endswith("% is set-up (once)") is said
+
+
+def reading(path: Path, *, steps: int = 40, host: int = 2 * MS, ranks: int = 1) -> Synth:
+    """Each rank reads a number after each kernel, then computes for a while."""
+    run = Machine(path, ranks)
+    for rank in range(ranks):
+        run.report.process(10 + rank, "rank").sched(0, True, cpu=rank)
+        run.now = 0
+        for _ in range(steps):
+            run.launch("gemm", MS, device=rank)
+            corr, start = run.report.next_correlation(), run.free[rank, 7] + US
+            where: Any = {"src": "device", "dst": "pinned", "device": rank}
+            run.report.memcpy(start, start + 2 * US, bytes=4, kind="DtoH", corr=corr, **where)
+            run.call("cudaMemcpy_v3020", start + 6 * US - run.now, corr)
+            run.now += host
+        run.report.sched(run.now, False, cpu=rank)
+    return run.report
+
+
+@pytest.mark.parametrize("steps", [12, 60, 400])
+def test_what_the_host_does_after_small_reads_leads_however_many_they_are(
+    tmp_path: Path, steps: int
+) -> None:
+    report = open_report(reading(tmp_path / "r.sqlite", steps=steps, host=MS // 2).write())
+    first, *others = find_in(Case(report))
+    assert (first.rule, first.saved_ns) == ("gpu_idle", (steps - 1) * MS // 2)
+    reads = [one.same_as for one in others if one.rule == "small_copies"]
+    assert reads == [first.subject] * (steps > 12)
+
+
+def test_what_other_ranks_wait_after_small_reads_puts_no_host_ahead(tmp_path: Path) -> None:
+    def price(ranks: int) -> float:
+        run = reading(tmp_path / f"{ranks}.sqlite", host=3 * MS, ranks=ranks)
+        found = find_in(Case(open_report(run.write())))
+        (one,) = [one for one in found if one.rule == "small_copies"]
+        return one.saved_ns
+
+    assert price(1) == price(2) == pytest.approx(39 * MS, rel=0.1)
