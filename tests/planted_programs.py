@@ -313,7 +313,7 @@ def handing_over(path: Path) -> Synth:
 
 
 def ticking(
-    path: Path, period: int = 10 * MS, call: str = "clock_nanosleep", jitter: int = 0
+    path: Path, period: int = 10 * MS, call: str = "clock_nanosleep", jitter: int = 0, lost: int = 0
 ) -> Synth:
     """Work of 2 to 5 ms, then rest: until the next tick, or, without a period, for 5 ms.
 
@@ -322,13 +322,14 @@ def ticking(
         period: of the ticks.
         call: in which the thread rests.
         jitter: by which every second tick is late.
+        lost: by which all ticks from half of the run on are late.
     """
     run = Machine(path)
     for tick in range(30):
         run.copy(2_000_000, 20, "HtoD")
         run.layers(3 + tick * 7 % 5)
         run.wait()
-        until = (tick + 1) * period + tick % 2 * jitter
+        until = (tick + 1) * period + tick % 2 * jitter + (tick >= 15) * lost
         run.off(call, until - run.now if period else 5 * MS)
     return run.report
 
@@ -336,6 +337,11 @@ def ticking(
 def filmed(path: Path) -> Synth:
     """Frames of a camera at a fixed rate."""
     return ticking(path, call="poll")
+
+
+def filmed_anew(path: Path) -> Synth:
+    """The camera starts anew in the midst of the run."""
+    return ticking(path, call="poll", lost=73 * MS)
 
 
 def sent_unevenly(path: Path) -> Synth:

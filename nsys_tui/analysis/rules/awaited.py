@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool
+from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import OsrtCalls
 from nsys_tui.model.intervals import Intervals
@@ -188,10 +188,15 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
 
 
+_MOST: Final = 0.68
+"""Part of values that deviate by no more than a standard deviation, where chance alone rules."""
+
+
 def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> bool:
     """Whether sleeps or waits end at a fixed rate, however long each was: the program is paced.
 
-    Those of a fixed length end at a rate, too, and so are told by their lengths.
+    Those of a fixed length end at a rate, too, and so are told by their lengths. A rate that is
+    lost for a moment, as when a camera starts anew, is one all the same.
     """
     if len(waits[0]) <= _FEWEST_TICKS:
         return False
@@ -199,6 +204,10 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> boo
     slept = intervals.union(sleeps.starts, sleeps.ends)
     lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
     period = np.diff(waits[1])
-    spread = float(np.std(period))
-    regular = spread <= _REGULAR[cause] * float(np.mean(period))
-    return regular and 2 * spread < float(np.std(lasted))
+    regular = _spread(period) <= _REGULAR[cause] * float(np.median(period))
+    return regular and 2 * _spread(period) < _spread(lasted)
+
+
+def _spread(values: Int64) -> float:
+    """Deviation from the median of all but the third that deviate most."""
+    return float(np.quantile(np.abs(values - np.median(values)), _MOST))

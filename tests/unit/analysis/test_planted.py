@@ -356,6 +356,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
         (programs.filmed, "idle, waits for the next tick: poll"),
+        (programs.filmed_anew, "idle, waits for the next tick: poll"),
         (programs.growing_softmax, "softmax takes 1.5x as long at the end"),
     ],
 )
