@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.report import Report
@@ -72,14 +72,12 @@ def calls_of_waits(report: Report) -> Int64:
     return row_of_call
 
 
-def launched_as_graphs(report: Report, rows: Indices) -> Bool:
-    """Which of some operations the launch of a CUDA graph brought."""
+def launches_graphs(report: Report, calls: Integers) -> Bool:
+    """Which of some API calls, -1 for none, launch a CUDA graph."""
     graphs = np.array(["GraphLaunch" in name for name in report.api.names], bool)
-    found = np.zeros(len(rows), bool)
-    if graphs.any():
-        calls = report.calls[rows]
-        found[calls >= 0] = graphs[report.api.name[calls[calls >= 0]]]
-    return found
+    if not graphs.any():
+        return np.zeros(len(calls), bool)
+    return np.asarray(graphs[report.api.name[calls]] & (calls >= 0), np.bool_)
 
 
 def stream_gaps(ops: Operations) -> Int64:

@@ -71,7 +71,7 @@ TITLE_CELLS: Final = 100
 _OF_WORK: Final = 20
 _OF_IDLE: Final = 2
 """Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
-_FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x|[kMGTP]?B\b)")
+_FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x\b|[kMGTP]?B\b)")
 """Shares, factors and sizes in a subject, and what stands in brackets."""
 
 

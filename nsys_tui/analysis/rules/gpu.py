@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import TENSOR
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
-from nsys_tui.analysis.launches import launched_as_graphs
+from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.nccl.collectives import nvtx_calls
 from nsys_tui.analysis.rules.communication import (
     accumulates,
@@ -115,8 +115,8 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     edges = np.searchsorted(ops.start[rows], np.stack((starts, ends)))
     seen = edges[1] - edges[0]
     operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
-    graphs = np.append(0, np.cumsum(launched_as_graphs(case.report, rows)))[edges]
-    by_graphs = 2 * int((graphs[1] - graphs[0]).sum()) > int(seen.sum())
+    inside = np.concatenate([rows[first:last] for first, last in edges.T.tolist()])
+    by_graphs = 2 * int(launches_graphs(case.report, case.report.calls[inside]).sum()) > len(inside)
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.launches import launched_as_graphs
+from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
@@ -79,7 +79,7 @@ def _short_gaps(case: Case) -> list[Finding]:
         f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
         f" {plural(len(starts), 'short gap')}: each launch comes only when the one before is done",
         words.NEXT_GRAPH
-        if 2 * int(launched_as_graphs(case.report, after[late]).sum()) > int(late.sum())
+        if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum())
         else "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
         subject="idle, short gaps before late launches",
         saved_ns=intervals.total(*case.idle_time.late_part(device, (starts, ends))),

@@ -143,16 +143,19 @@ class IdleTime:
         device, lost = self.held_up(*spans, api.thread_process)
         if not len(lost[0]):
             return device, lost
-        gaps, rows = self._idle_of[device][0], self.by_device[device]
+        (begun, done), rows = self._idle_of[device][0], self.by_device[device]
+        held = np.searchsorted(begun, lost[0], side="right") - 1
+        held = held[np.diff(held, prepend=-1) > 0]
+        gaps = begun[held], done[held]
         after = np.searchsorted(self.report.operations.start[rows], gaps[1])
         known = np.flatnonzero(after < len(rows))
         call = np.full(len(after), -1)
         call[known] = self.report.calls[rows[after[known]]]
         queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls)
         parts = []
-        for thread in np.unique(spans[2]).tolist():
+        for thread in np.flatnonzero(np.bincount(spans[2])).tolist():
             own = ~queued & ((call < 0) | (api.thread[call] == thread))
             mine = calls[spans[2] == thread]
-            held = self.idle_part(device, (api.start[mine], api.end[mine]))
-            parts.append(intervals.meet(held, (gaps[0][own], gaps[1][own])))
+            spent = intervals.union(api.start[mine], api.end[mine])
+            parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))
         return device, intervals.union(*map(np.concatenate, zip(*parts, strict=True)))

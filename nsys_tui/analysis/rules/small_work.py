@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.launches import launched_as_graphs
+from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gpu_work import filled
@@ -53,7 +53,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     )
     calls = report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
-    alone = (np.bincount(calls)[calls] == 1) & ~launched_as_graphs(report, rows)
+    alone = (np.bincount(calls)[calls] == 1) & ~launches_graphs(report, calls)
     rows, calls = rows[alone], calls[alone]
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))

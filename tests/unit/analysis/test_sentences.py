@@ -260,3 +260,9 @@ def test_one_rank_alone_cannot_tell_waiting_from_sending(run: Synth) -> None:
         )
 
     assert "every rank" in only(in_steps(run, step), "exposed_communication").settle
+
+
+def test_an_id_keeps_what_tells_kernels_apart(run: Synth) -> None:
+    name = "cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tt_align8"
+    run.launch(name, (0, 5 * US), (10 * US, 50 * MS), grid=FULL)
+    assert only(run, "dominant_kernel").id == "dominant_kernel:gemm-f16-16x16x128-TT@0"
