@@ -15,6 +15,8 @@ from nsys_tui.model.report import Report
 from nsys_tui.units import format_share
 
 TERA: Final = 1e12
+_LITTLE: Final = 1e-6
+"""Share of the peak that no step uses: its FLOPs were given in another unit."""
 PEAKS: Final = (
     ("B200", 2250.0, "NVIDIA B200 data sheet"),
     ("H200 NVL", None, ""),
@@ -37,9 +39,12 @@ PEAKS: Final = (
 that occurs in the GPU's as whole words counts. None is unknown: no figure of it could be looked
 up."""
 TENSOR: Final = re.compile(
-    r"(?i)s(884|1688|16816|161616)|hmma|wgmma|gmma|(?<![a-z])w?mma|tensor_?op|nvjet|(?<![a-z])xmma"
+    r"(?i)^(?!.*(ffma|simt)).*([sh](884|1688|16816|161616)|hmma|gmma|(?<![a-z])[wx]?mma|tensor_?op"
+    r"|nvjet)"
 )
-"""Names of kernels that use tensor cores: shapes and instructions in them, and cuBLAS's nvjet."""
+"""Names of kernels that use tensor cores: shapes and instructions in them, and cuBLAS's nvjet.
+
+``xmma`` kernels may use others: then ``ffma`` tells."""
 NO_TENSOR: Final = re.compile(r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_")
 """Names of single-precision matrix products of libraries that use none."""
 
@@ -71,8 +76,9 @@ class Flops:
             return [f"{reached}; {self.peak_source}", *self._tensor]
         share = format_share(self.per_second, self.peak_flops)
         peak = f"{self.peak_flops / TERA:,.0f} TFLOP/s ({self.peak_source})"
-        more = "; more than there is: are these FLOPs of one step on these GPUs?"
-        doubt = more if self.per_second > self.peak_flops else ""
+        odd = "more than there is" if self.per_second > self.peak_flops else "next to nothing"
+        right = _LITTLE <= self.per_second / self.peak_flops <= 1
+        doubt = "" if right else f"; {odd}: are these FLOPs of one step on these GPUs?"
         return [f"model FLOPs utilisation {share}: {reached} of {peak}{doubt}", *self._tensor]
 
     @property

@@ -10,7 +10,7 @@ import pytest
 from paths import REPORTS, needs_reports
 from synth import Synth
 
-from nsys_tui.analysis.iterations.flops import peak_of
+from nsys_tui.analysis.iterations.flops import TENSOR, peak_of
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError, UsageError
@@ -223,6 +223,21 @@ def test_the_critical_path_of_a_step_adds_up_to_it(
     assert "no step 'none'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("kernel", "tensor"),
+    [
+        ("turing_h1688gemm_128x128_nn", True),
+        ("cutlass_80_tensorop_f16_s16816gemm_relu_f16", True),
+        ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwc_tilesize128x64", True),
+        ("sm86_xmma_fprop_implicit_gemm_f32f32_f32_tilesize128x64x8_g1_ffma_aligna4", False),
+        ("cutlass_80_simt_sgemm_128x128_8x4_nn", False),
+        ("ampere_sgemm_128x128_tn", False),
+    ],
+)
+def test_tensor_cores_are_told_by_shapes_and_instructions(kernel: str, tensor: bool) -> None:
+    assert bool(TENSOR.search(kernel)) is tensor
+
+
 def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,6 +258,7 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     assert "model FLOPs utilisation 50.0%: 156.0 TFLOP/s in the median step of 312" in text
     assert "more than there is" not in text
     assert "more than there is" in run(capsys, path, "--flops", "313e12")
+    assert "next to nothing: are these FLOPs" in run(capsys, path, "--flops", "156")
     given = as_json(capsys, path, "--flops", "156e12", "--peak", "624e12")["flops"]
     assert (given["utilisation_share"], given["peak_source"]) == (pytest.approx(0.25), "as given")
     assert "flops" not in as_json(capsys, path)
