@@ -242,7 +242,7 @@ async def test_rows_of_logs_land_on_their_kernels() -> None:
 
 
 @needs_reports
-@pytest.mark.parametrize("name", ["pytorch-nccl-2gpu-2026.2", "cloverleaf-a100-2024.5"])
+@pytest.mark.parametrize("name", ["nvtx-only-2022.4", "cloverleaf-a100-2024.5"])
 async def test_steps_land_where_they_begin(name: str) -> None:
     (path,) = (path for path in report_paths() if path.stem == name)
     async with running(path, size=(160, 45)) as pilot:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from demo_making import make
-from paths import REPORTS, needs_reports
+from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.render.spark import MARGIN, bar_column
@@ -207,14 +207,20 @@ async def test_enter_on_the_critical_path_goes_to_what_the_line_is_about(demo: P
         assert kinds == {"operation", "api", "osrt", "path"}
 
 
-@needs_reports
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
-async def test_steps_of_long_names_are_told_apart_beside_their_notes(size: tuple[int, int]) -> None:
-    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
-    async with running(path, size=size) as pilot:
+async def test_steps_of_long_names_are_told_apart_beside_their_notes(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    end = 0
+    for number in range(16):
+        at, end = end, end + (19_000_000 if number == 5 else 10_000_000 + number % 3 * 100_000)
+        synth.nvtx(f"batch of, op_id = {990_347 + 555 * number}", at, end)
+        synth.kernel("k", at, end)
+    async with running(synth.write(), size=size) as pilot:
         await pilot.press("4", "t")
         await settled(pilot)
-        shown = [row for row in rows(pilot) if row[2:].startswith("aten::to")]
+        shown = [row for row in rows(pilot) if row[2:].startswith("batch of")]
         assert len({row[2:16] if size[0] == 80 else row[2:26] for row in shown}) == len(shown) >= 9
         assert all("~" in row[:16] for row in shown) == (size[0] == 80), "cut where it must be"
         assert "outlier (z" in text(pilot)
