@@ -572,6 +572,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.pool: "idle, wait: while 3 worker run decode_jpeg",
     programs.reading_a_pipe: "idle, wait: poll",
     programs.serving: "",
+    programs.behind_a_socket: "",
     programs.sleeping_beside_a_pool: "idle, sleep: clock_nanosleep",
     programs.sleeping_for_a_pool: "idle, sleep: while 3 worker run decode_jpeg",
     programs.allocating: "allocations between GPU work",

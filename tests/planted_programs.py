@@ -276,7 +276,7 @@ def stages_filled(path: Path) -> Synth:
     return stages(path, 24)
 
 
-def serving(path: Path, answers: bool = True) -> Synth:
+def serving(path: Path, answers: bool = True, waits: str = "pthread_cond_wait") -> Synth:
     """A worker waits for a condition; another thread takes requests, or polls every 7 ms."""
     run = Machine(path)
     run.report.thread(11, "front end")
@@ -284,13 +284,18 @@ def serving(path: Path, answers: bool = True) -> Synth:
         idle = (10 + request % 7) * MS
         if answers:
             run.report.osrt("epoll_wait", run.now, run.now + idle - 20 * US, tid=11)
-        run.off("pthread_cond_wait", idle)
+        run.off(waits, idle)
         run.report.sample(run.now - MS, ("parse_request", "main"), tid=11)
         run.layers(4)
         run.wait()
     for tick in range(0 if answers else run.now // (7 * MS)):
         run.report.osrt("epoll_wait", tick * 7 * MS, (tick + 1) * 7 * MS - US, tid=11)
     return run.report
+
+
+def behind_a_socket(path: Path) -> Synth:
+    """The worker polls a socket that the thread which takes requests writes to."""
+    return serving(path, waits="poll")
 
 
 def late_helper(path: Path) -> Synth:

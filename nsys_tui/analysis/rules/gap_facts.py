@@ -138,9 +138,9 @@ def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> 
     """Whether the program waits for requests: itself, or behind a thread that takes them."""
     if cause is not Cause.WAIT:
         return False
-    if words.WAITS.match(what):
-        return awaited.is_asked(case, thread_of(case, gaps))
-    return awaited.by_requests(case, thread_of(case, gaps), lost)
+    thread = thread_of(case, gaps)
+    asked = words.WAITS.match(what) is not None and awaited.is_asked(case, thread)
+    return asked or awaited.by_requests(case, thread, lost)
 
 
 def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
