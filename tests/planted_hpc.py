@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from machine import FULL, MS, US, Machine
 from synth import Synth
@@ -155,19 +155,28 @@ def losing_elsewhere(path: Path) -> Synth:
     return run.report
 
 
-def faulting(path: Path) -> Synth:
-    """A kernel that waits for the pages it touches: 5 us for each, and 20 us until they move."""
-    run = Machine(path)
+def faulting(path: Path, gpus: int = 1) -> Synth:
+    """A kernel that waits for the pages it touches: 5 us for each, and 20 us until they move.
+
+    Args:
+        path: of the report.
+        gpus: that do the same side by side.
+    """
+    run = Machine(path, gpus)
+    pages: Any = {"bytes": 65536, "kind": "UVM HtoD", "src": "managed", "dst": "managed"}
     for _ in range(4):
-        run.launch("scale", 10 * MS)
-        begun = run.free[0, 7] - 10 * MS
-        for page in range(400):
-            fault = begun + page * 25 * US + 20 * US
-            run.report.memcpy(
-                fault, fault + 5 * US, bytes=65536, kind="UVM HtoD", src="managed", dst="managed"
-            )
+        for gpu in range(gpus):
+            run.launch("scale", 10 * MS, device=gpu)
+            begun = run.free[gpu, 7] - 10 * MS
+            for page in range(400):
+                fault = begun + page * 25 * US + 20 * US
+                run.report.memcpy(fault, fault + 5 * US, device=gpu, **pages)
         run.wait()
     return run.report
+
+
+def faulting_twice(path: Path) -> Synth:
+    return faulting(path, 2)
 
 
 def long_faults(path: Path, cause: int = 2, *, recorded: bool = True) -> Synth:

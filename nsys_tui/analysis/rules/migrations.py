@@ -77,26 +77,28 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     if len(order):
         top = int(order[0])
         name = brief(names[top], _NAME_CELLS)
-        longest = int(kernels[codes == top][np.argmax(time[codes == top])])
-        longer, takes = _without(case, kernels[codes == top]), int(of_name[top])
+        device = int(np.argmax(np.bincount(ops.device[kernels], time * (codes == top))))
+        mine = (codes == top) & (ops.device[kernels] == device)  # GPUs side by side lose it once
+        longest = int(kernels[mine][np.argmax(time[mine])])
+        longer, takes = _without(case, kernels[mine]), int(time[mine].sum())
+        pages = int(size[mine].sum())
         told = f"{units.format_duration(longer)} longer than without" if longer else ""
         cost = longer
         if cost is None:
-            device = int(ops.device[longest])
-            least = _on_bus(case, device, moved, int(bytes_of[top]))
+            least = _on_bus(case, device, moved, pages)
             compute = next(one.compute_ns for one in case.splits if one.index == device)
             cost = takes - max(0, min(takes, least) - max(0, compute - takes))
         unseen = unseen and longer is None and groups > len(time)
         apart = ", faults not recorded" if unseen else ""
         findings = case.finding(
             "migrations_in_kernels",
-            f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
+            f"{units.format_bytes(pages)} of pages migrate while"
             f" {name} runs: {told or units.format_duration(takes) + apart}",
             case.page_advice,
             subject=f"pages migrate in {name}",
             saved_ns=cost,
             window=(int(ops.start[longest]), int(ops.end[longest])),
-            device=int(ops.device[longest]),
+            device=device,
             settle="nsys profile --cuda-um-gpu-page-faults=true"
             if unseen
             else by_ncu(ops.names[ops.name[longest]].short),
@@ -150,13 +152,14 @@ def _without(case: Case, rows: Indices) -> int | None:
 
     Args:
         case: the report.
-        rows: launches during which pages migrate.
+        rows: launches of a GPU during which pages migrate.
 
     Returns:
         None where too few others tell.
     """
     ops, launch, more = case.report.operations, case.report.launch_attributes, 0
-    every = case.where(lambda all_: np.isin(ops.name[all_], ops.name[rows]))
+    names, device = ops.name[rows], ops.device[rows[0]]
+    every = case.where(lambda all_: np.isin(ops.name[all_], names) & (ops.device[all_] == device))
     codes, kinds = factorise_rows((ops.name[every], launch.code[every]))
     migrates = np.isin(every, rows)
     for same in rows_of_codes(codes, len(kinds)):

@@ -224,8 +224,9 @@ def test_idle_time_in_which_work_is_missing_has_no_price(tmp_path: Path) -> None
     assert 40 * MS < one.stake_ns < 41 * MS
 
 
-def test_faults_between_migrations_count(tmp_path: Path) -> None:
-    found = find_in(case_of(hpc.faulting, tmp_path))
+@pytest.mark.parametrize("run", [hpc.faulting, hpc.faulting_twice])
+def test_faults_between_migrations_count_once(run: Callable[[Path], Synth], tmp_path: Path) -> None:
+    found = find_in(case_of(run, tmp_path))
     (one,) = [one for one in found if one.rule == "migrations_in_kernels"]
     assert one.title.endswith(": 39.98 ms")  # all but the first fault
     moves = 4 * 400 * 65536 / 26  # at 26 GB/s, of which what is computed meanwhile hides 20 us
