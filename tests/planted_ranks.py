@@ -431,3 +431,24 @@ def waiting_less_than_sending(path: Path, sends: int = MS) -> Synth:
             synth.launch("ncclDevKernel_AllReduce", asked, (at, done), **_where(gpu, 20))
         begin = done
     return synth
+
+
+def late_at_first(path: Path) -> Synth:
+    """Rank 0 allocates for 40 ms in its first step, writes for 20 in the tenth; rank 1 waits."""
+    synth, begin = _ranks(path, 2), 0
+    for step in range(20):
+        late = {0: 40, 9: 20}.get(step, 0) * MS
+        came = (begin + late, begin)
+        until = begin + late + 4 * MS + 200 * US
+        if late:
+            makes = synth.process(10).osrt if step else synth.api
+            makes("write" if step else "cudaMalloc", begin + 110 * US, came[0])
+        for gpu, at in enumerate(came):
+            synth.process(10 + gpu).nvtx(f"step {step}", begin, until)
+            looks_up, computes = (begin + 10 * US, begin + 100 * US), (at + 110 * US, at + 4 * MS)
+            synth.launch("embed", (begin, begin + 5 * US), looks_up, grid=FULL, **_where(gpu))
+            synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))
+            call = (at + 6 * US, at + 11 * US)
+            synth.launch("ncclDevKernel_AllReduce", call, (at + 4 * MS, until), **_where(gpu, 20))
+        begin = until + 10 * US
+    return synth

@@ -126,7 +126,7 @@ _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
 _OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
-_MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies")
+_MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies", "warm_up")
 _OF_ONE_GPU: Final = ("gpu_imbalance", "slowing_kernels")
 _BESIDE: Final = ("exposed_communication", "slowing_kernels")
 """Rules whose findings stay beside the one that tells why, however grave."""

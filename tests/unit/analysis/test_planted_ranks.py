@@ -251,6 +251,15 @@ def test_several_faults_of_a_late_rank_explain_together_what_the_others_wait(
     assert told["exposed_communication"].same_as == told["exposed_copies"].subject
 
 
+def test_what_a_rank_does_only_once_explains_a_part_of_what_the_others_wait(tmp_path: Path) -> None:
+    _, findings = found(ranks.late_at_first, tmp_path)
+    told = {one.rule: one for one in reversed(findings)}
+    assert told["warm_up"].saved_ns == pytest.approx(40 * MS, rel=0.1)
+    assert told["gpu_idle"].saved_ns == pytest.approx(20 * MS, rel=0.1)
+    assert told["exposed_communication"].late == 0
+    assert told["exposed_communication"].same_as == told["gpu_idle"].subject
+
+
 @pytest.mark.parametrize(
     ("wider", "others", "told"),
     [(1.4, 1.1, "GPU 1 has more work than the others"), (1.1, 1.0, "GPU 1 slower than the others")],
