@@ -391,7 +391,7 @@ class Case:
             late: place of the GPU that it mostly waits for, -1 for none.
             held: when a thread that is waited for works on.
         """
-        saved_ns = min(saved_ns, self.base_ns)
+        saved_ns, stake_ns = int(min(saved_ns, self.base_ns)), int(stake_ns)
         weight = min(max(saved_ns, stake_ns), self.base_ns)
         rated = at_least or severity(weight, self.base_ns)
         if at_most is not None and rated.rank > at_most.rank:
