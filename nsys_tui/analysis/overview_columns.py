@@ -114,8 +114,8 @@ TOP: Final = (
     column("mean_ns", "Mean"),
 )
 SHARE_OF: Final = {
-    "kernel": "GPU work",
-    "other": "GPU work",
+    "kernel": "GPU time",
+    "other": "GPU time",
     "call": "all calls",
     "range": "summed times",
 }
