@@ -53,6 +53,15 @@ class TestDominantKernel:
         assert (finding.saved_ns, finding.stake_ns) == (0, 60 * MS)
         assert finding.window == (0, 60 * MS)
 
+    @pytest.mark.parametrize(("blocks", "told"), [(1, True), (2, False)])
+    def test_one_block_is_told_where_nobody_knows_how_many_sms_there_are(
+        self, tmp_path: Path, blocks: int, told: bool
+    ) -> None:
+        synth = Synth(tmp_path / "r.sqlite").process(10)
+        launched(synth, "reduce", 0, 60 * MS, blocks)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.advice.startswith("it has one block") is told
+
     @pytest.mark.parametrize(("major", "told"), [(6, False), (7, False), (8, True)])
     def test_single_precision_products_could_use_tensor_cores_where_these_round(
         self, tmp_path: Path, major: int, told: bool
