@@ -737,6 +737,24 @@ def crowded(path: Path, state: int = 1) -> Synth:
     return run.report
 
 
+def crowded_at_first(path: Path, state: int) -> Synth:
+    """In the first of twenty steps alone the launching thread is off its CPU for 40 ms."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for step in range(20):
+        begun = run.now
+        run.layers(2)
+        run.wait()
+        if step == 0:
+            run.report.sched(run.now + 1, False, threadState=state)
+            run.now += 40 * MS
+            run.report.sched(run.now - 1, True)
+        run.layers(2)
+        run.wait()
+        run.report.nvtx(f"step {step}", begun, run.now)
+    return run.report
+
+
 def asleep(path: Path) -> Synth:
     return crowded(path, 2)
 

@@ -54,8 +54,8 @@ _SET_UP: Final = 0.05
 _GRAPHS_OF: Final = 3
 """Part of the work up to which all graphs are made where that is set-up: a third."""
 _NEARLY_ALL: Final = 0.9
-_FEWEST: Final = 20
-"""Operations that make a run of which the first twentieth is set-up."""
+A_RUN: Final = 20
+"""Operations that make a run, of which the first twentieth is set-up."""
 
 
 class Case:
@@ -237,7 +237,7 @@ class Case:
             made = int(np.searchsorted(ops.start[rows], graphs))
             if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
                 first = max(first, made)
-            if len(rows) - first >= _FEWEST:
+            if len(rows) - first >= A_RUN:
                 until[device] = ops.start[rows[first]]
         return until
 

@@ -45,6 +45,8 @@ _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
 _LITTLE: Final = 0.1
 """Compute that hides no communication yet, as a part of what is exposed: overlap adds nothing."""
+NOT_TO_HIDE: Final = "hardly any compute is left to hide it: send fewer bytes, or use a faster link"
+"""What to do about communication that more overlap would not shorten."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
@@ -222,7 +224,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
             "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
         )
     elif _LITTLE * worst.exposed_comm_ns > hidden:
-        advice = "hardly any compute is left to hide it: send fewer bytes, or use a faster link"
+        advice = NOT_TO_HIDE
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"

@@ -136,6 +136,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     said = words.RENDERING if cause in _NOT_KNOWN and facts.hold_most(gaps, renders) else said
     usual = said.advice or words.unseen(case.report)
     told, confidence, advice = _told(case, cause, gaps, lost, usual)
+    said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns

@@ -10,8 +10,9 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
+from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
@@ -189,6 +190,8 @@ WORTH_FIXING: Final = 0.01
 """Part of the time looked at from which a finding is named."""
 TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
+ONCE_NS: Final = 10_000_000
+"""So is less than this in which no kernel comes again."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
 _SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
@@ -212,10 +215,11 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if not case.works:
         return _of_host(case, findings)
     doubts = [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
-    if case.base_ns < TOO_SHORT_NS:
-        short = f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
-        return ". ".join([short, *doubts])
     busy = sum(split.busy_ns for split in case.splits)
+    said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
+    if case.base_ns < TOO_SHORT_NS or _is_one_shot(case, busy):
+        short = f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
+        return ". ".join([short, *doubts, *said])
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
@@ -225,7 +229,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     ops = case.report.operations
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
         parts.append("No kernel ran, only copies")
-    parts += [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
+    parts += said
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)
@@ -234,6 +238,16 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if other := other_generation(case.report):
         parts.append(other.capitalize())
     return ". ".join(parts)
+
+
+def _is_one_shot(case: Case, busy: int) -> bool:
+    """Whether a whole report has a handful of operations, short or without a kernel that recurs."""
+    ops, rows = case.report.operations, case.operations
+    if case.scope.window or len(rows) >= A_RUN:
+        return False
+    kernels = ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]
+    limit = TOO_SHORT_NS if len(np.unique(kernels)) < len(kernels) else ONCE_NS
+    return busy < limit
 
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
@@ -307,11 +321,12 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         more = len(worth) - MOST - len(dear_once)
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
         said = [f"{format_share(one.saved_ns, case.base_ns)} is {one.subject}" for one in dear_once]
-        said += filter(None, [_not_recorded(case, findings, most)])
+        said += filter(None, [_unpriced(case, findings, most)])
         return "; ".join([f"Worth fixing: {named}", rest, *said])
-    if unsaid := _not_recorded(case, findings, most):
+    if unsaid := _unpriced(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
-    dear = any(
+    dear = most is not None and most.rule == "gpu_idle" and most.advice not in MEANT
+    dear |= any(
         one.rule in _SAID and one.stake_ns >= WORTH_FIXING * case.base_ns for one in findings
     )
     return f"Nothing {'else ' * dear}found that would give back 1%"
@@ -339,22 +354,26 @@ def _subject(case: Case, finding: Finding) -> str:
     return f"{subject} on {case.device_labels([finding.device])}"
 
 
-def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
-    """How much idle time has no witness or is the profiler's, empty for hardly any."""
+def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
+    """What time nothing can be priced for, such as idle without a witness; empty for hardly any."""
     idle, whole = sum(split.idle_ns for split in case.splits), len(case.splits) * case.base_ns
     if not case.report.can(Capability.API) and idle >= WORTH_FIXING * whole:
         return f"why {format_share(idle, whole)} is idle cannot be said: no {Capability.API}"
-    said = []
+    least, said = WORTH_FIXING * case.base_ns, []
     for one in findings:
-        known = one.rule != "gpu_idle" or one.saved_ns or one.held_ns
-        if known or one.stake_ns < WORTH_FIXING * case.base_ns:
-            continue
         share = format_share(one.stake_ns, case.base_ns)
-        if one.subject.startswith(f"idle, {Cause.PROFILER.label}"):
+        if one.stake_ns < least:
+            continue
+        if one.advice == NOT_TO_HIDE and one.saved_ns < least:
+            what = "it" if one is most else f"the {share} of {_subject(case, one)}"
+            said.append(f"only fewer bytes or a faster link shorten {what}")
+        elif one.rule != "gpu_idle" or one.saved_ns or one.held_ns:
+            continue
+        elif one.subject.startswith(f"idle, {Cause.PROFILER.label}"):
             said.append(f"{share} is idle for the profiler alone")
-        elif one.advice in MEANT:
-            said += [f"{share} is idle {MEANT[one.advice]}"] if one is not most else []
-        else:
+        elif one is not most and one.advice in MEANT:
+            said.append(f"{share} is idle {MEANT[one.advice]}")
+        elif one is not most:
             where = one.subject.partition(Cause.NOTHING.label)[2]
             said.append(f"why {share} is idle{where} is not recorded")
     return "; ".join(said[:MOST])

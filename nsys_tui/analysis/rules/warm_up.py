@@ -157,6 +157,20 @@ def _usual(case: Case, gaps: Gaps) -> Bool:
     return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
 
 
+def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the thread could go on, had it a CPU: nothing is set up meanwhile."""
+    lacks: Bool = gaps.cause == Cause.OFF_CPU
+    for caller in np.unique(gaps.caller[lacks]).tolist():
+        mine = lacks & (gaps.caller == caller)
+        ready = case.stalls.work.scheduling.ready(int(case.report.api.threads[caller]))
+        before, until = (
+            intervals.busy_before(ready, intervals.prefix(*ready), times[mine])
+            for times in (gaps.start, gaps.end)
+        )
+        lacks[mine] = 2 * (until - before) > gaps.idle[mine]
+    return lacks
+
+
 def first_uses(case: Case, gaps: Gaps) -> Bool:
     """Which gaps happen once: before the second step, at first use of code, in a lone call.
 
@@ -170,7 +184,8 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     again = first & ~used_first & (_middle(gaps) >= case.set_up_until[gaps.device])
     if again.sum() >= _AGAIN:
         first &= ~again
-    first |= (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
+    early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
+    first[early] |= ~_lacks_cpu(case, gaps.take(early))
     first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     first |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))

@@ -953,6 +953,15 @@ def test_a_call_without_a_cpu_does_not_take_its_time_itself(
     assert (found[0].confidence is Confidence.INFERRED) is ("gaps" not in told)
 
 
+@pytest.mark.parametrize(("state", "told"), [(1, "waits for a CPU"), (2, "only once")])
+def test_a_first_step_without_a_cpu_is_no_set_up(tmp_path: Path, state: int, told: str) -> None:
+    report = programs.crowded_at_first(tmp_path / "r.sqlite", state)
+    found = find_in(Case(open_report(report.write())))
+    first = next(one for one in found if "idle" in one.title)
+    assert told in first.title
+    assert first.saved_ns == pytest.approx(40 * MS, rel=0.01)
+
+
 def test_a_wait_that_outlasts_all_gpu_work_is_not_measured_without_switches(tmp_path: Path) -> None:
     path = programs.late_back(tmp_path / "r.sqlite").write()
     with closing(sqlite3.connect(path)) as db:
@@ -960,6 +969,7 @@ def test_a_wait_that_outlasts_all_gpu_work_is_not_measured_without_switches(tmp_
     first = find_in(Case(open_report(path)))[0]
     assert first.subject == "idle: cudaDeviceSynchronize returns late"
     assert "--cpuctxsw" in first.advice
+    assert "--cpuctxsw" in first.settle
     assert first.confidence is Confidence.INFERRED
 
 

@@ -129,7 +129,39 @@ def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
     synth.launch("a", call=(0, 5), gpu=(10, 500)).launch(
         "b", call=(90_000, 90_010), gpu=(90_020, 99_000)
     )
-    assert told(synth) == "One-shot: 98.99 us of GPU work is too little to judge"
+    assert told(synth) == "One-shot: 9.470 us of GPU work is too little to judge"
+
+
+@pytest.mark.parametrize(
+    ("times", "kernel", "copy", "once"),
+    [
+        (1, 50 * US, 2 * MS, True),
+        (1, 20 * MS, 2 * MS, False),
+        (4, 50 * US, 100 * US, True),
+        (4, 50 * US, 2 * MS, False),
+        (20, 20 * US, 20 * US, False),
+    ],
+)
+def test_a_run_is_one_shot_by_its_work_and_not_by_its_span(
+    tmp_path: Path, times: int, kernel: int, copy: int, once: bool
+) -> None:
+    """Requests that come every 50 ms, each of a copy and a kernel."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(2000 * MS)
+    for request in range(times):
+        start = request * 50 * MS
+        synth.memcpy(start, start + copy)
+        synth.launch("k", call=(start, start + copy), gpu=(start + copy, start + copy + kernel))
+    assert told(synth).startswith("One-shot: ") is once
+
+
+def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for number in range(30):
+        start = number * 5 * MS
+        synth.launch("k", call=(start, start + 5), gpu=(start + 10, start + MS))
+    assert told(synth) == "GPU 20.5% busy. Most of the time (79.5%) is idle, nothing recorded. " + (
+        "Nothing else found that would give back 1%"
+    )
 
 
 def test_that_gpu_work_covers_little_of_the_session_is_said(tmp_path: Path) -> None:
