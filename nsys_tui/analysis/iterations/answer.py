@@ -98,8 +98,9 @@ class IterationAnswer:
             "mean to max without the first one: it is warm-up": iterations.has_warm_up
             and len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
-            "found by a repeating pattern of kernels: no NVTX range tells phases": iterations.rule
-            is Rule.PATTERN,
+            "found by a repeating pattern of kernels: a repeat may be several steps": (
+                iterations.rule is Rule.PATTERN
+            ),
             f"{hidden} more phases (--format json)": hidden,
         }
         return table_of(

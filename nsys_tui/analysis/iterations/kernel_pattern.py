@@ -56,7 +56,8 @@ def repeated(report: Report, scope: Scope) -> Repeats | None:
     graphs = bool((ops.kind[rows] == OpKind.GRAPH).any())
     if period is None or (period == 1 and not graphs):
         return None
-    whole = _is_whole(report, rows, period)
+    whole = _whole_turn(report, rows, period)
+    period = whole or period
     begin = 0 if whole else _begin(report, rows, period)
     if begin is None:
         return None
@@ -93,15 +94,20 @@ def _begin(report: Report, rows: Indices, period: int) -> int | None:
     return begin if len(rows) - begin >= FEWEST * period else 0
 
 
-def _is_whole(report: Report, rows: Indices, period: int) -> bool:
-    """Whether repeats are all that is launched, and other calls come between two of them alone."""
+def _whole_turn(report: Report, rows: Indices, period: int) -> int:
+    """Kernels of a turn where repeats are all that is launched, and other calls end turns alone.
+
+    What is launched without another call between, as layers of one request or by one graph, is one
+    turn, however often it repeats. 0 where there is no such turn.
+    """
     api, calls, names = report.api, report.calls[rows], report.operations.name[rows]
     if len(rows) % period or (calls < 0).any() or (names[:-period] != names[period:]).any():
-        return False
+        return 0
     mine = np.isin(api.thread, np.unique(api.thread[calls])) & api.real
     places = np.searchsorted(api.start[mine], api.start[calls])
     others = np.flatnonzero(np.diff(places) > 1) + 1
-    return len(others) > 0 and not (others % period).any()
+    turn = int(np.gcd.reduce(others, initial=0))
+    return 0 if not turn or turn % period or len(rows) % turn or len(rows) < FEWEST * turn else turn
 
 
 def _are_known(calls: Integers) -> bool:

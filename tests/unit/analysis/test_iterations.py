@@ -221,6 +221,33 @@ def test_kernel_pattern_serves_without_ranges(synth: Synth) -> None:
 
 
 @pytest.mark.parametrize(
+    ("graph", "layers", "told"),
+    [
+        (False, 1, (12, "2 kernels")),
+        (False, 2, (6, "4 kernels")),
+        (False, 6, (0, "")),  # two turns are too few
+        (True, 4, (3, "8 kernels")),
+        (True, 6, (0, "")),
+    ],
+)
+def test_what_no_other_call_parts_is_one_turn(
+    synth: Synth, graph: bool, layers: int, told: tuple[int, str]
+) -> None:
+    """12 layers of two kernels; some are launched, one by one or by a graph, then waited for."""
+    call = 0
+    for place in range(24):
+        at, first = 20 * place, place % (2 * layers) == 0
+        if first:
+            synth.api("cudaDeviceSynchronize", at - 9, at - 1, corr=1000 + place)
+        if first or not graph:
+            call += 1
+            synth.api("cudaGraphLaunch" if graph else "cudaLaunchKernel", at, at + 5, corr=call)
+        synth.kernel("ab"[place % 2], at + 10, at + 20, corr=call)
+    found = find_iterations(open_report(synth.write()))
+    assert (len(found), found.name) == told
+
+
+@pytest.mark.parametrize(
     ("lengths", "told"),
     [
         ([100] * 8, True),
@@ -409,7 +436,7 @@ def test_an_even_stream_is_a_loop_where_whole_turns_are_all_of_it(
             synth.api("cudaDeviceSynchronize_v3020", at + 3_000, at + 19_500)
     found = find_iterations(open_report(synth.write(), use_cache=False))
     assert (found.rule is Rule.PATTERN) is wanted
-    assert len(found) == wanted * kernels // 5
+    assert len(found) == wanted * kernels // waits_each
 
 
 @pytest.mark.parametrize(("waits", "wanted"), [(False, 1000.0), (True, None)])
