@@ -119,16 +119,21 @@ def _most_compute(fleet: Fleet) -> Told:
 
 def _slow_steps(fleet: Fleet) -> Told:
     steps = fleet_steps(fleet)
-    if steps is None or len(steps.ranks) < 2 or not (times := steps.times_slowest).any():
+    if steps is None or len(steps.ranks) < 2 or _several_runs(fleet):
         return NOTHING
-    if _several_runs(fleet):
+    if not steps.counted.any(axis=1).all():
         return NOTHING
+    times = steps.times_slowest
     medians = np.nanmedian(np.where(steps.counted, steps.time, np.nan), axis=1)
     worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
-    if not more > APART * usual:
+    if not (more > APART * usual and times.any()):
+        if (doubt := _not_aligned(fleet)).text:
+            return doubt
         least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
-        return Told(f"steps take as long on all ranks: their medians are {least} to {most}")
+        told = _most_compute(fleet)
+        text = f"{told.text}steps take as long on all ranks: their medians are {least} to {most}"
+        return told._replace(text=f"{text}; {_UNMATCHED}")
     with_it = medians >= medians[worst] - APART * usual
     if with_it.sum() > 1:  # they keep step: any of them may hold up the rest
         more = float(medians[worst] - np.nanmedian(medians[~with_it]))

@@ -97,7 +97,7 @@ def test_that_nothing_is_common_is_said_once(
     assert capsys.readouterr().out.count("no collective that two ranks have in common") == 1
 
 
-def report(path: Path, rank: int, step: int, steps: int = 6) -> Path:
+def report(path: Path, rank: int, step: int, steps: int = 6, kernel: int = 400 * US) -> Path:
     """Steps of ``step`` ns each, without collectives; none for 0."""
     synth = Synth(path).gpu(0, "Test GPU").session(10**8).process(1000 + rank, "python3")
     synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", f"RANK={rank}", capture=True)
@@ -105,7 +105,7 @@ def report(path: Path, rank: int, step: int, steps: int = 6) -> Path:
         at = number * step
         if step:
             synth.nvtx(f"train step {number}", at, at + step - US)
-        synth.launch("gemm(float*)", (at, at + US), (at + 2 * US, at + (400 + rank) * US))
+        synth.launch("gemm(float*)", (at, at + US), (at + 2 * US, at + kernel + rank * US))
     return synth.write()
 
 
@@ -114,7 +114,7 @@ def report(path: Path, rank: int, step: int, steps: int = 6) -> Path:
     [
         (
             (1_000, 1_001, 1_000),
-            "steps take as long on all ranks: their medians are 1.000 ms",
+            "steps take as long on all ranks: their medians are 1.000 ms to 1.001 ms; no coll",
         ),
         ((1_000, 1_300, 1_000), "rank 1 is slowest in 5 of 5 steps, its median 300.0 us above"),
         (
@@ -129,6 +129,14 @@ def test_only_a_rank_that_stands_out_is_named(
 ) -> None:
     paths = [report(tmp_path / f"{n}.sqlite", n, us * US) for n, us in enumerate(steps)]
     assert verdict(run_fleet(paths)).text.startswith(said)
+
+
+def test_steps_that_are_equal_clear_no_rank_that_the_others_may_wait_for(tmp_path: Path) -> None:
+    kernels = enumerate((400 * US, 700 * US, 400 * US))
+    paths = [report(tmp_path / f"{n}.sqlite", n, 10**6, kernel=kernel) for n, kernel in kernels]
+    told = verdict(run_fleet(paths))
+    assert told.rank == 1
+    assert told.text.startswith("rank 1 computes 299.0 us a step longer than the usual one; steps")
 
 
 def test_ranks_without_gpu_work_are_told_by_their_mpi_calls(tmp_path: Path) -> None:
