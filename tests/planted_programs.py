@@ -293,6 +293,11 @@ def serving(path: Path, answers: bool = True, waits: str = "pthread_cond_wait") 
     return run.report
 
 
+def connecting(path: Path) -> Synth:
+    """Its event loop connects to others and lets nobody in: it asks, or answers to one it met."""
+    return serving(path).osrt("connect", 0, 10 * US, tid=11)
+
+
 def behind_a_socket(path: Path) -> Synth:
     """The worker polls a socket that the thread which takes requests writes to."""
     return serving(path, waits="poll")

@@ -59,8 +59,12 @@ def is_asked(case: Case, thread: int) -> bool:
 def asked_by(case: Case, thread: int) -> tuple[str, str]:
     """Whom a process that answers waits for, and what to do: it may ask that one itself."""
     calls = case.report.osrt
-    lets_in = calls.thread_process[calls.thread[_named(calls, words.SERVES)]]
-    if (lets_in == thread & PROCESS_MASK).any():
+    mine = calls.thread_process[calls.thread] == thread & PROCESS_MASK
+    serves, lets_in, connects = (
+        bool((_named(calls, pattern) & mine).any())
+        for pattern in (words.SERVES, words.LETS_IN, words.CONNECTS)
+    )
+    if lets_in or (serves and not connects):
         return "requests", words.REQUESTS
     return "another program", words.ASKED
 

@@ -32,6 +32,8 @@ _HOST_CLASSES = SHARES[1:-1]
 """Profiler overhead to off the CPU: what a thread's events and states can cover."""
 _CALLS = (Cause.SYNC, Cause.COPY, Cause.API)
 """Calls that hold nobody up who has no CPU while all GPUs are idle."""
+_OF_DRIVER = (Cause.IO, Cause.OSRT)
+"""Calls of the OS runtime that are part of the CUDA call around them; a launch they explain."""
 LATE_NS = 1_000_000
 """A thread that stays off its CPU for longer when all GPUs are done waits for something else."""
 HELD = 500_000
@@ -344,13 +346,22 @@ class HostWork:
     def _events(self, global_tid: int) -> dict[Cause, Named]:
         """The events of a thread by class; classes without events are left out."""
         parts: dict[Cause, list[Named]] = {}
+        calls = intervals.empty()
         for source in self._sources:
             rows = source.by_thread.rows(global_tid).astype(np.intp)
             classes = source.classes[rows]
             for cause in _HOST_CLASSES:
                 chosen = rows[classes == cause]
-                if len(chosen):
-                    parts.setdefault(cause, []).append(self._named(source.events, chosen))
+                if not len(chosen):
+                    continue
+                events = self._named(source.events, chosen)
+                if source.events is self.report.api and cause is Cause.API:
+                    launch = [code for code, name in enumerate(self.names) if "Launch" in name]
+                    others = ~np.isin(events.name, launch)
+                    calls = intervals.union(events.starts[others], events.ends[others])
+                if source.events is self.report.osrt and cause in _OF_DRIVER:
+                    events = events.outside(calls)
+                parts.setdefault(cause, []).append(events)
         return {cause: _joined(named) for cause, named in parts.items()}
 
     def _named(self, events: ThreadEvents, rows: Indices) -> Named:

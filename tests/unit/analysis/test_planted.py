@@ -355,6 +355,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.cameras, "idle, waits for the next tick: select of one of 3 threads"),
         (programs.decoded_in_hardware, "idle, waits for the next tick: ioctl"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
+        (programs.connecting, "idle, waits for another program: pthread_cond_wait"),
         (programs.behind_a_socket, "idle, waits for requests: poll"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
         (programs.filmed, "idle, waits for the next tick: poll"),

@@ -56,6 +56,31 @@ def test_the_smaller_cause_of_the_same_gaps_is_told_too(
     assert ("; allocations inside the loop (up to 9." in line) is named
 
 
+@pytest.mark.parametrize(
+    ("call", "inside", "told"),
+    [
+        ("ioctl", True, "other API: cudaGraphInstantiate"),
+        ("pread64", True, "other API: cudaGraphInstantiate"),
+        ("ioctl", False, "OSRT call: ioctl"),
+        ("pthread_mutex_lock", True, "lock: pthread_mutex_lock"),
+    ],
+)
+def test_what_the_driver_calls_inside_a_cuda_call_is_that_call(
+    tmp_path: Path, call: str, inside: bool, told: str
+) -> None:
+    """Before each kernel a graph is made; beside or after it the OS is called for 2.9 of 3 ms."""
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(20):
+        start = step * 10 * MS
+        synth.osrt(call, start + 40 * US, start + 2940 * US)
+        synth.api("cudaGraphInstantiate_v12000", start, start + (3 * MS if inside else 30 * US))
+        begun = start + 3 * MS
+        gpu = (begun + 10 * US, start + 10 * MS)
+        synth.launch(f"k{step % 5}", call=(begun, begun + 5 * US), gpu=gpu, grid=FULL)
+    (one,) = [one for one in idle(case_of(synth)) if one.saved_ns > 10 * MS]
+    assert told in one.title
+
+
 def test_the_time_of_each_cause_is_told_to_the_nanosecond(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     synth, now = bare(tmp_path / "r.sqlite"), 0
