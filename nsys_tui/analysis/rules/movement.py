@@ -116,7 +116,7 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
     told = " and ".join([*dict.fromkeys(_KINDS[k][0] for k in much)][:2]) + " kernels"
     title = (
         f"{told}: {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, whole)} of GPU time, {most_of(by_name.max(), spent)} "
+        f" {units.format_share(spent, whole)} of its GPU time, {most_of(by_name.max(), spent)} "
     )
     return case.finding(
         "movement_kernels",

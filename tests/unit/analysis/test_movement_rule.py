@@ -35,25 +35,30 @@ def found(synth: Synth) -> list[Finding]:
         (
             (GEMM, COPY, COPY),
             40,
-            "copy kernels: 40.00 ms on GPU 0, 25.0% of GPU time, most elementwise copy f32",
+            "copy kernels: 40.00 ms on GPU 0, 25.0% of its GPU time, most elementwise copy f32",
         ),
-        ((GEMM, CAT), 20, "concatenation kernels: 20.00 ms on GPU 0, 14.3% of GPU time, most cat"),
+        (
+            (GEMM, CAT),
+            20,
+            "concatenation kernels: 20.00 ms on GPU 0, 14.3% of its GPU time, most cat",
+        ),
         (
             (GEMM, LAYOUT),
             20,
-            "layout kernels: 20.00 ms on GPU 0, 14.3% of GPU time, most"
+            "layout kernels: 20.00 ms on GPU 0, 14.3% of its GPU time, most"
             " cudnn::ops::nchwToNhwcKernel",
         ),
         (
             (GEMM, ADD, GELU, ADD),
             40,
-            "elementwise kernels: 60.00 ms on GPU 0, 33.3% of GPU time, most elementwise add f32",
+            "elementwise kernels: 60.00 ms on GPU 0, 33.3% of its GPU time, most elementwise"
+            " add f32",
         ),
         (
             (GEMM, GELU, COPY, GEMM, ADD),
             20,
-            "elementwise and copy kernels: 60.00 ms on GPU 0, 20.0% of GPU time, led by elementwise"
-            " gelu",
+            "elementwise and copy kernels: 60.00 ms on GPU 0, 20.0% of its GPU time, led by"
+            " elementwise gelu",
         ),
     ],
 )
