@@ -188,7 +188,8 @@ def _idle_together(one: Finding, other: Finding, *, after: bool = False) -> int:
         after: what would be no more without it counts, too, such as what the host does after it.
     """
     lost = other.gone if after else other.lost
-    if one.device != other.device or one.gone is None or lost is None:
+    alike = one.device == other.device or AND_OTHERS in one.title
+    if not alike or one.gone is None or lost is None:
         return 0
     return intervals.overlap_length(one.gone, lost)
 

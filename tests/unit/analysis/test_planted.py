@@ -1042,8 +1042,10 @@ def test_set_up_that_costs_more_than_what_is_worth_fixing_is_said(
     assert line.endswith("% is set-up (once)") is said
 
 
-def reading(path: Path, *, steps: int = 40, host: int = 2 * MS, ranks: int = 1) -> Synth:
-    """Each rank reads a number after each kernel, then computes for a while."""
+def reading(
+    path: Path, *, steps: int = 40, host: int = 2 * MS, ranks: int = 1, more: int = 0
+) -> Synth:
+    """Each rank reads a number after each kernel, then computes for a while, the last one more."""
     run = Machine(path, ranks)
     for rank in range(ranks):
         run.report.process(10 + rank, "rank").sched(0, True, cpu=rank)
@@ -1054,7 +1056,7 @@ def reading(path: Path, *, steps: int = 40, host: int = 2 * MS, ranks: int = 1) 
             where: Any = {"src": "device", "dst": "pinned", "device": rank}
             run.report.memcpy(start, start + 2 * US, bytes=4, kind="DtoH", corr=corr, **where)
             run.call("cudaMemcpy_v3020", start + 6 * US - run.now, corr)
-            run.now += host
+            run.now += host + more * (rank == ranks - 1)
         run.report.sched(run.now, False, cpu=rank)
     return run.report
 
@@ -1068,6 +1070,14 @@ def test_what_the_host_does_after_small_reads_leads_however_many_they_are(
     assert (first.rule, first.saved_ns) == ("gpu_idle", (steps - 1) * MS // 2)
     reads = [one.same_as for one in others if one.rule == "small_copies"]
     assert reads == [first.subject] * (steps > 12)
+
+
+def test_it_leads_too_where_another_gpu_stands_for_those_that_idle_alike(tmp_path: Path) -> None:
+    run = reading(tmp_path / "r.sqlite", host=MS // 2, ranks=2, more=US)
+    first, *others = find_in(Case(open_report(run.write())))
+    assert first.title.startswith("GPU 1 and others idle")
+    reads = [(one.device, one.same_as) for one in others if one.rule == "small_copies"]
+    assert reads == [(0, first.subject)]
 
 
 def test_what_other_ranks_wait_after_small_reads_puts_no_host_ahead(tmp_path: Path) -> None:
