@@ -28,6 +28,7 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
@@ -285,6 +286,13 @@ class Case:
         """When launch-bound runs of a device are."""
         runs = [(run.start, run.end) for run in self.stalls.bound if run.device == device]
         return intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
+
+    def launches_bind(self, device: int) -> Intervals:
+        """The same without the waits of those who launch: what they wait for binds them, too."""
+        api, calls = self.report.api, self.report.calls[self.by_device[device]]
+        waits = np.isin(self.work.api_classes, (Cause.SYNC, Cause.COPY))
+        waits &= np.isin(api.thread, np.unique(api.thread[calls[calls >= 0]]))
+        return intervals.subtract(self.launch_bound(device), (api.start[waits], api.end[waits]))
 
     @cached_property
     def operations(self) -> Indices:

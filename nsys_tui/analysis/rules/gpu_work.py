@@ -97,7 +97,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     launch = case.report.launch_attributes
     if case.report.can(Capability.LAUNCH_SHAPES) and (launch.blocks[launch.code[rows]] == 1).all():
         advice = "it has one block, which one SM runs alone: use more blocks"
-    if 2 * intervals.overlap_length(case.launch_bound(device), runs) > spent:
+    if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
         advice = "launch it less often: launches bound it, so that faster ones gain nothing"
     elif 2 * _beside(case, device, on_it, runs) > spent:
         subject = f"{name}, others beside it"

@@ -25,7 +25,7 @@ _KINDS: Final = (
     ("copy", "keep one type and layout, and cast once, or fuse the copies: torch.compile"),
     ("concatenation", "write the parts into one buffer from the start, or fuse: torch.compile"),
     ("elementwise", "fuse neighbours: torch.compile, or a kernel that does several of them"),
-    ("layout", "keep one type and layout from end to end, in PyTorch torch.channels_last"),
+    ("conversion", "keep one type and layout from end to end, in PyTorch torch.channels_last"),
     ("copy", "let the kernels before or after them write or read the data as it is needed"),
 )
 """What kernels do, and what would change it."""
@@ -61,7 +61,7 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
     them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
     time, but of neighbouring elementwise kernels the longest; of a program's own, or where the GPU
-    mostly idles, nobody knows.
+    mostly idles, nobody knows; where launches bind the run, other rules tell what fusing saves.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
@@ -149,11 +149,13 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
 
 
 def _alone(case: Case, device: int, kind: Int64) -> int:
-    """How long kernels of these kinds run on a device while no other one does."""
+    """How long kernels of these kinds run alone on a device while launches do not bind it."""
     ops, every = case.report.operations, case.by_device[device]
     every = every[ops.category[every] != Category.MEMORY]
     moving = kind[ops.name[every]] >= 0
     mine, others = (
         intervals.union(ops.start[rows], ops.end[rows]) for rows in (every[moving], every[~moving])
     )
-    return intervals.total(*mine) - intervals.overlap_length(mine, others)
+    return intervals.total(
+        *intervals.subtract(intervals.subtract(mine, others), case.launches_bind(device))
+    )

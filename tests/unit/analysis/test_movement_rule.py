@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import planted_kernels as planted
 import pytest
+from planted import bare
 from planted_kernels import ADD, CAT, COPY, GELU, GEMM, LAYOUT, OWN, one_after_another
 
 from nsys_tui.analysis.rules.case import Case
@@ -45,7 +46,7 @@ def found(synth: Synth) -> list[Finding]:
         (
             (GEMM, LAYOUT),
             20,
-            "layout kernels: 20.00 ms on GPU 0, 14.3% of its GPU time, most"
+            "conversion kernels: 20.00 ms on GPU 0, 14.3% of its GPU time, most"
             " cudnn::ops::nchwToNhwcKernel",
         ),
         (
@@ -91,6 +92,18 @@ def test_fused_kernels_optimizers_and_single_elementwise_ones_are_no_finding(
     tmp_path: Path, run: type[Synth]
 ) -> None:
     assert not found(run(tmp_path / "r.sqlite"))
+
+
+@pytest.mark.parametrize(("read", "saved"), [(False, []), (True, [499 * 12_000])])
+def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
+    tmp_path: Path, read: bool, saved: list[int]
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for start in range(0, 500 * 20_000, 20_000):
+        synth.launch(ADD, (start, start + 6_000), (start + 7_000, start + 19_000))
+        if read:
+            synth.api("cudaStreamSynchronize_v3020", start + 6_000, start + 19_500)
+    assert [one.saved_ns for one in found(synth)] == saved
 
 
 def test_copies_beside_other_kernels_cost_nothing(tmp_path: Path) -> None:

@@ -91,6 +91,16 @@ def test_a_kernel_bound_by_its_launches_need_not_be_faster(run: Synth) -> None:
     assert one.advice.endswith("faster ones gain nothing")
 
 
+def test_a_kernel_that_the_host_waits_for_before_the_next_launch_does(run: Synth) -> None:
+    for start in range(0, 600 * 30 * US, 30 * US):
+        run.launch("newton", (start, start + 4 * US), (start + 5 * US, start + 20 * US), grid=FULL)
+        corr = run.next_correlation()
+        run.api("cudaMemcpy_v3020", start + 4 * US, start + 25 * US, corr=corr)
+        run.memcpy(start + 22 * US, start + 23 * US, bytes=8, kind="DtoH", corr=corr)
+    assert {one.rule for one in found(run)} >= {"launch_bound"}
+    assert only(run, "dominant_kernel").advice.startswith("fewer or faster launches")
+
+
 @pytest.mark.parametrize(
     ("memory", "pins"), [("pinned", False), ("pageable", True)], ids=["pinned", "pageable"]
 )
