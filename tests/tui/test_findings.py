@@ -152,6 +152,6 @@ async def test_where_there_is_room_the_chosen_finding_says_what_would_settle_it(
             told.append([row[72:] for row in rows(pilot) if "settled by" in row])
             await pilot.press("down")
             await settled(pilot)
-    assert "inferred, but ranks may wait" in told[0][0]
+    assert "guess, but told by names" in told[0][0]
     assert [len(lines) for lines in told] == [1, 1]
     assert told[0] != told[1]

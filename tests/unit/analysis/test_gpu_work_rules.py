@@ -268,7 +268,7 @@ FIRST = {
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": (
         "movement_kernels",
-        "elementwise and copy kernels: 84.50 ms on GPU 1, 31.6% of GPU time",
+        "elementwise and copy kernels: 84.50 ms on GPU 1, 31.6% of its GPU time",
     ),
     "uvm-migration-2025.1": ("gpu_idle", "host compute: main"),
     "windows-streams-2022.1": ("frequent_allocation", "allocations and frees between GPU"),
