@@ -140,7 +140,8 @@ def write(path: Path, hosts: list[Host], switched: list[Switch], gpu: list[Kerne
         else:
             synth.api(event.name, event.start, event.end, tid=event.tid)
     for switch in switched:
-        synth.process(switch.pid).sched(switch.t, switch.switched_in, tid=switch.tid)
+        cpu = switch.pid + switch.tid  # its own: no thread keeps another one from a CPU
+        synth.process(switch.pid).sched(switch.t, switch.switched_in, tid=switch.tid, cpu=cpu)
     for kernel in gpu:
         synth.process(kernel.pid)
         numbers[kernel.pid] += 1
@@ -204,6 +205,10 @@ def explain(
     mine = [host for host in hosts if (host.pid, host.tid) == (last.pid, tid)]
     own = [switch for switch in switched if (switch.pid, switch.tid) == (last.pid, tid)]
     own.sort(key=lambda switch: switch.t)
+    # Who is taken off a CPU first was on it ever since switches are seen.
+    since = min((switch.t for switch in switched), default=0)
+    if own and not own[0].switched_in and since < own[0].t:
+        own.insert(0, own[0]._replace(t=since, switched_in=True))
     for t in range(g0, until):
         covering = [host.kind for host in mine if host.start <= t < host.end] + state(t, own)
         shares[min(covering, default=Cause.NOTHING)] += 1
