@@ -979,3 +979,16 @@ def compiled_first(path: Path, loads: int) -> Synth:
         run.off("write", 100 * US)
         run.named(f"train step {step}", since)
     return run.report
+
+
+def new_shapes(path: Path, computes: int, loads: int) -> Synth:
+    """Each iteration has a kernel of its own: the host computes for so long, then loads it."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for shape in range(12):
+        run.now += computes
+        run.call("cuModuleLoadData", loads)
+        run.layers(1, tag=f"shape {shape} ")
+        run.layers(6)
+        run.wait()
+    return run.report

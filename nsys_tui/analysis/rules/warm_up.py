@@ -186,7 +186,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
         first &= ~again
     early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     first[early] |= ~_lacks_cpu(case, gaps.take(early))
-    first |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
+    first |= used_first & (gaps.shares[:, Cause.MODULE] > 0) & (gaps.cause != Cause.HOST)
     first |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):

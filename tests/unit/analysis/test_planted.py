@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import planted_hpc as hpc
@@ -1040,6 +1041,16 @@ def test_set_up_that_costs_more_than_what_is_worth_fixing_is_said(
     line = verdict(case, find_in(case))
     assert "copies not hidden" in line
     assert line.endswith("% is set-up (once)") is said
+
+
+@pytest.mark.parametrize(("computes", "loads", "said"), [(30, 3, True), (1, 33, False)])
+def test_what_a_host_computes_before_it_loads_code_is_no_set_up(
+    computes: int, loads: int, said: bool, tmp_path: Path
+) -> None:
+    program = partial(programs.new_shapes, computes=computes * MS, loads=loads * MS)
+    leader = find_in(case_of(program, tmp_path))[0]
+    assert (leader.rule == "gpu_idle" and "host compute" in leader.title) is said
+    assert not said or leader.saved_ns == pytest.approx(11 * 30 * MS, rel=0.1)
 
 
 def reading(
