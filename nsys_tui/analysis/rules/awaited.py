@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
@@ -25,8 +26,6 @@ _WAKES: Final = 4
 """Wakes for each request, from which on one falls near a request by chance."""
 _WOKEN_NS: Final = 100_000
 """A thread goes on so soon after the call of another one that wakes it."""
-_TO_HOST: Final = (2, 12)
-"""Kinds of copies that bring results to the host: of their own, or as managed pages."""
 _FEWEST_TICKS: Final = 10
 _REGULAR: Final = {Cause.SLEEP: 0.02, Cause.WAIT: 0.005, Cause.OSRT: 0.005}
 """Deviation of the time between ticks, as a part of it, up to which a program keeps a rate.
@@ -95,7 +94,7 @@ def _serving(case: Case) -> Bool:
         for pattern in (words.SERVES, words.WAITS, words.ANSWERS, words.CONNECTS)
     )
     process = calls.thread_process[calls.thread]
-    results = np.isin(ops.copy_kind, _TO_HOST) | (ops.kind == OpKind.GRAPH)
+    results = np.isin(ops.copy_kind, TO_HOST) | (ops.kind == OpKind.GRAPH)
     has_results = ops.processes[np.unique(ops.process[results])]
     client = np.isin(process, process[connects]) | ~np.isin(process, has_results)
     client &= ~np.isin(process, process[serves])

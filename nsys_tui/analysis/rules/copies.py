@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.nsys import (
     MEMORY_LABELS,
     PAGEABLE,
     SMALL_COPY,
+    TO_HOST,
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.window import clipped
@@ -40,7 +41,6 @@ _ONCE: Final = (
     "pin the host memory: these copies come once, and nothing can hide them",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
-_TO_HOST: Final = (2, 12)
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
 """How it could be wrong that copies to the host, or memsets, can be hidden."""
@@ -161,7 +161,7 @@ def _exposed(
         when=intervals.union(ops.start[rows], ops.end[rows]),
         window=longest_of(ops, rows),
         device=split.index,
-        doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in _TO_HOST),
+        doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in TO_HOST),
     )
 
 
@@ -260,7 +260,7 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():
-        if ops.copy_kind[first] in _TO_HOST:
+        if ops.copy_kind[first] in TO_HOST:
             return "let the next kernels begin before each copy is done (two buffers)"
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"

@@ -163,6 +163,8 @@ DIRECTIONS: Final = {
     DEVICE_TO_DEVICE: "Device-to-Device",
 }
 """Kinds of copies that a program asks for one by one."""
+TO_HOST: Final = (DEVICE_TO_HOST, 12)
+"""Kinds of copies that bring data to the host: of their own, or as managed pages."""
 HOST_COPIES: Final = (1, DEVICE_TO_HOST)
 """Those between host and device."""
 SMALL_COPY: Final = 65_536
