@@ -207,10 +207,10 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> boo
     slept = intervals.union(sleeps.starts, sleeps.ends)
     lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
     period = np.diff(waits[1])
-    regular = _spread(period) <= _REGULAR[cause] * float(np.median(period))
-    return regular and 2 * _spread(period) < _spread(lasted)
+    regular = spread(period) <= _REGULAR[cause] * float(np.median(period))
+    return regular and 2 * spread(period) < spread(lasted)
 
 
-def _spread(values: Int64) -> float:
+def spread(values: Int64) -> float:
     """Deviation from the median of all but the third that deviate most."""
-    return float(np.quantile(np.abs(values - np.median(values)), _MOST))
+    return float(np.quantile(np.abs(values - np.median(values)), _MOST)) if len(values) else 0.0

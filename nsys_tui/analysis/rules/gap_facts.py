@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui import units
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
@@ -52,9 +53,23 @@ def pauses(case: Case, gaps: Gaps) -> Bool:
 
 def is_rare(case: Case, gaps: Gaps) -> bool:
     """Whether few of the named steps lose nearly all of it: the others get on without."""
-    time = np.cumsum(-np.sort(-gaps.idle))
-    few = int(np.searchsorted(time, _NEARLY * time[-1])) + 1
-    return case.has_named_steps and _FEW * few <= len(case.iterations)
+    return case.has_named_steps and _FEW * len(_most(gaps)) <= len(case.iterations)
+
+
+def _most(gaps: Gaps) -> Indices:
+    """The longest gaps, which have nearly all of the time."""
+    order = np.argsort(-gaps.idle, kind="stable")
+    time = np.cumsum(gaps.idle[order])
+    return order[: int(np.searchsorted(time, _NEARLY * time[-1])) + 1]
+
+
+def told_where(case: Case, gaps: Gaps) -> str:
+    """How many steps have nearly all of some gaps, if most named ones have none, else the gaps."""
+    most, steps = gaps.take(_most(gaps)), case.iterations
+    have = np.unique(np.searchsorted(steps.start, (most.start + most.end) // 2))
+    if case.has_named_steps and 2 * len(have) < len(steps):
+        return f"{units.out_of(len(have), len(steps))} steps"
+    return units.plural(len(gaps), "gap")
 
 
 def emptied_by(case: Case, gaps: Gaps) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.nccl.waiting import collective_waits
+from nsys_tui.analysis.rules.awaited import spread
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
@@ -86,9 +87,11 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
         who = f"{names.pop()} is" if len(names) == 1 else "the other threads are"
         return Held(intervals.union(since, waits[1]), f"{who} quicker", known=True)
     lasted = waits[1] - waits[0]
-    often = _FEW * int((2 * lasted >= lasted.max()).sum()) >= len(case.iterations)
+    long = 2 * lasted >= lasted.max()
+    often = _FEW * int(long.sum()) >= len(case.iterations)
     loads = case.has_named_steps and _LOADS.search(where) is not None
-    if often and loads and int(lasted.sum()) >= _MUCH * case.base_ns:
+    fixed = 2 * spread(lasted[long]) < spread(waits[0][long][1:] - waits[1][long][:-1])
+    if often and loads and not fixed and int(lasted.sum()) >= _MUCH * case.base_ns:
         return Held((waits[0][:1], waits[1][-1:]), "its data come sooner", known=False)
     return None
 

@@ -157,7 +157,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     return case.finding(
         name,
-        f"{label} idle {units.format_duration(total)} in {plural(len(gaps), 'gap')}{told}",
+        f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
+        f"{told.removesuffix(_RARELY)}",
         advice,
         subject=f"idle{told}".removesuffix(", why is not recorded"),
         saved_ns=0 if unpriced else saved,
@@ -347,7 +348,7 @@ def _host(
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     if facts.is_rare(case, gaps):
-        advice, inside = words.PAUSES, inside or " in few steps"
+        advice, inside = words.PAUSES, inside or _RARELY
     elif wait := facts.emptied_by(case, gaps):
         advice = words.EMPTIED.format(brief(wait, _NAME_CELLS)) + words.MOVED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
@@ -365,6 +366,7 @@ def _seen(seen: Sampled) -> str:
 
 
 _NAME_CELLS: Final = 22
+_RARELY: Final = " in few steps"
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""
 _PLACE_CELLS: Final = 16

@@ -34,6 +34,8 @@ def loading(
     signals: bool = True,
     polls: bool = False,
     name: str = "next(batch)",
+    uneven: bool = False,
+    delay: int = 0,
 ) -> Synth:
     """Steps that wait for their batch, copy it and compute 5 ms on it.
 
@@ -45,10 +47,13 @@ def loading(
         signals: the loader wakes the other when a batch is ready; else it spins for something else.
         polls: it calls poll all the time.
         name: of the range in which the step waits.
+        uneven: some steps compute up to 2 ms longer.
+        delay: each third step waits so long, and no other one, whatever the loader does, ns.
     """
     synth, now, last = bare(path).thread(LOADER, "loader"), 0, 0
     for step in range(STEPS):
         begin, ready = now, now + 3 * MS if asked else (step + 1) * 10 * MS
+        ready = now + (delay if step % 3 == 1 else 20 * US) if delay else ready
         synth.osrt("pthread_cond_timedwait", begin, ready).nvtx(name, begin, ready)
         if signals and not asked and seen:
             synth.osrt("pthread_cond_signal", ready - 2 * US, ready, tid=LOADER)
@@ -56,7 +61,8 @@ def loading(
         synth.api("cudaMemcpyAsync", ready, ready + US, corr=corr)
         if copies:
             synth.memcpy(ready + 2 * US, ready + copies, bytes=24_000_000, corr=corr)
-        begun, now = ready + max(copies, 3 * US), ready + copies + 5 * MS
+        begun = ready + max(copies, 3 * US)
+        now = ready + copies + 5 * MS + step * step % 7 * 300 * US * uneven
         synth.launch(f"k{step % 3}", (ready + US, ready + 2 * US), (begun, now), grid=FULL)
         synth.api("cudaDeviceSynchronize", ready + 3 * US, now).nvtx(f"step {step}", begin, now)
         if seen and asked:
@@ -115,6 +121,22 @@ def test_beside_waits_for_data_of_a_loader_that_is_not_recorded_nothing_is_claim
     assert one.advice.startswith("29.96 ms once its data come sooner: ")
     assert one.stake_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert "copies" not in verdict(case, findings)
+
+
+def test_a_wait_that_always_lasts_the_same_is_a_delay_that_holds_nothing_up(tmp_path: Path) -> None:
+    delayed, findings = found(tmp_path / "d", seen=False, uneven=True, delay=5 * MS)
+    one = copies_in(findings)
+    copied = STEPS * (COPY - 2 * US)
+    assert (one.saved_ns, one.held_ns) == (pytest.approx(copied, rel=0.01), 0)
+    late = next(one for one in findings if one.rule == "gpu_idle")
+    delays = len(range(1, STEPS, 3))
+    assert late.title.startswith("GPU 0 idle 35.")
+    assert f"in {delays} of {STEPS} steps, wait: pthread_cond_timed" in late.title
+    assert late.saved_ns == pytest.approx(delays * 5 * MS, rel=0.02)
+    assert "data come sooner" not in verdict(delayed, findings)
+    # Where the wait ends when a batch is ready, it lasts the longer the less a step computes.
+    _, findings = found(tmp_path / "l", seen=False, uneven=True)
+    assert copies_in(findings).saved_ns == 0
 
 
 @pytest.mark.parametrize("polls", [False, True])
