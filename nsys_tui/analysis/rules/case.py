@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
@@ -43,6 +43,9 @@ from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
+_EVICTED: Final = 4
+"""Cause of migrations: the GPU's memory is full."""
+_EVICTED_SHARE: Final = 10
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
 WORTH_A_LINE: Final = 0.0005
@@ -342,7 +345,12 @@ class Case:
 
     @property
     def page_advice(self) -> str:
-        """What to do about pages that migrate, by whether the program prefetches some already."""
+        """What to do about pages that migrate, by whether they fit and are prefetched already."""
+        ops = self.report.operations
+        pages = self.copies[np.isin(ops.copy_kind[self.copies], UVM_COPY_KINDS)]
+        evicted = ops.bytes[pages[ops.migration[pages] == _EVICTED]].sum()
+        if _EVICTED_SHARE * evicted > ops.bytes[pages].sum():
+            return "work on parts that fit the GPU's memory: its pages are evicted for others"
         if self.prefetches:
             return "prefetch earlier, on a stream of its own, so that kernels hide it"
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copies import FAST, bus_rate
 from nsys_tui.analysis.rules.finding import Finding, by_ncu
-from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
@@ -74,42 +75,69 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     used = np.flatnonzero(of_name)
     order, hidden = cut(used[np.argsort(-of_name[used], kind="stable")], arguments)
     findings: list[Finding] = []
-    if len(order):
-        top = int(order[0])
-        name = brief(names[top], _NAME_CELLS)
-        device = int(np.argmax(np.bincount(ops.device[kernels], time * (codes == top))))
-        mine = (codes == top) & (ops.device[kernels] == device)  # GPUs side by side lose it once
-        longest = int(kernels[mine][np.argmax(time[mine])])
-        longer, takes = _without(case, kernels[mine]), int(time[mine].sum())
-        pages = int(size[mine].sum())
-        told = f"{units.format_duration(longer)} longer than without" if longer else ""
-        cost = longer
-        if cost is None:
-            least = _on_bus(case, device, moved, pages)
-            compute = next(one.compute_ns for one in case.splits if one.index == device)
-            cost = takes - max(0, min(takes, least) - max(0, compute - takes))
-        unseen = unseen and longer is None and groups > len(time)
-        apart = ", faults not recorded" if unseen else ""
-        findings = case.finding(
-            "migrations_in_kernels",
-            f"{units.format_bytes(pages)} of pages migrate while"
-            f" {name} runs: {told or units.format_duration(takes) + apart}",
-            case.page_advice,
-            subject=f"pages migrate in {name}",
-            saved_ns=cost,
-            window=(int(ops.start[longest]), int(ops.end[longest])),
-            device=device,
-            settle="nsys profile --cuda-um-gpu-page-faults=true"
-            if unseen
-            else by_ncu(ops.names[ops.name[longest]].short),
-        )
+    if len(kernels):
+        device = int(np.argmax(np.bincount(ops.device[kernels], time)))
+        here = ops.device[kernels] == device  # GPUs side by side lose it once
+        waiting = _Waiting(names, *(part[here] for part in (kernels, codes, time, size)))
+        unseen = unseen and groups > len(time)
+        findings = _waits_for_pages(case, device, waiting, moved, unseen=unseen)
     columns = (
         (Column("Migrating", Unit.NS), of_name[order]),
         (Column("Bytes", Unit.BYTES), bytes_of[order]),
         (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
-        (Column("Kernel"), [names[device] for device in order.tolist()]),
+        (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+class _Waiting(NamedTuple):
+    """Launches of a GPU while which pages migrate."""
+
+    names: Sequence[str]
+    rows: Indices
+    codes: Indices
+    """Of their names."""
+    time: Int64
+    size: Int64
+
+
+def _waits_for_pages(
+    case: Case, device: int, waiting: _Waiting, moved: Indices, *, unseen: bool
+) -> list[Finding]:
+    """How much longer all kernels of a GPU take for pages, under the name that waits longest.
+
+    Where others of their name tell how long they take without, what is more; else the time of
+    migrations, less what those need on the bus and no other kernel hides.
+    """
+    ops, (names, rows, codes, time, size) = case.report.operations, waiting
+    longer = {code: _without(case, rows[codes == code]) for code in np.unique(codes).tolist()}
+    blind = np.isin(codes, [code for code, more in longer.items() if more is None])
+    takes, least = int(time[blind].sum()), _on_bus(case, device, moved, int(size[blind].sum()))
+    known = sum(more for more in longer.values() if more)
+    compute = next(one.compute_ns for one in case.splits if one.index == device)
+    on_bus = max(0, min(takes, least) - max(0, compute - int(time.sum())))
+    runs = intervals.total(*intervals.union(ops.start[rows], ops.end[rows]))
+    lasts, cost = (min(runs, known + ns) for ns in (takes, takes - on_bus))
+    of_name = sums(codes, time, len(names))
+    top, unseen = int(np.argmax(of_name)), unseen and takes > 0
+    several = bool(10 * of_name[top] < 9 * time.sum())
+    name = brief(names[top], _NAME_CELLS)
+    longest = int(rows[np.argmax(time * (codes == top))])
+    ends = ", faults not recorded" * unseen if takes else " longer than without"
+    return case.finding(
+        "migrations_in_kernels",
+        f"{units.format_bytes(int(size.sum()))} of pages migrate while"
+        f" {'kernels run, ' + most_of(of_name[top], time.sum()) + ' ' if several else ''}{name}"
+        f"{'' if several else ' runs'}: {units.format_duration(lasts)}{ends}",
+        case.page_advice,
+        subject=f"pages migrate in {name}{AND_OTHERS * several}",
+        saved_ns=cost,
+        window=(int(ops.start[longest]), int(ops.end[longest])),
+        device=device,
+        settle="nsys profile --cuda-um-gpu-page-faults=true"
+        if unseen
+        else by_ncu(ops.names[ops.name[longest]].short),
+    )
 
 
 def _on_bus(case: Case, device: int, moved: Indices, size: int) -> int:
