@@ -385,7 +385,7 @@ def pageable_slow(path: Path) -> Synth:
 
 
 def all_alike(path: Path) -> Synth:
-    return copies_of(path, [(6, "pageable"), (7, "pinned")] * 6)
+    return copies_of(path, [(12, "pageable"), (13, "pinned")] * 6)
 
 
 def same_upload(path: Path) -> Synth:

@@ -44,6 +44,7 @@ _ONCE: Final = (
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
 """How it could be wrong that copies to the host, or memsets, can be hidden."""
+BY_MPI: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -249,8 +250,8 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "let kernels write their results where they are needed"
     if ops.bytes[rows].mean() <= SMALL_COPY:
         return "gather small copies in one buffer, or keep the data on the GPU"
-    if _around_mpi(case, rows):
-        return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
+    if around_mpi(case, rows):
+        return BY_MPI
     pageable = _from_pageable(ops, rows)
     if not hides:
         pin = "pin the host memory, and " if pageable else ""
@@ -271,7 +272,7 @@ def _from_pageable(ops: Operations, rows: Indices) -> bool:
     return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
 
 
-def _around_mpi(case: Case, rows: Indices) -> bool:
+def around_mpi(case: Case, rows: Indices) -> bool:
     """Whether most of some copies are made right before or after an MPI call of their process."""
     events, ops = case.report.host_events, case.report.operations
     own = np.isin(events.thread_process, ops.processes[np.unique(ops.process[rows])])

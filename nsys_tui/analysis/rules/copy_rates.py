@@ -8,12 +8,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import FAST, LARGE, case_labels, exposed_ns, rates
+from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate, case_labels, exposed_ns, rates
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
     PAGEABLE,
+    PINNED,
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model.arrays import Float64, Indices
@@ -25,6 +26,8 @@ _FEWEST: Final = 4
 """Copies of a direction below which there is nothing to compare with."""
 _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
+_NARROW: Final = 1 / 3
+"""Part of the bus's rate that 8 lanes of its generation, or 16 of the one before, exceed."""
 _OTHER_GPUS: Final = (
     "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
 )
@@ -44,13 +47,15 @@ def large_copies(case: Case) -> Indices:
     advice="Others of the same direction run twice as fast on this bus: pin the memory, and touch"
     " it before it is copied for the first time.",
     nothing="Large copies of a direction run at about the same rate. What the bus allows is not"
-    " recorded: compare with the rate of its generation.",
+    " recorded.",
     parameters=(Parameter("below", 50.0, "rate that is slow, in percent of the fast copies'"),),
 )
 def slow_copies(case: Case, arguments: Arguments) -> Result:
     """Large copies at less than half the rate that the fastest tenth of either direction reaches.
 
-    The bus is as quick in both, and for each GPU of a model.
+    The bus is as quick in both, and for each GPU of a model. Where none is slower than others, the
+    pinned ones of a GPU are looked at beside what its generation reaches with 16 lanes: a guess,
+    since neither its link nor what else uses it is recorded.
     """
     ops, rows = case.report.operations, large_copies(case)
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
@@ -72,6 +77,8 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(lost[used])])
         late, fast = rows[slow & (group == top)], rows[~slow & (model == model[top])[group]]
         findings = _slow(case, late, fast, float(best[top]), int(lost[top]))
+    else:
+        findings = _narrow(case, rows)
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
         (Column("GPU"), case_labels(case, kinds[order, 0])),
@@ -108,6 +115,31 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
         window=longest_of(ops, late),
         device=device,
     )
+
+
+def _narrow(case: Case, rows: Indices) -> list[Finding]:
+    """Pinned copies of a GPU of which even the fastest are far slower than 16 lanes of its bus."""
+    ops, findings = case.report.operations, list[Finding]()
+    pinned = rows[((ops.src_kind[rows] == PINNED) | (ops.dst_kind[rows] == PINNED))]
+    for device in np.unique(ops.device[pinned]).tolist():
+        mine, bus = pinned[ops.device[pinned] == device], bus_rate(case, device)
+        best = float(np.quantile(ops.bytes[mine] / ops.durations(mine), FAST))
+        if len(mine) < _FEWEST or best >= _NARROW * bus:
+            continue
+        rate, label = units.format_rate(1e9 * best), case.device_labels([device])
+        lost = int((ops.durations(mine) - ops.bytes[mine] / bus).sum())
+        findings += case.finding(
+            "slow_copies",
+            f"pinned copies of {label} reach {rate}; with 16 lanes such GPUs reach"
+            f" about {units.format_rate(1e9 * bus)}",
+            "see the width and generation of its link while it copies (nvidia-smi -q)",
+            subject=f"slow copies of {label}",
+            saved_ns=min(lost, exposed_ns(case, device)),
+            window=longest_of(ops, mine),
+            device=device,
+            confidence=Confidence.GUESS,
+        )
+    return sorted(findings, key=lambda one: -one.order_ns)[:1]
 
 
 def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:

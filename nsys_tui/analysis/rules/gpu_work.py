@@ -28,6 +28,8 @@ _WAVE_CELLS: Final = 24
 _TELLING: Final = 0.1
 """What loses so much of what the worst one loses is told of beside it."""
 _WARP: Final = 32
+_TURNS: Final = 20
+"""Times that another thread launches from which threads share a stream."""
 _TF32: Final = 8
 """First major compute capability whose tensor cores multiply single precision, rounded."""
 _HALF: Final = 0.5
@@ -213,7 +215,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             "small_grids",
             f"{name}: {units.plural(blocks, 'block')} of {units.plural(threads, 'thread')}"
             f" on {sms} SMs, {units.format_duration(int(time[top]))}{rest}",
-            "use more blocks (several an SM may give more), or run others beside it"
+            _fill(case, rows[(codes == top) & (ops.device[rows] == device)])
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
             subject=f"small {'grids' if few else 'blocks'} of {name}{AND_OTHERS * (others > 0)}",
@@ -231,6 +233,18 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+def _fill(case: Case, rows: Indices) -> str:
+    """What to do about small grids, by whether threads launch them on one stream by turns."""
+    calls, stream = case.report.calls[rows], case.report.operations.stream[rows]
+    threads = case.report.api.thread[calls[calls >= 0]]
+    if len(np.unique(stream)) == 1 and np.count_nonzero(np.diff(threads)) >= _TURNS:
+        count = len(np.unique(threads))
+        return (
+            f"give each of the {count} threads that launch it a stream of its own, or more blocks"
+        )
+    return "use more blocks (several an SM may give more), or run others beside it"
 
 
 @rule(

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
@@ -31,6 +31,8 @@ _GROWN: Final = 1.5
 _GROWS: Final = 1.05
 """Factors of a kernel whose data grows: in all, and at least from each later quarter to the next,
 so that one change is no growth."""
+_OUTLIERS: Final = 10
+"""Per cent of the launches that may be shorter, or longer, than those that last alike."""
 _TURNS: Final = 20
 _NAME_CELLS: Final = 15
 _GPUS_NAMED: Final = 3
@@ -47,9 +49,10 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
     Nearly all of them must slow down, at the same shapes: of one that takes longer and longer, or
-    whose grid grows, its data grows. Their short launches must as well as their long ones: else
-    there are but more long ones at the end. What could be saved is against the first ninth: in the
-    rest of the first third some may be slow already.
+    whose grid grows, its data grows, unless it is even before and after one change. Their short
+    launches must as well as their long ones: else there are but more long ones at the end. What
+    could be saved is against the first ninth: in the rest of the first third some may be slow
+    already.
     """
     ops = case.report.operations
     findings: list[Finding] = []
@@ -68,7 +71,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         slow = last >= first * (1 + arguments.number("slower") / 100)
         least = _NEARLY_ALL * max(late[0].sum(), 1)
         of_old_shape = _of_old_shape(case, *thirds)
-        if min(late[0][known[slow]].sum(), of_old_shape) < least or slow.sum() < 2:
+        alone = slow.sum() == 1 and not _is_even(case, thirds, known[slow])
+        if min(late[0][known[slow]].sum(), of_old_shape) < least or not slow.any() or alone:
             cost = late[0][known] - first * late[1][known]
             top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
             if last[top] >= _GROWN * first[top]:
@@ -97,6 +101,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             "see its clocks, power limit and temperature, and what else runs on it",
             subject=f"kernels of {label} slow down",
             saved_ns=max(0, int(more.sum())),
+            confidence=Confidence.GUESS if slow.sum() == 1 else None,
             window=(int(ops.start[rows[-third]]), int(ops.end[rows].max())),
             device=device,
         )
@@ -120,6 +125,14 @@ def _are_all_longer(case: Case, thirds: Sequence[Indices], names: Int64, factor:
         times = [ops.durations(rows[of_name[name]]) for name in names.tolist()]
         quartiles.append(np.array([np.percentile(time, (25, 75)) for time in times]))
     return np.asarray((quartiles[1] >= factor * quartiles[0]).all(axis=1), np.bool_)
+
+
+def _is_even(case: Case, thirds: Sequence[Indices], name: Int64) -> bool:
+    """Whether a name's launches differ more between thirds than within, not as by more data."""
+    ops = case.report.operations
+    times = [ops.durations(rows[ops.name[rows] == name]) for rows in thirds]
+    low, high = np.array([np.percentile(time, (_OUTLIERS, 100 - _OUTLIERS)) for time in times]).T
+    return bool((2 * (high - low) < low[1] - low[0]).all() and high[1] < _GROWN * low[0])
 
 
 def _of_old_shape(case: Case, early: Indices, late: Indices) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.copies import BY_MPI, around_mpi
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gap_facts import free_time, lead
 from nsys_tui.analysis.rules.nsys import (
@@ -122,13 +123,16 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         told = f"{units.format_duration(idle)} in them, {units.format_duration(then)} after"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     most = most_of(len(of_top), len(rows))
+    advice = _GATHER[kind in HOST_COPIES]
+    if all(around_mpi(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES):
+        advice = BY_MPI
+    elif then > idle:
+        advice = "read them later, or all at once, so that the host launches ahead"
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, {most} {units.format_bytes(size)}"
         f" {DIRECTIONS[kind]}: {device} idle {told}",
-        "read them later, or all at once, so that the host launches ahead"
-        if then > idle
-        else _GATHER[kind in HOST_COPIES],
+        advice,
         subject="small copies",
         saved_ns=saved,
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),

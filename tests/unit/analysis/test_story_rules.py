@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from planted import FULL, MS, US, bare
+from machine import Machine
+from planted import FULL, MS, US, bare, copies_of
+from planted_programs import halo
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.reader import open_report
 
@@ -51,3 +54,68 @@ def test_pages_cost_what_all_kernels_wait_for_them(tmp_path: Path) -> None:
 def test_evicted_pages_are_not_to_be_prefetched(tmp_path: Path) -> None:
     (one,) = found(migrating(tmp_path / "r.sqlite", 4), "migrations_in_kernels")
     assert "fit the GPU's memory" in one.advice
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_small_copies_that_stage_messages_of_mpi_are_told_as_such(
+    tmp_path: Path, back: bool
+) -> None:
+    """A value that is only read, as for the sum over all ranks, is no staged message."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(120):
+        run.launch("smooth", 200 * US)
+        run.copy(8000, 6, "DtoH")
+        run.report.mpi("MPI_Waitall", run.now, run.now + 25 * US, "wait")
+        run.now += 25 * US
+        if back:
+            run.copy(8000, 6, "HtoD")
+    (one,) = found(run.report, "small_copies")
+    assert ("GPU-aware MPI" in one.advice) is back
+
+
+def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
+    (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
+    assert "GPU-aware MPI" in one.advice
+
+
+@pytest.mark.parametrize(
+    ("rate", "memory", "told"), [(6, "pinned", True), (12, "pinned", False), (6, "pageable", False)]
+)
+def test_pinned_copies_far_below_the_bus_are_a_guess_at_its_link(
+    tmp_path: Path, rate: int, memory: str, told: bool
+) -> None:
+    slow = found(copies_of(tmp_path / "r.sqlite", [(rate, memory)] * 12), "slow_copies")
+    assert bool(slow) is told
+    for one in slow:
+        size = sum(60_000_000 + 4096 * number for number in range(12))
+        assert one.confidence is Confidence.GUESS
+        assert one.saved_ns == pytest.approx(12 * 10 * MS - size / 26, rel=0.01)
+
+
+@pytest.mark.parametrize("streams", [1, 4])
+def test_threads_that_share_a_stream_are_told_to_have_their_own(
+    tmp_path: Path, streams: int
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(100):
+        start, thread = number * MS, number % 4
+        call, gpu = (start, start + 5 * US), (start + 10 * US, start + 950 * US)
+        stream = 13 + thread % streams
+        synth.launch("search", call, gpu, tid=10 + thread, stream=stream, grid=(24, 1, 1))
+    (one,) = found(synth, "small_grids")
+    assert ("each of the 4 threads" in one.advice) is (streams == 1)
+
+
+@pytest.mark.parametrize(
+    ("spread", "factor", "told"), [(1, 16, True), (1, 100, False), (12, 16, False)]
+)
+def test_one_kernel_that_lasts_longer_from_some_time_on_may_be_throttled(
+    tmp_path: Path, spread: int, factor: int, told: bool
+) -> None:
+    """Per cent: by how much launches differ, and by how much they last longer later."""
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(90):
+        longer = factor if number >= 45 else 0
+        run.launch("attention", (100 + longer + number % 2 * spread) * MS // 100)
+    slow = [one for one in found(run.report, "slowing_kernels") if one.saved_ns]
+    assert [one.confidence for one in slow] == [Confidence.GUESS] * told
