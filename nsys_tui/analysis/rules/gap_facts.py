@@ -271,6 +271,14 @@ def outlast_work(gaps: Gaps) -> bool:
     return 2 * int(gaps.idle[gaps.idle >= LATE_NS].sum()) > int(gaps.idle.sum())
 
 
+def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether calls that launch work of the GPU itself, the work done before, take most of it."""
+    calls = case.report.calls[case.by_device[int(gaps.device[0])]]
+    calls, api = calls[calls >= 0], case.report.api
+    spent = intervals.union(api.start[calls], api.end[calls])
+    return 2 * intervals.overlap_length(spent, lost) > intervals.total(*lost)
+
+
 def are_long(case: Case, gaps: Gaps) -> bool:
     """Whether long calls that launch what ends some gaps take most of them, not those before."""
     api, calls = case.report.api, gaps.call

@@ -306,8 +306,8 @@ def _told(
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
-        name = f": {brief(what, _NAME_CELLS)} of other work comes first"
-        return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
+        why, advice = words.BEFORE_LAUNCH[facts.launch_own_work(case, gaps, lost)]
+        return f": {brief(what, _NAME_CELLS)} {why}", Confidence.MEASURED, advice
     if cause is Cause.API and what.startswith(words.LAUNCHES):
         off = case.stalls.work.scheduling.thread(facts.thread_of(case, gaps)).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)

@@ -222,6 +222,11 @@ HELD_LAUNCH: Final = (
     "launch the graph before the work ahead of it ends: its launch takes the longer the more nodes",
 )
 """What to do about a launch that takes long itself: of a kernel, of a graph."""
+BEFORE_LAUNCH: Final = (
+    ("of other work comes first", "launch for each GPU or stream from a thread of its own"),
+    ("outlasts what it launched", "fuse kernels, or capture the phase as a CUDA graph"),
+)
+"""Launch calls before the one that ends a gap: of other GPUs' work, or of its own."""
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",

@@ -136,9 +136,9 @@ class IdleTime:
         """The same of API calls.
 
         Gaps that end with work which another call had launched before, or another thread launches,
-        are none of theirs.
+        or another process has, are none of theirs.
         """
-        api = self.report.api
+        api, ops = self.report.api, self.report.operations
         spans = (api.start[calls], api.end[calls], api.thread[calls])
         device, lost = self.held_up(*spans, api.thread_process)
         if not len(lost[0]):
@@ -147,14 +147,15 @@ class IdleTime:
         held = np.searchsorted(begun, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = begun[held], done[held]
-        after = np.searchsorted(self.report.operations.start[rows], gaps[1])
-        known = np.flatnonzero(after < len(rows))
-        call = np.full(len(after), -1)
-        call[known] = self.report.calls[rows[after[known]]]
+        after = np.searchsorted(ops.start[rows], gaps[1])
+        after = np.append(rows, -1)[after]
+        call = np.where(after >= 0, self.report.calls[after], -1)
+        owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
         queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls)
         parts = []
         for thread in np.flatnonzero(np.bincount(spans[2])).tolist():
             own = ~queued & ((call < 0) | (api.thread[call] == thread))
+            own &= np.isin(owner, (-1, api.thread_process[thread]))
             mine = calls[spans[2] == thread]
             spent = intervals.union(api.start[mine], api.end[mine])
             parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))

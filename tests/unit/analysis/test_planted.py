@@ -834,6 +834,17 @@ def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path)
     assert any(one.title.endswith("cudaLaunchKernel of other work comes first") for one in idle)
 
 
+def test_launches_that_outlast_their_kernels_are_no_launches_of_other_work(tmp_path: Path) -> None:
+    """Launches of 60 us on one stream: the kernel is done 28 us before its call returns."""
+    run = Synth(tmp_path / "r.sqlite").process(10).gpu()
+    for number in range(200):
+        at = number * 62 * US
+        run.launch("k", call=(at, at + 60 * US), gpu=(at + 8 * US, at + 32 * US))
+    titles = [one.title for one in find_in(Case(open_report(run.write())))]
+    assert any(title.endswith("cudaLaunchKernel outlasts what it launched") for title in titles)
+    assert not any("of other work" in title for title in titles)
+
+
 def test_a_short_launch_is_not_blamed_where_those_for_other_gpus_come_first(tmp_path: Path) -> None:
     titles = [one.title for one in find_in(case_of(programs.one_thread_four_gpus, tmp_path))]
     assert any(title.endswith("cudaLaunchKernel of other work comes first") for title in titles)

@@ -361,6 +361,24 @@ def test_small_copies_within_a_gpu_are_launches_of_their_own(
     assert exposed.advice == "let kernels write their results where they are needed"
 
 
+def test_waits_after_small_copies_of_one_process_do_not_idle_the_gpu_of_another(
+    tmp_path: Path,
+) -> None:
+    """What ends the long gap of the other GPU has no call: whose it is, its row says."""
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    synth.api("cudaMemcpyAsync_v3020", 0, 5 * US, corr=1)
+    synth.memcpy(5 * US, 6 * US, kind="DtoH", bytes=4, corr=1)
+    synth.api("cudaStreamSynchronize_v3020", 5 * US, 90 * MS).kernel("k", 6 * US, 90 * MS)
+    synth.process(20).kernel("k", 0, US, device=1).kernel("k", 90 * MS, 90 * MS + US, device=1)
+    for number in range(100):
+        start = 90 * MS + (10 * number - 5) * US
+        synth.api("cudaMemcpyAsync_v3020", start, start + 4 * US, corr=number + 1)
+        start += 8 * US
+        synth.memcpy(start, start + US, kind="DtoH", bytes=4, device=1, corr=number + 1)
+    (found,) = run(synth, "small_copies").findings
+    assert found.saved_ns < MS
+
+
 def steps(synth: Synth, slow: int = -1) -> Synth:
     """Six steps of 10 ms with a kernel each; ``slow`` takes 60 ms."""
     start = 0
