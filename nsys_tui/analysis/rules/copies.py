@@ -248,7 +248,8 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return case.page_advice
     if ops.copy_kind[first] == DEVICE_TO_DEVICE:
         return "let kernels write their results where they are needed"
-    if ops.bytes[rows].mean() <= SMALL_COPY:
+    took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
+    if 2 * int(took[small].sum()) > int(took.sum()):
         return "gather small copies in one buffer, or keep the data on the GPU"
     if around_mpi(case, rows):
         return BY_MPI

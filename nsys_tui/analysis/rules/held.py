@@ -230,13 +230,15 @@ def _limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
     least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
+    whole = finding.saved_ns + finding.held_ns
+    advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
     return replace(
         finding,
         saved_ns=saved,
-        held_ns=finding.saved_ns - saved,
+        held_ns=whole - saved,
         stake_ns=finding.weight_ns,
         severity=max(least, severity(saved, case.base_ns), key=lambda one: one.rank),
-        advice=f"{format_duration(finding.saved_ns)} once {when}: {finding.advice}",
+        advice=f"{format_duration(whole)} once {when}: {advice}",
         doubt="the rest would be waited for nevertheless",
     )
 

@@ -242,6 +242,9 @@ class TestExposedCopies:
             synth.memcpy(number * MS, number * MS + 5_000, kind="DtoH", bytes=4)
         (finding,) = found(synth, "exposed_copies")
         assert finding.advice.startswith("gather small copies")
+        synth.memcpy(200 * MS, 230 * MS, kind="DtoH", bytes=10**6, src="pinned")
+        (finding,) = found(synth, "exposed_copies")
+        assert "small" not in finding.advice, "most of the time is in one large copy"
 
     def test_copies_behind_kernels_cost_nothing(self, synth: Synth) -> None:
         launched(synth, "k", 0, 60 * MS, SMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
-from nsys_tui.analysis.rules.held import held
+from nsys_tui.analysis.rules.held import held, without_held
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model import intervals
@@ -95,6 +96,16 @@ def test_what_a_loader_that_works_on_would_take_is_not_claimed(tmp_path: Path) -
     assert one.held_ns + one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert one.advice.startswith("29.96 ms once loader is quicker: copy on a stream")
     assert "copies" not in verdict(case, findings)
+
+
+def test_what_two_threads_hold_is_said_once(tmp_path: Path) -> None:
+    case, findings = found(tmp_path / "run.sqlite")
+    (waiting,) = [one for one in findings if one.held is not None]
+    told = copies_in(findings)
+    fresh = replace(told, saved_ns=told.saved_ns + told.held_ns, held_ns=0, advice="copy: twice")
+    *_, one = without_held(case, [waiting, waiting, fresh])
+    assert one.advice == "29.96 ms once loader is quicker: copy: twice"
+    assert one.held_ns + one.saved_ns == fresh.saved_ns
 
 
 def test_where_nothing_of_the_gaps_can_be_had_no_thread_holds_it_up(tmp_path: Path) -> None:
