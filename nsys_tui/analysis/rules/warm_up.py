@@ -26,6 +26,8 @@ _TOLD_APART: Final = frozenset(
     (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
 )
 """Causes with a finding for each call; of the others one finding names the worst."""
+_BESIDE_CALLS: Final = (*SHARES[Cause.LOCK : Cause.API], *SHARES[Cause.HOST :])
+"""Causes that are no calls of CUDA."""
 _DONE_ONCE: Final = (Cause.MODULE, Cause.ALLOCATION, Cause.API, Cause.HOST)
 """What a host does itself in a gap that does not come again, whatever most of it is."""
 
@@ -149,12 +151,30 @@ _AGAIN: Final = 5
 
 
 def _usual(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
+    """Which gaps come again in the steady part, of one cause and about as long, and so not once.
+
+    What the host does besides calling CUDA counts whole: GPU work may hide a part of it.
+    """
     kind, _ = factorise_rows([*kinds_of(gaps)])
-    steady = _middle(gaps) >= case.set_up_until[gaps.device]
-    longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
-    np.maximum.at(longest, kind[steady], gaps.idle[steady])
-    return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
+    steady, usual = _middle(gaps) >= case.set_up_until[gaps.device], np.zeros(len(gaps), np.bool_)
+    for lasted in (gaps.idle, _between_calls(case, gaps)):
+        longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
+        np.maximum.at(longest, kind[steady], lasted[steady])
+        usual |= lasted <= 2 * longest[kind]
+    return usual
+
+
+def _between_calls(case: Case, gaps: Gaps) -> Int64:
+    """How long the host calls no CUDA before the call that ends each gap, and at least the gap."""
+    api, lasted = case.report.api, gaps.idle.copy()
+    beside = np.isin(gaps.cause, _BESIDE_CALLS) & (gaps.call >= 0)
+    for caller in np.unique(gaps.caller[beside]).tolist():
+        rows = np.flatnonzero(api.real & (api.thread == caller))
+        mine = np.flatnonzero(beside & (gaps.caller == caller))
+        at = np.searchsorted(rows, gaps.call[mine])
+        done = np.append(FARTHEST, np.maximum.accumulate(api.end[rows]))[at]
+        lasted[mine] = np.maximum(lasted[mine], api.start[gaps.call[mine]] - done)
+    return lasted
 
 
 def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:

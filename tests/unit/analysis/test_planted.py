@@ -1110,3 +1110,27 @@ def test_what_other_ranks_wait_after_small_reads_puts_no_host_ahead(tmp_path: Pa
         return one.saved_ns
 
     assert price(1) == price(2) == pytest.approx(39 * MS, rel=0.1)
+
+
+@pytest.mark.parametrize(("first", "gaps"), [(8 * MS, 3), (30 * MS, 2)])
+def test_what_the_host_does_for_as_long_later_is_no_set_up_though_the_gpu_idles_less(
+    first: int, gaps: int, tmp_path: Path
+) -> None:
+    synth, host, gpu = bare(tmp_path / "r.sqlite"), 0, 0
+    for step in range(STEPS):
+        begun, sleeps = host, (8 * MS if step else first) * (step % 8 == 0)
+        for number in range(4):
+            if number == 1 and sleeps:
+                synth.osrt("nanosleep", host, host + sleeps)
+                host += sleeps
+            start = max(gpu, host + 9 * US)
+            gpu = start + 2 * MS
+            synth.launch(f"k{number}", (host, host + 5 * US), (start, gpu), grid=FULL)
+            host += 10 * US
+        synth.api("cudaEventSynchronize", host, gpu - 4 * MS)  # the host stays 4 ms ahead
+        host = gpu - 4 * MS
+        synth.nvtx(f"step {step}", begun, host)
+    found = find_in(Case(open_report(synth.write())))
+    assert [one.rule for one in found if one.rule == "warm_up"] == ["warm_up"] * (gaps < 3)
+    (sleep,) = [one for one in found if one.rule == "gpu_idle"]
+    assert f"in {gaps} of 20 steps, sleep" in sleep.title
