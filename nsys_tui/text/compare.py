@@ -108,7 +108,7 @@ def _became(row: Row) -> str:
     """``is new``, ``is slower (+5.0%)``, ``has more calls (time +12.0%)``."""
     if row.kind in ("new", "gone"):
         return f"is {row.kind}"
-    verb = {"calls": "has", "bytes": "moves"}.get(row.kind.split()[-1], "is")
+    verb = {"calls": "has", "bytes": "moves", "threads": "launches"}.get(row.kind.split()[-1], "is")
     return f"{verb} {row.kind} ({'' if verb == 'is' else 'time '}{ratio_text(row)})"
 
 

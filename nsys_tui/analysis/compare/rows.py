@@ -49,7 +49,8 @@ class Row:
     """Whether ``change`` compares sums per step; else durations of instances."""
     kind: str
     """``new``, ``gone``, ``slower``, ``faster``, ``more calls``, ``fewer calls``, ``more bytes``,
-    ``fewer bytes``, ``too few``, ``more``, ``less``, ``same`` or ``inconclusive``."""
+    ``fewer bytes``, ``more threads``, ``fewer threads``, ``too few``, ``more``, ``less``, ``same``
+    or ``inconclusive``."""
     verdict: Verdict
     variants: tuple[str | None, str | None] = (None, None)
     """Which kernels of the name that ``key`` is these are in A and in B; None for all."""
@@ -72,11 +73,11 @@ class Row:
 
     @property
     def words(self) -> str:
-        """``worse: slower``, ``better: gone``, ``same``, ``too few``."""
+        """``worse: slower``, ``gone``, ``same``, ``too few``."""
         if self.kind == "too few" or self.kind == str(self.verdict):
             return self.kind
-        if self.verdict is Verdict.UNKNOWN:
-            return self.kind
+        if self.verdict is Verdict.UNKNOWN or self.kind in ("new", "gone"):
+            return self.kind  # their work may be done under other names
         return f"{self.verdict}: {self.kind}"
 
 
@@ -184,7 +185,7 @@ class RowJudge:
         if change is None or a is None or b is None:
             change, kind = _one_sided(a, b), "new" if a is None else "gone"
         else:
-            kind = self._kind(a, b, change)
+            kind = self._kind(pair.key, a, b, change)
         verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, change.verdict)
         verdict = verdict if self.comparable else Verdict.UNKNOWN
         return Row(
@@ -203,13 +204,21 @@ class RowJudge:
             b_bytes=(b.amount if b else 0) / self.b.parts,
         )
 
-    def _kind(self, a: Named, b: Named, change: Change) -> str:
-        """What became of a name: slower because each takes longer, or moves or is more."""
-        if change.verdict.told and a.amount and b.amount and a.total and b.total:
-            moved = log((b.amount / b.count) / (a.amount / a.count))
-            rate = log((b.total / b.amount) / (a.total / a.amount))
+    def _kind(self, key: str, a: Named, b: Named, change: Change) -> str:
+        """What became of a name: slower because each takes longer, or moves, launches or is more.
+
+        Threads are those of all kernels of a name, so not told of one variant.
+        """
+        kernels = self.a.names("kernels").get(key) is a and self.b.names("kernels").get(key) is b
+        mine, theirs = a.amount, b.amount
+        if kernels:
+            mine, theirs = self.a.threads.get(key, 0), self.b.threads.get(key, 0)
+        if change.verdict.told and mine and theirs and a.total and b.total:
+            moved = log((theirs / b.count) / (mine / a.count))
+            rate = log((b.total / theirs) / (a.total / mine))
             if abs(rate) < abs(moved) and (moved > 0) == (change.verdict is Verdict.WORSE):
-                return "more bytes" if moved > 0 else "fewer bytes"
+                what = "threads" if kernels else "bytes"
+                return f"more {what}" if moved > 0 else f"fewer {what}"
         calls = self._calls(a, b)
         often = "more calls" if calls > 0 else "fewer calls"
         changed = abs(calls) >= self.rules.threshold
