@@ -272,10 +272,11 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     rows = every[short]
     codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
     of_kind = waves[kinds[:, 0], kinds[:, 2]]
-    last = of_kind / np.ceil(of_kind)
+    of_sm = each[kinds[:, 0], kinds[:, 2]]
+    evenly = of_sm / np.ceil(of_sm)
     time = sums(codes, ops.durations(rows), len(kinds))
     share = filled(case, every)
-    share[short] = last[codes]
+    share[short] = evenly[codes]
     empty, beside = _empty_time(case, every, share, short)
     lost = np.bincount(codes, beside[short], len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)

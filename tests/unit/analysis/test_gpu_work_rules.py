@@ -309,3 +309,13 @@ def test_a_last_wave_says_of_how_many_kernels_its_price_is(
         synth.kernel(name, number * 2 * MS, (number + 1) * 2 * MS, **ONE_AN_SM, grid=(109, 1, 1))  # type: ignore[arg-type]
     (one,) = found(synth, "last_waves")
     assert one.title.endswith(said)
+
+
+def test_blocks_that_share_an_sm_are_quicker_in_the_last_wave(synth: Synth) -> None:
+    """256 on 108 SMs, two at a time: three times as long as one block, where 2.37 would do."""
+    two_an_sm = {**ONE_AN_SM, "dynamicSharedMemory": 70 * 1024, "grid": (256, 1, 1)}
+    for number in range(10):
+        synth.kernel("k", number * 3 * MS, (number + 1) * 3 * MS, **two_an_sm)  # type: ignore[arg-type]
+    (one,) = found(synth, "last_waves")
+    assert "k: 256 blocks, ≈216 at a time: 40 in the last of 2 waves" in one.title
+    assert one.saved_ns == int(30 * MS * (1 - 256 / 108 / 3))
