@@ -44,6 +44,10 @@ _HOW: Final = re.compile(
 )
 """A name of such words alone, one of them a move, tells of nothing else."""
 _LIBRARY: Final = re.compile(r"\bcudnn::|\bnvinfer\w*::|\bcublas\w*::|\Awrapped_")
+_OPERANDS: Final = re.compile(r"rray<char ?\*, ?(?:\([a-z ]+\))?(\d)|\b(BinaryF|CUDAF)unctor")
+"""Of PyTorch: how many tensors are read and written, or that there are three."""
+_LEAST_NS: Final = 2_000
+"""What a kernel takes however little it moves."""
 
 
 @rule(
@@ -60,8 +64,9 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     or program in which no word says anything but that data is copied, cast, transposed or laid out
     anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
     them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
-    time, but of neighbouring elementwise kernels the longest; of a program's own, or where the GPU
-    mostly idles, nobody knows; where launches bind the run, other rules tell what fusing saves.
+    time, but of elementwise kernels what they take to hand data to the next; of a program's own, or
+    where the GPU mostly idles, nobody knows; where launches bind the run, other rules tell what
+    fusing saves.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
@@ -133,19 +138,32 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
 
 
 def _fused(case: Case, device: int, kind: Int64) -> int:
-    """Time of a device's kernels of these kinds, were neighbouring ones one."""
-    ops, saved = case.report.operations, 0
+    """Time of a device's kernels of these kinds that would go, were neighbouring ones one.
+
+    That one neither writes nor reads what an elementwise kernel hands to the next; all else of the
+    others stays.
+    """
+    ops, saved = case.report.operations, 0.0
     every = case.by_device[device]
     kind = np.where(kind == _OWN, -1, kind)
+    tensors = np.array([_operands(name.demangled) for name in ops.names], np.int64)
     for place in rows_of_codes(ops.stream[every], len(ops.streams)):
         rows = every[place]
         of_row = np.where(ops.kind[rows] == OpKind.KERNEL, kind[ops.name[rows]], -1)
-        begins = np.flatnonzero((of_row >= 0) & ~np.append(False, of_row[:-1] >= 0))
-        if len(begins):
-            took = ops.durations(rows)
-            kept = np.maximum.reduceat(np.where(of_row == _ELEMENTWISE, took, 0), begins)
-            saved += int(took[of_row >= 0].sum() - kept.sum())
-    return saved
+        chain, combines = np.cumsum(of_row < 0), of_row == _ELEMENTWISE
+        saved += ops.durations(rows[(of_row >= 0) & ~combines]).sum()
+        took, linked = ops.durations(rows[combines]), np.diff(chain[combines]) == 0
+        least = np.minimum(took, _LEAST_NS)
+        each = (took - least) / tensors[ops.name[rows[combines]]]
+        gone = np.minimum(least[1:], least[:-1]) + 2 * np.minimum(each[1:], each[:-1])
+        saved += gone[linked].sum()
+    return int(saved)
+
+
+def _operands(name: str) -> int:
+    """How many tensors an elementwise kernel reads and writes by its name; two where unknown."""
+    found = _OPERANDS.search(name)
+    return max(1, int(found[1] or 3)) if found else 2
 
 
 def _alone(case: Case, device: int, kind: Int64) -> int:

@@ -50,8 +50,13 @@ def found(synth: Synth) -> list[Finding]:
             " cudnn::ops::nchwToNhwcKernel",
         ),
         (
-            (GEMM, ADD, GELU, ADD),
+            (GEMM, GELU, GELU, GELU),
             40,
+            "elementwise kernels: 60.00 ms on GPU 0, 33.3% of its GPU time, most elementwise gelu",
+        ),
+        (
+            (GEMM, ADD, GELU, ADD),
+            20 * 2 * (0.002 + 2 * 0.998 / 3),
             "elementwise kernels: 60.00 ms on GPU 0, 33.3% of its GPU time, most elementwise"
             " add f32",
         ),
@@ -63,11 +68,12 @@ def found(synth: Synth) -> list[Finding]:
         ),
     ],
 )
-def test_copies_may_go_and_of_neighbouring_elementwise_kernels_one_stays(
-    tmp_path: Path, names: Sequence[str], saved: int, title: str
+def test_copies_may_go_and_of_elementwise_kernels_what_they_hand_on(
+    tmp_path: Path, names: Sequence[str], saved: float, title: str
 ) -> None:
+    """Of three tensors of an addition one goes that it writes, or one that it reads."""
     (finding,) = found(one_after_another(tmp_path / "r.sqlite", names))
-    assert (finding.saved_ns, finding.title) == (saved * MS, title)
+    assert (finding.saved_ns, finding.title) == (int(saved * MS), title)
     assert (finding.confidence, finding.severity) == (Confidence.GUESS, Severity.HIGH)
 
 
@@ -94,7 +100,7 @@ def test_fused_kernels_optimizers_and_single_elementwise_ones_are_no_finding(
     assert not found(run(tmp_path / "r.sqlite"))
 
 
-@pytest.mark.parametrize(("read", "saved"), [(False, []), (True, [499 * 12_000])])
+@pytest.mark.parametrize(("read", "saved"), [(False, []), (True, [499 * 26_000 // 3])])
 def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
     tmp_path: Path, read: bool, saved: list[int]
 ) -> None:
