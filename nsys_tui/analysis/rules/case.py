@@ -409,10 +409,12 @@ class Case:
         """
         saved_ns, stake_ns = int(min(saved_ns, self.base_ns)), int(stake_ns)
         weight = min(max(saved_ns, stake_ns), self.base_ns)
-        rated = at_least or severity(weight, self.base_ns)
+        usual = CERTAINTY.get(rule, UNSURE)
+        known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
+        counts = weight // 2 if known[0] is Confidence.GUESS else weight
+        rated = at_least or severity(counts, self.base_ns)
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most
-        usual = CERTAINTY.get(rule, UNSURE)
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
         where = (window, device, screen, command or f"nsys-tui analyze REPORT -r {rule}")
@@ -423,7 +425,6 @@ class Case:
         if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
             title += f", {phase}"
         title = cut(title, TITLE_CELLS)
-        known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         told = (rule, rated, title, subject, advice, saved_ns)
         gone = lost if gone is None else gone
         return [Finding(*told, *where, stake_ns, *known, lost, gone, late, phase=phase, held=held)]

@@ -200,6 +200,7 @@ MOST: Final = 2
 """Findings named."""
 _MORE: Final = {"tiny_kernels": ", more if fused"}
 """By rule, what gives back more than the time that is priced."""
+_BY_GUESS: Final = {Confidence.GUESS: ", a guess"}
 
 
 def verdict(case: Case, findings: Sequence[Finding]) -> str:
@@ -313,6 +314,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
             f" {format_share(one.saved_ns, case.base_ns)}{_MORE.get(one.rule, '')}"
+            f"{_BY_GUESS.get(one.confidence, '')}"
             f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )

@@ -18,6 +18,8 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
+MS = 1_000_000
+
 
 @pytest.mark.parametrize(
     ("saved", "expected"),
@@ -60,6 +62,21 @@ def test_the_gravest_come_first(tmp_path: Path) -> None:
     ]
     assert gravest(found) is Severity.HIGH
     assert gravest([]) is None
+
+
+def test_a_guess_comes_after_what_is_known_of_like_size(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).kernel("k", 0, 1000 * MS)
+    case = Case(open_report(synth.write()))
+
+    def told(rule: str, saved_ms: int) -> Finding:
+        about = f"{rule} {saved_ms}"
+        (one,) = case.finding(rule, "t", "a", subject=about, saved_ns=saved_ms * MS, window=None)
+        return one
+
+    small, known = told("movement_kernels", 15), told("memsets", 20)
+    like, larger = told("movement_kernels", 39), told("movement_kernels", 41)
+    assert ranked(case, [small, like, known, larger]) == [larger, known, like, small]
+    assert (small.severity, told("memsets", 15).severity) == (Severity.MEDIUM, Severity.HIGH)
 
 
 def test_the_verb_hears_the_counters_too(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from planted_kernels import one_after_another
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
@@ -216,3 +217,8 @@ def test_tiny_kernels_that_are_fused_give_back_more_than_their_gaps(tmp_path: Pa
         at = number * 10 * US
         synth.launch("scale", (at, at + 8 * US), (at + 8 * US, at + 11 * US))
     assert "idle around tiny kernels (up to 60.0%, more if fused)" in told(synth)
+
+
+def test_of_what_only_names_tell_the_verdict_says_that_it_is_a_guess(tmp_path: Path) -> None:
+    line = told(one_after_another(tmp_path / "r.sqlite"))
+    assert "copy kernels (up to 25.0%, a guess); nothing else" in line
