@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.host_activity import Named
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
@@ -176,6 +178,27 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     return f"{who} {brief(seen.name, 20)}"
 
 
+def holder(case: Case, thread: int, waits: Intervals) -> str:
+    """The CUDA call in which other threads of the process are through most of the waits.
+
+    Locks that those wait for themselves count first, so that who waits, too, holds nothing.
+    """
+    api, work = case.report.api, case.stalls.work
+    time: dict[str, int] = defaultdict(int)
+    for other in api.threads[beside(thread, api.threads)].tolist():
+        mine = work.thread(other)
+        ran = intervals.subtract(waits, _covered(mine.by_class.get(Cause.LOCK)))
+        for cause in _HOLDING:
+            for name, took in work.by_name(mine.by_class.get(cause), ran).items():
+                time[name] += took
+    call = max(time, key=lambda name: time[name], default="")
+    return call if call and 2 * time[call] > intervals.total(*waits) else ""
+
+
+def _covered(events: Named | None) -> Intervals:
+    return intervals.union(events.starts, events.ends) if events else intervals.empty()
+
+
 def alone(case: Case, thread: int, waits: Intervals) -> str:
     """The one other thread of the process that the scheduler had on a CPU through most waits.
 
@@ -191,6 +214,8 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
 
 
+_HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION, Cause.API)
+"""Classes of CUDA calls that may hold what other threads need."""
 _MOST: Final = 0.68
 """Part of values that deviate by no more than a standard deviation, where chance alone rules."""
 

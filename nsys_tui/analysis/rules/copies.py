@@ -38,9 +38,12 @@ PCI Express 5, 4 and 3 with 16 lanes, less what its protocol takes.
 """
 _ONCE: Final = (
     "leave them out of what you measure, or move fewer bytes",
-    "pin the host memory: these copies come once, and nothing can hide them",
+    "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_OFTEN: Final = 3
+"""Copies from which pinning, which takes as long as one, pays."""
+_IF_AGAIN: Final = " if it is copied again"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
 """How it could be wrong that copies to the host, or memsets, can be hidden."""
@@ -253,12 +256,12 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if around_mpi(case, rows):
         return BY_MPI
-    pageable = _from_pageable(ops, rows)
+    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * (len(rows) < _OFTEN)
     if not hides:
-        pin = "pin the host memory, and " if pageable else ""
+        pin = f"pin the host memory{again}, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
-        return "pin the host memory, then copy on a stream of its own while kernels run"
+        return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():

@@ -279,6 +279,9 @@ def _told(
     waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
     if waits and (other := awaited.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
+    if cause is Cause.LOCK and (call := awaited.holder(case, facts.thread_of(case, gaps), lost)):
+        told = f", {cause.label}: while others are in {brief(call, _NAME_CELLS)}"
+        return told, Confidence.INFERRED, words.HELD_BY
     if waits and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
@@ -315,6 +318,9 @@ def _told(
         why = "off the CPU" if away else "why is not recorded"
         name = f": {brief(what, _NAME_CELLS)} itself took it, {why}"
         return name, Confidence.INFERRED, advice
+    if cause is Cause.API:
+        kept = (advised for named, advised in words.KEPT if named.match(what))
+        advice = next(kept, advice)
     if cause is Cause.WAIT and what.startswith("wait"):
         advice = words.CHILD
     if awaits:

@@ -227,6 +227,15 @@ BEFORE_LAUNCH: Final = (
     ("outlasts what it launched", "fuse kernels, or capture the phase as a CUDA graph"),
 )
 """Launch calls before the one that ends a gap: of other GPUs' work, or of its own."""
+KEPT: Final = (
+    (
+        re.compile(r"cu(da)?Graph(?!ExecUpdate)"),
+        "build the graph once, then update it (ExecUpdate)",
+    ),
+    (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),
+)
+"""What to do about calls other than launches, by their names."""
+HELD_BY: Final = "make that call once, before: what it holds in CUDA, this thread needs"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",

@@ -331,7 +331,12 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     dear |= any(
         one.rule in _SAID and one.stake_ns >= WORTH_FIXING * case.base_ns for one in findings
     )
-    return f"Nothing {'else ' * dear}found that would give back 1%"
+    looks = [
+        f"; see {_subject(case, one)} ({format_share(one.stake_ns, case.base_ns)}), unpriced"
+        for one in findings
+        if one.rule == "movement_kernels"
+    ]
+    return f"Nothing {'else ' * dear}found that would give back 1%{''.join(looks)}"
 
 
 def _shared(case: Case, finding: Finding, first: Finding) -> str:

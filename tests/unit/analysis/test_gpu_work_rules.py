@@ -230,7 +230,7 @@ class TestExposedCopies:
         (finding,) = found(synth, "exposed_copies")
         assert finding.saved_ns == pytest.approx(60 * MS - 10**9 // 26, abs=1)
         assert finding.stake_ns == 50 * MS
-        assert finding.advice.startswith("pin the host memory, and copy less")
+        assert finding.advice.startswith("pin the host memory if it is copied again, and copy less")
 
     def test_pinned_memory_needs_no_pinning(self, synth: Synth) -> None:
         synth.memcpy(0, 50 * MS, bytes=10**9, src="pinned")

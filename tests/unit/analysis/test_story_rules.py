@@ -12,6 +12,7 @@ from planted_programs import halo
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -119,3 +120,60 @@ def test_one_kernel_that_lasts_longer_from_some_time_on_may_be_throttled(
         run.launch("attention", (100 + longer + number % 2 * spread) * MS // 100)
     slow = [one for one in found(run.report, "slowing_kernels") if one.saved_ns]
     assert [one.confidence for one in slow] == [Confidence.GUESS] * told
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_lock_that_a_cuda_call_of_another_thread_holds_names_that_call(
+    tmp_path: Path, holds: bool
+) -> None:
+    """Another thread allocates pinned memory while the launching one waits, or before."""
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(10):
+        start = number * 30 * MS
+        call, gpu = (start + 20 * MS, start + 20 * MS + 5 * US), (start + 21 * MS, start + 30 * MS)
+        synth.osrt("pthread_rwlock_wrlock", start, start + 20 * MS, tid=10)
+        synth.launch("gather", call, gpu, tid=10, grid=FULL)
+        begun = start - 2 * US if holds else start + 20 * MS
+        synth.api("cudaHostAlloc_v3020", begun, begun + (20 * MS if holds else 9 * MS), tid=11)
+        synth.osrt("pthread_rwlock_wrlock", start, start + 20 * MS, tid=12)
+        synth.api("cudaMalloc_v3020", start, start + 21 * MS, tid=12)
+    idle = found(synth, "gpu_idle")
+    assert any("while others are in cudaHostAlloc" in one.title for one in idle) is holds
+    assert not any("cudaMalloc" in one.title for one in idle), "it waits itself"
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        ("cudaGraphInstantiate_v12000", "build the graph once"),
+        ("cudaStreamCreate_v3020", "create them once"),
+        ("cudaMemGetInfo_v3020", "leave the call out"),
+    ],
+)
+def test_what_calls_make_is_kept_and_used_again(tmp_path: Path, call: str, advice: str) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("gemm", 2 * MS)
+        run.wait()
+        run.call(call, MS)
+    (one,) = [one for one in found(run.report, "gpu_idle") if call[:9] in one.title]
+    assert one.advice.startswith(advice)
+
+
+@pytest.mark.parametrize("copies", [1, 6])
+def test_pinning_pays_for_what_is_copied_again(tmp_path: Path, copies: int) -> None:
+    (one,) = found(copies_of(tmp_path / "r.sqlite", [(6, "pageable")] * copies), "exposed_copies")
+    assert one.advice.startswith("pin the host memory")
+    assert ("if it is copied again" in one.advice) is (copies == 1)
+
+
+def test_kernels_that_convert_layouts_are_named_by_a_verdict_that_prices_nothing(
+    tmp_path: Path,
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(60):
+        run.launch("nchwToNhwcKernel", 90 * US)
+        run.launch(f"conv_{number % 3}", 400 * US)
+    case = Case(open_report(run.report.write(), use_cache=False))
+    assert "Nothing found" in (line := verdict(case, find_in(case)))
+    assert line.endswith("; see copy kernels (18.3%), unpriced")
