@@ -6,7 +6,7 @@ have a code book of their own (``reader.gather``), because their values are not 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from math import prod
 from typing import Final, TypeVar
 
@@ -151,6 +151,12 @@ def by_code(codes: Integers, count: int) -> tuple[Indices, Indices]:
     packed.sort()
     packed &= (1 << bits) - 1
     return packed, edges
+
+
+def rows_of_values(values: Integers) -> Iterator[tuple[int, Indices]]:
+    """Each distinct value, ascending, with its rows."""
+    codes, distinct = factorise(values)
+    return zip(distinct.tolist(), rows_of_codes(codes, len(distinct)), strict=True)
 
 
 def rows_of_codes(codes: Integers, count: int) -> list[Indices]:

@@ -231,8 +231,9 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
         with patch("nsys_tui.analysis.stalls.explained.LONG_CALL_NS", LONG):
             result = stalls(report, threshold_ns=1)
         gaps = result.gaps
+        time = np.stack([gaps.time(cause) for cause in SHARES], axis=1)
         found = {
-            (int(gaps.start[i]), int(gaps.end[i])): (int(gaps.cause[i]), gaps.shares[i].tolist())
+            (int(gaps.start[i]), int(gaps.end[i])): (int(gaps.cause[i]), time[i].tolist())
             for i in range(len(gaps))
         }
         assert found == expected(hosts, switched, gpu)

@@ -25,6 +25,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.arrays import Array, Float64, Int64, Integers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import rows_of_values
 from nsys_tui.model.intervals import in_stretches
 from nsys_tui.model.report import Report
 
@@ -241,19 +242,20 @@ def _shares(report: Report, result: Stalls, gap: Integers, lo: Int64, hi: Int64)
     """Time of pieces [lo, hi) of gaps by cause: int64 [n, causes]; rows add up to the pieces."""
     gaps = result.gaps
     shares = np.zeros((len(gap), len(Cause)), np.int64)
-    shared = gaps.shares[gap].sum(axis=1) > 0
+    shared = gaps.time(*SHARES)[gap] > 0
     whole = shared & (lo == gaps.start[gap]) & (hi == gaps.end[gap])
-    shares[whole, : len(SHARES)] = gaps.shares[gap[whole]]
+    for cause, time in gaps.shares.items():
+        shares[whole, cause] = time[gap[whole]]
     alone = np.flatnonzero(~shared)
     shares[alone, gaps.cause[gap[alone]]] = (hi - lo)[alone]
     cut = np.flatnonzero(shared & ~whole)
-    launched = gaps.end[gap[cut]] - gaps.shares[gap[cut], Cause.LAUNCH_LATENCY]
+    launched = (gaps.end - gaps.time(Cause.LAUNCH_LATENCY))[gap[cut]]
     until = np.clip(launched, lo[cut], hi[cut])
-    for caller in np.unique(gaps.caller[gap[cut]]).tolist():
-        mine = gaps.caller[gap[cut]] == caller
+    for caller, mine in rows_of_values(gaps.caller[gap[cut]]):
         asked = lo[cut][mine], until[mine]
         work = result.work.near(int(report.api.threads[caller]), *asked)
-        shares[cut[mine], : len(SHARES)] = work.shares(*asked)
+        for cause, time in work.shares(*asked).items():
+            shares[cut[mine], cause] = time
     shares[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
     return shares
 

@@ -128,7 +128,8 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
     other = int(calls.threads[np.argmax(time)])
     who = case.report.thread_name(other) if len(others) == 1 else f"one of {len(others)} threads"
     work = case.stalls.work.thread(other)
-    cause = Cause(int(np.argmax(work.shares(*waits).sum(axis=0))))
+    shares = work.shares(*waits)
+    cause = max(sorted(shares), key=lambda one: shares[one].sum())
     if cause not in SHARES[: Cause.HOST]:
         return who, "", False
     codes = work.by_class[cause].longest(*waits, mostly=True)
@@ -168,7 +169,7 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     count[(samples.threads == thread) | ~(pool | (owners == process))] = 0
     other = int(samples.threads[np.argmax(count)])
     seen = sampled(case.report, other, *waits)
-    computes = case.stalls.work.thread(other).shares(*waits)[:, Cause.HOST].sum()
+    computes = np.sum(case.stalls.work.thread(other).shares(*waits).get(Cause.HOST, 0))
     if not count.any() or seen is None or not seen.name or 2 * computes < intervals.total(*waits):
         return ""
     name = report.thread_name(other)

@@ -143,7 +143,7 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
 def idle_for_host(case: Case) -> Int64:
     """By device, how long it idled from the first step on while its host worked, or did I/O."""
     gaps = case.stalls.gaps
-    works = gaps.shares[:, (Cause.IO, Cause.OSRT, Cause.HOST)].sum(axis=1)
+    works = gaps.time(Cause.IO, Cause.OSRT, Cause.HOST)
     inner = (gaps.edge == Edge.INNER) & (gaps.start >= case.first_step)
     return sums(gaps.device, works * inner, len(case.report.devices))
 

@@ -17,6 +17,7 @@ from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.groups import factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import api_name, strip_op_id
 
@@ -44,7 +45,7 @@ _LATE_NS: Final = 1_000_000
 def pauses(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the host computes so much longer than in the others that few steps have one."""
     pausing = np.zeros(len(gaps), bool)
-    for device in np.unique(gaps.device):
+    for device in np.flatnonzero(np.bincount(gaps.device)):
         mine = np.flatnonzero((gaps.device == device) & (gaps.cause == Cause.HOST))
         long = mine[gaps.idle[mine] > _PAUSE * np.median(gaps.idle[mine])] if len(mine) else mine
         pausing[long] = case.has_named_steps and _FEW * len(long) <= len(case.iterations)
@@ -134,8 +135,8 @@ def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
 def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Intervals:
     """The parts of some times in which their threads wait for nobody: what hosts can do ahead."""
     parts = [intervals.empty()]
-    for one in np.unique(thread).tolist():
-        spans = intervals.union(starts[thread == one], ends[thread == one])
+    for one, mine in rows_of_values(thread):
+        spans = intervals.union(starts[mine], ends[mine])
         by_class = case.stalls.work.near(int(case.report.api.threads[one]), *spans).by_class
         for waits in (by_class[cause] for cause in _FOR_OTHERS if cause in by_class):
             spans = intervals.subtract(spans, intervals.union(waits.starts, waits.ends))
@@ -174,7 +175,7 @@ def usual_name(case: Case, codes: Int64, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
     if not len(codes):
         return ""
-    names, group = np.unique(codes, return_inverse=True)
+    group, names = factorise(codes)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
     name = case.stalls.work.name(int(names[top]))
@@ -184,7 +185,8 @@ def usual_name(case: Case, codes: Int64, idle: Int64) -> str:
 def most_called(case: Case, cause: Cause, gaps: Gaps, lost: Intervals) -> tuple[str, bool]:
     """The call that most of the time was in, empty for none, and whether much was in others."""
     work, time = case.stalls.work, Counter[str]()
-    for caller in np.unique(gaps.caller) if cause in _BY_CALL else ():
+    callers = np.flatnonzero(np.bincount(gaps.caller)) if cause in _BY_CALL else ()
+    for caller in callers:
         thread = work.near(int(case.report.api.threads[caller]), *lost)
         time.update(work.by_name(thread.by_class.get(cause), lost))
     if not time:

@@ -159,7 +159,7 @@ def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     begun = min((int(named.starts[0]) for named in work.by_class.values()), default=0)
     last = np.searchsorted(starts, waits[1] - _REST_NS) - 1
     since = np.append(ends, begun)[last]
-    worked = work.shares(*waits)[:, _WORKS].sum(axis=1)
+    worked = sum(time for cause, time in work.shares(*waits).items() if cause in _WORKS)
     works = (2 * worked >= waits[1] - waits[0]) & (since < waits[1] - _REST_NS)
     return np.where(works, since, waits[1])
 

@@ -246,7 +246,8 @@ def state_of(case: Case, part: Part) -> State:
 def _shares(case: Case, stretch: Stretch) -> Int64:
     work, total = case.work.thread(stretch.thread), np.zeros(len(SHARES), np.int64)
     for piece in _cut(stretch):
-        total += work.shares(*piece).sum(axis=0)
+        for cause, time in work.shares(*piece).items():
+            total[cause] += time.sum()
     return total
 
 

@@ -121,10 +121,11 @@ def _idle_by_cause(case: Case) -> list[int]:
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
     cause = np.where(gaps.outside, len(Cause), cause)
-    mixed = gaps.shares.any(axis=1) & (cause == gaps.cause)
-    part = (inside / np.maximum(gaps.end - gaps.start, 1))[mixed]
+    mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
+    part = mixed * (inside / np.maximum(gaps.end - gaps.start, 1))
     idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
-    idle[: len(SHARES)] += part @ gaps.shares[mixed]
+    for one, time in gaps.shares.items():
+        idle[one] += part @ time
     return [round(ns) for ns in idle.tolist()]
 
 

@@ -17,7 +17,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise_rows
+from nsys_tui.model.groups import factorise_rows, rows_of_values
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief
 
@@ -109,18 +109,18 @@ def _tried(case: Case, device: int) -> int:
 
 def _charged(gaps: Gaps) -> Int64:
     """Of each gap its cause's part, and what the host does beside; all where the GPU waited."""
-    shares, own = shares_of(gaps), np.minimum(gaps.cause, len(SHARES) - 1)
-    charged = shares[:, _DONE_ONCE].sum(axis=1)
-    charged += shares[np.arange(len(gaps)), own] * ~np.isin(own, _DONE_ONCE)
+    charged = np.zeros(len(gaps), np.int64)
+    for cause, time in shares_of(gaps).items():
+        charged += time * ((cause in _DONE_ONCE) | (gaps.cause == cause))
     return np.where(gaps.cause < len(SHARES), np.minimum(charged, gaps.idle), gaps.idle)
 
 
 def _used_first(gaps: Gaps) -> Int64:
     """Of each gap the part in which code was loaded, or the call that happens once was made."""
-    loaded = gaps.shares[:, Cause.MODULE]
-    called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
-    called += gaps.shares[:, Cause.ALLOCATION] * (gaps.cause == Cause.ALLOCATION)
-    return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
+    used = gaps.time(Cause.MODULE)
+    for cause in (Cause.API, Cause.ALLOCATION):
+        used += gaps.time(cause) * (gaps.cause == cause)
+    return np.asarray(np.minimum(used, gaps.idle), np.int64)
 
 
 def _middle(gaps: Gaps) -> Int64:
@@ -180,8 +180,9 @@ def _between_calls(case: Case, gaps: Gaps) -> Int64:
 def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the thread could go on, had it a CPU: nothing is set up meanwhile."""
     lacks: Bool = gaps.cause == Cause.OFF_CPU
-    for caller in np.unique(gaps.caller[lacks]).tolist():
-        mine = lacks & (gaps.caller == caller)
+    lacking = np.flatnonzero(lacks)
+    for caller, places in rows_of_values(gaps.caller[lacking]):
+        mine = lacking[places]
         ready = case.stalls.work.scheduling.ready(int(case.report.api.threads[caller]))
         before, until = (
             intervals.busy_before(ready, intervals.prefix(*ready), times[mine])
@@ -206,7 +207,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
         first &= ~again
     early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     first[early] |= ~_lacks_cpu(case, gaps.take(early))
-    first |= used_first & (gaps.shares[:, Cause.MODULE] > 0) & (gaps.cause != Cause.HOST)
+    first |= used_first & (gaps.time(Cause.MODULE) > 0) & (gaps.cause != Cause.HOST)
     first |= _sets_up(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):

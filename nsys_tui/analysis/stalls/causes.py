@@ -7,10 +7,10 @@ the first class that covers it, and of equal shares the first wins.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -86,6 +86,9 @@ _DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.S
 
 SHARES: Final = tuple(Cause)[: Cause.NOTHING + 1]
 """The causes that share out the nanoseconds of a gap, in order of precedence."""
+
+Shares: TypeAlias = Mapping[Cause, Int64]
+"""Nanoseconds of each gap by cause, in order of precedence; what none has may be left out."""
 
 NO_CLASS: Final = 255
 
@@ -262,8 +265,8 @@ class Gaps:
     """Place in ``Report.api.threads`` of the thread that ``next`` waited for, -1 where unknown."""
     cause: UInt8
     """``Cause``."""
-    shares: Int64
-    """Nanoseconds by cause, int64 [n, len(SHARES)]; zeros where the cause is no sharing one."""
+    shares: Shares
+    """Zeros where the cause is no sharing one."""
     what: Int64
     """Name code of what took longest within the cause, such as the sync call; -1 for none."""
     range: Int64
@@ -282,21 +285,45 @@ class Gaps:
         """Which lie before the first operation or after the last: no loss of the work."""
         return np.isin(self.edge, (Edge.HEAD, Edge.TAIL))
 
+    def time(self, *causes: Cause) -> Int64:
+        """Nanoseconds of each gap that some causes have together."""
+        return sum((self.shares[one] for one in causes if one in self.shares), self._none)
+
+    @property
+    def _none(self) -> Int64:
+        return np.zeros(len(self), np.int64)
+
     def take(self, index: Any) -> Gaps:
         """Some of the gaps, by mask or row numbers."""
-        return Gaps(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+        rows = np.arange(len(self))[index]
+        shares = {cause: time[rows] for cause, time in self.shares.items()}
+        return Gaps(**{name: getattr(self, name)[rows] for name in _COLUMNS}, shares=shares)
 
     def beside(self, *others: Gaps) -> Gaps:
-        """In one set: longest idle first, of equals the earlier; head and tail last."""
-        names, parts = [field.name for field in fields(self)], (self, *others)
-        joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
-        return joined.take(np.lexsort((joined.device, joined.start, -joined.idle, joined.outside)))
+        """In one set, one behind the other."""
+        parts = [part for part in (self, *others) if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else self
+        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS}
+        causes = sorted({cause for part in parts for cause in part.shares})
+        shares = {one: np.concatenate([part.time(one) for part in parts]) for one in causes}
+        return Gaps(**columns, shares=shares)
+
+    def by_time(self) -> Gaps:
+        """The earlier first, of equals by device."""
+        return self.take(np.lexsort((self.device, self.start)))
+
+    def longest_first(self) -> Gaps:
+        """Longest idle first, of equals the earlier; head and tail last."""
+        return self.take(np.lexsort((self.device, self.start, -self.idle, self.outside)))
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(Gaps) if field.name != "shares")
 
 
 def unexplained(edge: UInt8, **columns: Any) -> Gaps:
     """Gaps of which only the place is known, not yet the cause."""
     blank = np.full(len(edge), -1, np.int64)
-    shares = np.zeros((len(edge), len(SHARES)), np.int64)
     cause, count = np.full(len(edge), Cause.UNKNOWN, np.uint8), np.ones(len(edge), np.int64)
-    others = {"shares": shares, "what": blank, "range": blank, "count": count, "run": blank}
-    return Gaps(edge=edge, cause=cause, **{"previous": blank} | others | columns)
+    others = {"what": blank, "range": blank, "count": count, "run": blank}
+    return Gaps(edge=edge, cause=cause, shares={}, **{"previous": blank} | others | columns)

@@ -13,12 +13,13 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.launches import calls_of_waits
-from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps, Shares
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers, UInt8
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -36,7 +37,7 @@ def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     """The same gaps with cause, shares, name and range."""
     api = report.api
     cause, what, inside = gaps.cause.copy(), gaps.what.copy(), gaps.range.copy()
-    shares = gaps.shares
+    shares: dict[Cause, Int64] = {}
     known = np.flatnonzero(gaps.caller >= 0)
     call_start, until, call_end = host_part(work, gaps)
     ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
@@ -47,26 +48,39 @@ def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     cause[waiting] = queued[in_time]
     edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
     cause[waiting[others_worked(report, scope, gaps.device[waiting], edges)]] = Cause.PROCESS
-    shared = np.setdiff1d(known, waiting)
-    for caller in np.unique(gaps.caller[known]).tolist():
-        mine = shared[gaps.caller[shared] == caller]
+    waits = np.zeros(len(gaps), bool)
+    waits[waiting] = True
+    for caller, places in rows_of_values(gaps.caller[known]):
+        both = known[places]
+        mine = both[~waits[both]]
         lo = gaps.start[mine]
         hi = until[mine]
         of_thread = work.near(int(api.threads[caller]), lo, hi)
-        parts = of_thread.shares(lo, hi)
-        parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
-        shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
+        parts = {Cause.LAUNCH_LATENCY: gaps.end[mine] - hi, **of_thread.shares(lo, hi)}
+        cause[mine] = most_of(parts)
+        for one, time in parts.items():
+            if time.any():
+                shares.setdefault(one, np.zeros(len(gaps), np.int64))[mine] = time
         for winner, events in of_thread.named.items():
             those = cause[mine] == winner
             # A range that lasted a part of the gap is not what the host did in it.
             by_range = winner is Cause.HOST
             what[mine[those]] = events.longest(lo[those], hi[those], mostly=by_range)
-        both = np.concatenate((mine, waiting[gaps.caller[waiting] == caller]))
         lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
         hi = np.maximum(call_start[both], lo + 1)
         inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
     _name_operations(report, work, gaps, cause, what)
     return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def most_of(shares: Shares) -> UInt8:
+    """The cause that has most of each gap; of equals the first."""
+    (first, most), *others = sorted(shares.items())
+    cause, most = np.full(len(most), first, np.uint8), most.copy()
+    for one, time in others:
+        cause[time > most] = one
+        np.maximum(most, time, out=most)
+    return cause
 
 
 def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
@@ -116,38 +130,42 @@ def by_witness(
 
     Args:
         work: what host threads did.
-        gaps: between operations, with their shares.
+        gaps: between operations, by time, with their shares.
         causes: that are asked for.
         least_ns: causes with less time in all are left out; more is asked of what names no gap.
     """
-    shares = shares_of(gaps)
-    least = np.where(np.isin(SHARES, gaps.cause), least_ns, _BESIDE * least_ns)
-    shares[:, shares.sum(axis=0) < least] = 0
-    shares[:, ~np.isin(SHARES, causes)] = 0
-    row, cause = np.nonzero(shares)
-    gaps = replace(gaps, shares=np.empty((len(gaps), 0), np.int64))  # nobody asks for them again
-    parts = gaps.take(row)
+    named = np.bincount(gaps.cause, minlength=len(Cause)) > 0
+    shares = {
+        cause: time
+        for cause, time in shares_of(gaps).items()
+        if cause in causes and time.sum() >= (least_ns if named[cause] else _BESIDE * least_ns)
+    }
+    gaps = replace(gaps, shares={})  # nobody asks for them again
+    table = np.stack([*shares.values()], axis=1) if shares else np.empty((len(gaps), 0), np.int64)
+    row, place = np.nonzero(table)
+    parts, cause = gaps.take(row), np.array([*shares], np.uint8)[place]
     what, spans = _witnessed(work, parts, cause)
-    parts = replace(parts, cause=cause.astype(np.uint8), idle=shares[row, cause], what=what)
+    parts = replace(parts, cause=cause, idle=table[row, place], what=what)
     whole = np.isin(gaps.cause, causes) & (gaps.cause >= len(SHARES))
     return gaps.take(whole).beside(parts), spans
 
 
-def shares_of(gaps: Gaps) -> Int64:
-    """What witnesses show of each gap within the window, by cause: int64 [n, len(SHARES)].
+def shares_of(gaps: Gaps) -> Shares:
+    """What witnesses show of each gap within the window, by cause.
 
     Without a wait of the host the launch after it would have come in time: the wait has the time
     of both, but where the launch took longer than launches do.
     """
-    shares: Int64 = np.minimum(gaps.shares, gaps.idle[:, None])
-    latency = gaps.shares[:, Cause.LAUNCH_LATENCY]
-    waited = gaps.shares[:, Cause.SYNC] > np.where(latency < LONG_CALL_NS, 0, latency)
-    shares[:, Cause.SYNC] += waited * shares[:, Cause.LAUNCH_LATENCY]
-    shares[waited, Cause.LAUNCH_LATENCY] = 0
+    shares = {cause: np.minimum(time, gaps.idle) for cause, time in gaps.shares.items()}
+    if Cause.SYNC in shares and Cause.LAUNCH_LATENCY in shares:
+        latency = gaps.shares[Cause.LAUNCH_LATENCY]
+        waited = gaps.shares[Cause.SYNC] > np.where(latency < LONG_CALL_NS, 0, latency)
+        shares[Cause.SYNC] += waited * shares[Cause.LAUNCH_LATENCY]
+        shares[Cause.LAUNCH_LATENCY][waited] = 0
     return shares
 
 
-def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]:
+def _witnessed(work: HostWork, parts: Gaps, cause: UInt8) -> tuple[Int64, Spans]:
     """What took longest within a cause that need not be the gap's own, and when causes were."""
     what, api, spans = parts.what.copy(), work.report.api, {}
     other = cause != parts.cause
@@ -155,17 +173,16 @@ def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]
     late = np.flatnonzero(other & (cause == Cause.LAUNCH_LATENCY) & (parts.call >= 0))
     what[late] = work.codes(api.name[parts.call[late]], lambda code: api_name(api.names[code]))
     until = host_part(work, parts)[1]
-    for caller in np.unique(parts.caller).tolist():
-        mine = parts.caller == caller
-        witnessed = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
+    for caller, mine in rows_of_values(parts.caller):
+        witnessed = {Cause(one) for one in np.flatnonzero(np.bincount(cause[mine])).tolist()}
+        if Cause.LAUNCH_LATENCY in witnessed:
+            witnessed.add(Cause.SYNC)
         within = intervals.union(parts.start[mine], until[mine])
         thread = work.near(int(api.threads[caller]), *within)
-        for key, when_of in thread.when(
-            within, [Cause(one) for one in np.unique(witnessed)]
-        ).items():
+        for key, when_of in thread.when(within, witnessed).items():
             spans[caller, key] = when_of
         for winner, events in thread.named.items():
-            rows = np.flatnonzero(mine & other & (cause == winner))
+            rows = mine[other[mine] & (cause[mine] == winner)]
             by_range = winner is Cause.HOST
             what[rows] = events.longest(parts.start[rows], until[rows], mostly=by_range)
     return what, spans
@@ -179,8 +196,7 @@ def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
     until = host_part(work, parts)[1]
     pair = cause in (Cause.SYNC, Cause.LAUNCH_LATENCY)
     edges = [(until, parts.end)] if pair else []
-    for caller in np.unique(parts.caller).tolist():
-        mine = parts.caller == caller
+    for caller, mine in rows_of_values(parts.caller):
         witnessed = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
         edges.append(intervals.intersection((parts.start[mine], until[mine]), witnessed))
     starts, ends = (np.concatenate(side) for side in zip(*edges, strict=True))

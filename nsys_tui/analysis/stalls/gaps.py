@@ -120,8 +120,8 @@ def stalls(
     progress("finding causes of gaps", looked, total)
     of_runs = _run_rows(report, work, runs, run_idle)
     if per_device:
-        listed = per_device[0].beside(*per_device[1:])
-        of_runs = explained(report, scope, work, listed).beside(of_runs)
+        listed = per_device[0].beside(*per_device[1:]).by_time()
+        of_runs = explained(report, scope, work, listed).beside(of_runs).longest_first()
     return Stalls(
         scope,
         threshold_ns,

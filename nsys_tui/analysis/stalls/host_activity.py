@@ -13,6 +13,7 @@ from nsys_tui.analysis.stalls.causes import (
     NO_CLASS,
     SHARES,
     Cause,
+    Shares,
     api_classes,
     host_event_classes,
     osrt_classes,
@@ -145,12 +146,12 @@ class ThreadWork:
         near = {cause: events.near(lo, hi) for cause, events in self.by_class.items()}
         return replace(self, by_class=near)
 
-    def shares(self, lo: Int64, hi: Int64) -> Int64:
-        """Nanoseconds of each interval [lo, hi) by class: int64 [n, len(SHARES)].
+    def shares(self, lo: Int64, hi: Int64) -> Shares:
+        """Nanoseconds of each interval [lo, hi) by class.
 
-        Each nanosecond goes to the first class that covers it; rows add up to ``hi - lo``.
+        Each nanosecond goes to the first class that covers it; together they are ``hi - lo``.
         """
-        shares = np.zeros((len(lo), len(SHARES)), np.int64)
+        shares: dict[Cause, Int64] = {}
         covered, before = intervals.empty(), np.zeros(len(lo), np.int64)
         for cause in _HOST_CLASSES:
             events = self.by_class.get(cause)
@@ -164,10 +165,9 @@ class ThreadWork:
             within = intervals.busy_before(covered, sums, hi) - intervals.busy_before(
                 covered, sums, lo
             )
-            shares[:, cause] = within - before
+            shares[cause] = within - before
             before = within
-        shares[:, Cause.NOTHING] = hi - lo - before
-        return shares
+        return shares | {Cause.NOTHING: hi - lo - before}
 
     def when(self, within: Intervals, causes: Collection[Cause]) -> dict[Cause, Intervals]:
         """When each of some causes is the first that covers disjoint intervals."""

@@ -107,7 +107,6 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
     cause, what, label = _told(result, number, edge)
     caller = int(gaps.caller[number])
     thread = int(api.threads[caller]) if caller >= 0 else -1
-    shares = gaps.shares[number]
     return StallRow(
         device=int(gaps.device[number]),
         start=int(gaps.start[number]),
@@ -119,7 +118,7 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
         cause=cause,
         label=label,
         what=what,
-        shares={part.key: int(shares[part]) for part in SHARES if shares[part]},
+        shares={one.key: int(time[number]) for one, time in gaps.shares.items() if time[number]},
         previous=ops.shown[ops.name[previous]] if previous >= 0 else "",
         next=ops.shown[ops.name[following]] if following >= 0 else "",
         range=work.name(int(gaps.range[number])),
