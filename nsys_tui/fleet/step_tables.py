@@ -93,7 +93,8 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Compute rank", Unit.NONE), _ranks(steps, busiest)),
         (time_column("Start skew"), steps.skew),
     ]
-    warm_up = "; the first is warm-up" if steps.has_warm_up else ""
+    first = f"the first {steps.warm_up} are" if steps.warm_up > 1 else "the first is"
+    warm_up = f"; {first} warm-up" if steps.warm_up else ""
     notes = [f"steps: {'; '.join(steps.rules)}{warm_up}", *fleet.unknown]
     if steps.never_closed:
         notes.append(f"never closed, so in no statistics: {', '.join(steps.never_closed)}")

@@ -32,8 +32,8 @@ class FleetSteps:
     """Steps that were never closed on a rank."""
     rules: tuple[str, ...]
     """How the steps were found, every way that occurs."""
-    has_warm_up: bool
-    """Whether the first is the first of the run on any rank."""
+    warm_up: int
+    """How many at the beginning are warm-up, on the rank with most."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -128,5 +128,5 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         counted,
         tuple(firsts[keys[step]][0] for step in np.flatnonzero(never_closed).tolist()),
         tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in steps_of)),
-        any(steps.has_warm_up for steps in steps_of),
+        max(steps.warm_up for steps in steps_of),
     )

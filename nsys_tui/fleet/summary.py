@@ -20,7 +20,7 @@ from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 from nsys_tui.units import Edges
 
-VERSION: Final = 12
+VERSION: Final = 13
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -103,13 +103,13 @@ class Steps:
     """``STEP_FIGURES``, shape (steps, figures)."""
     never_closed: Bool = field(default_factory=lambda: np.zeros(0, bool))
     """Those whose range was never closed: to the end of the capture."""
-    has_warm_up: bool = True
-    """Whether the first is warm-up."""
+    warm_up: int = 1
+    """How many at the beginning are warm-up."""
 
     @property
     def counted(self) -> Bool:
         """Those that statistics are of."""
-        return counted(self.never_closed, warm_up=self.has_warm_up)
+        return counted(self.never_closed, warm_up=self.warm_up)
 
     @property
     def steady(self) -> Int64:

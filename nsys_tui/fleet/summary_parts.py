@@ -53,7 +53,7 @@ def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | 
     for coverage in covered:
         within = coverage.within(start, end)
         figures += np.column_stack([within[name] for name in STEP_FIGURES])
-    never_closed, warm = whole.never_closed[kept], whole.has_warm_up and bool(kept[0] == 0)
+    never_closed, warm = whole.never_closed[kept], max(0, whole.warm_up - int(kept[0]))
     return Steps(str(whole.rule), whole.name, labels, start, end, figures, never_closed, warm)
 
 

@@ -13,9 +13,8 @@ from nsys_tui.analysis.compare.side import (
     Bounds,
     Steps,
 )
-from nsys_tui.analysis.compare.stats import FEWEST, SEED
+from nsys_tui.analysis.compare.stats import SEED
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
-from nsys_tui.analysis.iterations.warm_up import slow_after_first
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps, host_event_classes
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked, row_numbers
@@ -24,8 +23,6 @@ from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, across, normalise_nvtx
 
-_RARE: Final = 0.1
-"""Share of slow steps up to which those at the beginning are warm-up."""
 WARM_UP: Final = (
     "the first {} steps are warm-up: each after the first takes more than 1.5 times the median"
 )
@@ -118,23 +115,13 @@ def plan(
     iterations = _complete(find_iterations(report, pattern, scope))
     if gpu_step_ns(report, iterations) is not None:
         return Plan(report, scope, Steps.none(), style, seed=seed, notes=(HOST_AHEAD,))
-    first = _first_steady(iterations)
+    first = iterations.warm_up
     others = _other_processes(report, scope, iterations, first)
     steps = Steps(
         iterations.rule, iterations.name, iterations.start[first:], iterations.end[first:], others
     )
     notes = (WARM_UP.format(first),) if first > 1 else ()
     return Plan(report, scope, steps, style, seed=seed, rows=iterations.rows[first:], notes=notes)
-
-
-def _first_steady(steps: Iterations) -> int:
-    """The first step after the warm-up: slow steps are that where hardly any comes later."""
-    if not steps.has_warm_up:
-        return 0
-    slow = slow_after_first(steps.duration)
-    first = 1 + int(np.argmin(np.append(slow[1:], False)))
-    rest = slow[first:]
-    return first if len(rest) >= FEWEST and rest.mean() <= _RARE else 1
 
 
 def _complete(iterations: Iterations) -> Iterations:

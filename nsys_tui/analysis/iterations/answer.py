@@ -86,6 +86,14 @@ class IterationAnswer:
         """The steady step whose time is nearest to the median; the first of several."""
         return self.table.iterations.typical
 
+    @property
+    def warm_up(self) -> str:
+        """How many steps at the beginning are warm-up, in words."""
+        count = self.table.iterations.warm_up
+        return (
+            f"the first {count}: they are warm-up" if count > 1 else "the first one: it is warm-up"
+        )
+
     def phases(self) -> Table:
         """Statistics of whole iterations and of their phases."""
         iterations, parts = self.table.iterations, self.by_phase
@@ -95,8 +103,7 @@ class IterationAnswer:
         notes = {
             "the host runs ahead: these are times of launching; the GPU takes ≈"
             f" {units.format_duration(round(gpu_step or 0))} a step": gpu_step,
-            "mean to max without the first one: it is warm-up": iterations.has_warm_up
-            and len(self.table) > 1,
+            f"mean to max without {self.warm_up}": iterations.warm_up and len(self.table) > 1,
             f"{open_count} never closed: in no statistics": open_count,
             "found by a repeating pattern of kernels: a repeat may be several steps": (
                 iterations.rule is Rule.PATTERN
@@ -197,7 +204,7 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     iterations = answer.table.iterations
     if iterations.never_closed[row]:
         return "never closed"
-    if iterations.has_warm_up and not row:
+    if row < iterations.warm_up:
         return "warm-up"
     if row not in answer.outliers:
         return ""
@@ -277,7 +284,7 @@ _EACH: Final = (
     data("end_ns", lambda row, a: a.table.iterations.end[row]),
     column("time_ns", "Time", lambda row, a: a.table.iterations.duration[row]),
     Column("Of median", Unit.PERCENT, 1, "of_median_share", _of_median),
-    data("warm_up", lambda row, a: a.table.iterations.has_warm_up and row == 0, Unit.FLAG),
+    data("warm_up", lambda row, a: row < a.table.iterations.warm_up, Unit.FLAG),
     data("closed", lambda row, a: not a.table.iterations.never_closed[row], Unit.FLAG),
     data("outlier", lambda row, a: row in a.outliers, Unit.FLAG),
     data("deviations", lambda row, a: round(float(a.table.iterations.z[row]), 3), Unit.NONE),

@@ -16,7 +16,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.kernel_pattern import COVERED, FEWEST, are_alike, repeated
-from nsys_tui.analysis.iterations.warm_up import warms_up
+from nsys_tui.analysis.iterations.warm_up import warm_up_steps
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
@@ -58,18 +58,18 @@ class Rule(StrEnum):
     NONE = "no iterations found"
 
 
-def counted(never_closed: Bool, *, warm_up: bool) -> Bool:
+def counted(never_closed: Bool, *, warm_up: int) -> Bool:
     """Iterations that statistics are of: all but the warm-up and those whose range never closed.
 
     Args:
         never_closed: a truth value for each, in time order.
-        warm_up: whether the first is warm-up.
+        warm_up: how many at the beginning are warm-up.
 
     Returns:
         A truth value for each; true for all where none would be left.
     """
     kept = ~never_closed
-    kept[:1] &= not warm_up
+    kept[:warm_up] = False
     return kept if kept.any() else np.ones(len(kept), bool)
 
 
@@ -106,8 +106,8 @@ class Iterations:
     """Starts of the steps, by whatever name, that come first on their thread."""
     counts_from: int = -1
     """What the names of ranges count up from by one; -1 where they do not."""
-    has_warm_up: bool = False
-    """Whether the first is warm-up."""
+    warm_up: int = 0
+    """How many at the beginning are warm-up."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -126,7 +126,7 @@ class Iterations:
     @cached_property
     def counted(self) -> Bool:
         """Those that statistics are of."""
-        return counted(self.never_closed, warm_up=self.has_warm_up)
+        return counted(self.never_closed, warm_up=self.warm_up)
 
     @property
     def steady(self) -> Int64:
@@ -190,11 +190,11 @@ def find_iterations(
         found = _by_range(report, candidates) or _by_pattern(report, candidates, scope)
     if found is None:
         return _none()
-    begin, times = int(found.start[0]), found.duration
-    warm = found.counts_from in (0, 1) or warms_up(report, scope, begin, times)
+    first = found.counts_from in (0, 1)
+    warm_up = warm_up_steps(report, scope, found.start, found.duration, first=first)
     # nsys ends what the program left open with the session, to the nanosecond.
     ended = found.own_end == (report.metadata.session_duration_ns or 0)
-    return replace(found, has_warm_up=warm, never_closed=found.never_closed | ended)
+    return replace(found, warm_up=warm_up, never_closed=found.never_closed | ended)
 
 
 def required_iterations(

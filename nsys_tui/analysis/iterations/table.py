@@ -299,19 +299,17 @@ class StepTimes:
     """Ranges of the same process that begin in no iteration."""
     by_iteration: bool
     """False where there are no iterations: then there is one entry an instance."""
-    has_warm_up: bool = False
-    """Whether the first iteration is warm-up."""
+    counted: Bool | None = None
+    """Iterations that statistics are of; None for all."""
 
     def __len__(self) -> int:
         return len(self.time)
 
     @cached_property
     def steady(self) -> Bool:
-        """Entries that median and deviation are taken of: those with a range, without warm-up."""
-        kept = self.rows >= 0
-        if self.has_warm_up and len(kept) > 1:
-            kept[0] = False
-        return kept
+        """Entries that median and deviation are taken of: those with a range, of what counts."""
+        having = self.rows >= 0
+        return having if self.counted is None else having & self.counted
 
     @cached_property
     def z(self) -> Float64:
@@ -367,5 +365,5 @@ def step_times(report: Report, iterations: Iterations, rows: Indices) -> StepTim
         longest,
         int((~inside).sum()),
         by_iteration=True,
-        has_warm_up=iterations.has_warm_up,
+        counted=iterations.counted,
     )

@@ -1,4 +1,4 @@
-"""Whether the first step of a capture is warm-up."""
+"""How many steps at the beginning of a capture are warm-up."""
 
 from __future__ import annotations
 
@@ -13,43 +13,66 @@ from nsys_tui.model.report import Report
 
 SLOW: Final = 1.5
 """So many times as long as the median a step is slow."""
+_RARE: Final = 0.1
+"""Share of slow steps up to which those at the beginning are warm-up."""
+_SHORT: Final = 1 / 3
+"""Share of the steps above which slow ones at the beginning are a phase of their own."""
+_STEADY: Final = 5
+"""Steps that have to be left for slow ones after the first to be warm-up."""
 
 
-def warms_up(report: Report, scope: Scope, begin: int, times: Int64) -> bool:
-    """Whether the first of some steps shows what only the first of a run does.
+def warm_up_steps(report: Report, scope: Scope, start: Int64, times: Int64, *, first: bool) -> int:
+    """How many steps at the beginning show what only the first of a run do.
 
-    Memory is allocated before it, code is loaded before its end, or it takes far longer than the
-    others.
+    Of the first, memory is allocated before it, code is loaded before its end, or it takes far
+    longer than the others. Those right after it do so, too, and code is loaded in them, or hardly
+    any comes later.
 
     Args:
         report: the report.
         scope: in which the steps were looked for.
-        begin: of the first step, ns.
+        start: of all steps, ns.
         times: of all steps, ns.
+        first: whether the first step is known to be that of the run.
     """
-    slow = slow_after_first(times)[:1].any()
-    return bool(slow) or sets_up(report, scope, begin + int(times[0]), begin)
-
-
-def slow_after_first(times: Int64) -> Bool:
-    """Which steps take far longer than the median of all but the first."""
     usual = np.median(times[1:]) if len(times) > 1 else np.inf
-    return np.asarray(times > SLOW * usual, np.bool_)
+    slow = times > SLOW * usual
+    begin, end = int(start[0]), int(start[0] + times[0])
+    if not (first or slow[0] or sets_up(report, scope, end, begin)):
+        return 0
+    count = _leading(slow)
+    later = slow[count:]
+    if len(later) >= _STEADY and count <= _SHORT * len(times) and later.mean() <= _RARE:
+        return count
+    loads, _ = _set_up_calls(report, scope)
+    return _leading(slow & (np.diff(np.searchsorted(loads, [start, start + times]), axis=0)[0] > 0))
+
+
+def _leading(wanted: Bool) -> int:
+    """The first and those right after it that are wanted."""
+    return 1 + int(np.argmin(np.append(wanted[1:], False)))
+
+
+def _set_up_calls(report: Report, scope: Scope) -> tuple[Int64, Int64]:
+    """When code is loaded, and when memory is allocated.
+
+    Calls that free do not count: they come when a run ends.
+    """
+    api, rows = report.api, scope.threads(report.api)
+    classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[rows]]
+    frees = np.array(["Free" in name for name in api.names], np.bool_)[api.name[rows]]
+    start = api.start[rows]
+    return start[classes == Cause.MODULE], start[(classes == Cause.ALLOCATION) & ~frees]
 
 
 def sets_up(report: Report, scope: Scope, loads: int, allocates: int) -> bool:
     """Whether code is loaded before a time, or memory allocated before another one.
 
     More calls must allocate than in any stretch as long after it: else that is done all the time.
-    Those that free do not count: they come when a run ends.
     """
-    api, rows = report.api, scope.threads(report.api)
-    classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[rows]]
-    start = api.start[rows]
-    if (start[classes == Cause.MODULE] < loads).any():
+    loaded, times = _set_up_calls(report, scope)
+    if (loaded < loads).any():
         return True
-    frees = np.array(["Free" in name for name in api.names], np.bool_)[api.name[rows]]
-    times = start[(classes == Cause.ALLOCATION) & ~frees]
     first = int(np.searchsorted(times, allocates))
     ends = times[first:] + (allocates - scope.bounds(report)[0])
     again = np.searchsorted(times, ends) - np.arange(first, len(times))

@@ -53,7 +53,6 @@ WORTH_A_LINE: Final = 0.0005
 
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
 """Rules that say themselves when what they found was."""
-_MOST_WARM_UP: Final = 5
 _SET_UP: Final = 0.05
 _GRAPHS_OF: Final = 3
 """Part of the work up to which all graphs are made where that is set-up: a third."""
@@ -211,8 +210,8 @@ class Case:
 
     @property
     def warm_up_steps(self) -> int:
-        """First steps in which what never comes again is set-up: a tenth, one to five."""
-        return 0 if self.mid_run else max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
+        """First steps in which what never comes again is set-up: the warm-up, one at least."""
+        return 0 if self.mid_run else max(1, self.iterations.warm_up)
 
     @cached_property
     def set_up_until(self) -> Int64:

@@ -52,7 +52,7 @@ def test_steps_are_found_by_name_and_last_from_start_to_next_start(synth: Synth)
 @pytest.mark.parametrize("name", ["Train step 7{}", "Train step", "block 7{} of 9"])
 def test_a_capture_that_begins_in_mid_run_leaves_no_step_out(synth: Synth, name: str) -> None:
     found = find_iterations(open_report(steps(synth, name).write()))
-    assert not found.has_warm_up
+    assert not found.warm_up
     assert found.steady.tolist() == [100, 100, 100, 90]
 
 
@@ -71,7 +71,7 @@ def test_a_first_step_with_what_only_a_first_one_does_is_warm_up(
     synth: Synth, call: str, at: int, warm: bool
 ) -> None:
     found = find_iterations(open_report(steps(synth, "Train step").api(call, at, at + 9).write()))
-    assert (found.has_warm_up, len(found.steady)) == (warm, 3 if warm else 4)
+    assert (found.warm_up, len(found.steady)) == (int(warm), 3 if warm else 4)
 
 
 @pytest.mark.parametrize(("first", "warm"), [((-40,), False), ((-40, -25), True)])
@@ -84,7 +84,7 @@ def test_who_always_allocates_does_not_set_up(
         synth.api("cudaMalloc_v3020", at, at + 9)
     synth.api("cudaFree_v3020", 360, 370).api("cudaFree_v3020", 380, 390)
     found = find_iterations(open_report(steps(synth, "Train step").write()))
-    assert found.has_warm_up is warm
+    assert found.warm_up == warm
 
 
 @pytest.mark.parametrize(("width", "warm"), [(140, False), (160, True)])
@@ -94,13 +94,54 @@ def test_a_first_step_far_longer_than_the_others_is_warm_up(
     for start in (0, *range(width, width + 500, 100)):
         synth.nvtx("Train step", start, start + 90).kernel("k", start, start + 10)
     found = find_iterations(open_report(synth.write()))
-    assert (found.has_warm_up, int(found.counted.sum())) == (warm, 5 if warm else 6)
+    assert (found.warm_up, int(found.counted.sum())) == (warm, 5 if warm else 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "slow", "warm"),
+    [
+        ("step {}", (), 1),
+        ("step {}", (0, 1), 2),
+        ("step {}", (0, 1, 2), 3),
+        ("step {}", (0, 1, 2, 3, 4), 5),
+        ("step", (), 0),
+        ("step", (0, 1, 2), 3),
+        ("step", (2,), 0),  # mid-run
+        ("step {}", (2,), 1),
+        ("step {}", (0, 1, 2, 14), 3),
+        ("step {}", (0, 1, 2, 9, 14), 1),  # slow ones come all the time
+        ("step", tuple(range(7)), 1),  # a phase of its own
+    ],
+)
+def test_slow_steps_right_after_the_first_are_warm_up(
+    synth: Synth, name: str, slow: tuple[int, ...], warm: int
+) -> None:
+    start = 0
+    for number in range(20):
+        synth.nvtx(name.format(number), start, start + 90).kernel("k", start, start + 10)
+        start += 160 if number in slow else 100
+    found = find_iterations(open_report(synth.write()))
+    assert (found.warm_up, int(found.counted.sum())) == (warm, 20 - warm)
+
+
+@pytest.mark.parametrize(("at", "warm"), [((), 1), ((1,), 2), ((2,), 1), ((1, 2), 3), ((7,), 1)])
+def test_a_slow_step_in_which_code_is_loaded_is_warm_up_though_slow_ones_come_later(
+    synth: Synth, at: tuple[int, ...], warm: int
+) -> None:
+    """The host waits for the GPU in the last ten of 30 steps, as in runs that launch ahead."""
+    start = 0
+    for number in range(30):
+        synth.nvtx(f"step {number}", start, start + 90)
+        if number in at:
+            synth.api("cuLibraryLoadData", start + 10, start + 60)
+        start += 200 if number < 3 or number >= 20 else 100
+    assert find_iterations(open_report(synth.write())).warm_up == warm
 
 
 def test_a_window_in_mid_run_leaves_no_step_out(synth: Synth) -> None:
     report = open_report(steps(synth.api("cuModuleLoadData", 5, 9), count=9).write())
     found = find_iterations(report, scope=Scope(window=(250, 900)))
-    assert (found.labels[0], found.has_warm_up) == ("Train step 2", False)
+    assert (found.labels[0], found.warm_up) == ("Train step 2", False)
 
 
 def test_steps_of_one_name_are_told_apart_by_their_numbers(synth: Synth) -> None:

@@ -86,7 +86,7 @@ def test_what_starts_in_the_window_counts_and_times_are_cut(run: Run, paths: lis
     assert (found.least[place], found.most[place]) == (min(lengths), max(lengths))
     for member in fleet.members:
         assert member.process.steps.labels == ("train step 2", "train step 3")
-        assert not member.process.steps.has_warm_up
+        assert not member.process.steps.warm_up
         starts = [run.compute(member.rank, step)[0] for step in (2, 3)]
         assert (member.process.pace.start + member.offset).tolist() == starts
     (group,) = fleet.collectives.groups

@@ -69,7 +69,6 @@ def parts(session: Session, report: Report) -> list[Part]:
     """Parts of a loaded report that may be compared; finds iterations, so call it from a worker."""
     every = replace(report_scope(report, session.state), window=None)
     iterations = find_iterations(report, scope=every)
-    warm = int(iterations.has_warm_up)
     lo, hi = report.span or report.extent
     middle = (lo + hi) // 2
     return [
@@ -80,7 +79,7 @@ def parts(session: Session, report: Report) -> list[Part]:
             Part(
                 session,
                 iteration_scope(iterations, number, every),
-                f"iteration {number}: {label}" + " (warm-up)" * (number < warm),
+                f"iteration {number}: {label}" + " (warm-up)" * (number < iterations.warm_up),
                 single=True,
             )
             for number, label in enumerate(iterations.labels)

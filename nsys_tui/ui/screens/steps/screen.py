@@ -74,7 +74,7 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
     bars = f"bar: {merged} steps, the slowest  " if merged > 1 else ""
-    apart = f"{APART}: warm-up, " if answer.table.iterations.has_warm_up else ""
+    apart = f"{APART}: warm-up, " if answer.table.iterations.warm_up else ""
     return f"{bars}{apart}median {format_duration(round(answer.whole.median))}"
 
 
