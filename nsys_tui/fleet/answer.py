@@ -15,6 +15,7 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
+from nsys_tui.model.arrays import Float64
 from nsys_tui.model.table import (
     OPEN,
     Column,
@@ -40,9 +41,6 @@ STOPPED: Final = 0.1
 
 WORTH: Final = 0.01
 """Part of the others' time from which waiting for one rank is worth a word."""
-
-
-_UNMATCHED: Final = "no collectives are matched between ranks to see who waits"
 
 
 def verdict(fleet: Fleet) -> Told:
@@ -71,6 +69,8 @@ def _late(fleet: Fleet) -> Told:
     if not known or cost >= WORTH * (sum(bases) - max(bases)):
         return told
     most = f"waiting for one costs {format_duration(cost)} at most"
+    if (waited := int(fleet.collectives.by_rank().waited.sum())) >= WORTH * sum(bases):
+        most += f", for whoever is last {format_duration(waited)}"
     if doubt.text:
         return doubt._replace(text=f"{doubt.text}; among the rest {most}")
     if fleet.absent:
@@ -103,18 +103,34 @@ def _several_runs(fleet: Fleet) -> bool:
     return len(counts) > 1 and not any(member.clock.aligned for member in fleet.members)
 
 
+def _stands_out(values: Float64, room: float) -> tuple[list[int], float]:
+    """The rows of the largest values, by how much they exceed the median of the rest.
+
+    None where there is no rest, or it is no more than ``room`` below.
+    """
+    high = values >= np.nanmax(values) - room
+    rest = values[~high & ~np.isnan(values)]
+    more = float(np.nanmax(values) - np.median(rest)) if len(rest) else 0.0
+    return (np.flatnonzero(high).tolist(), more) if more > room else ([], 0.0)
+
+
+def _computing(rows: Sequence[int], ranks: Sequence[int], more: float, each: str = "") -> Told:
+    """Who computes longer than the others, before what else is told; empty for nobody."""
+    if not rows:
+        return NOTHING
+    who = [ranks[row] for row in rows]
+    verb, one = ("computes", who[0]) if len(who) == 1 else ("compute", None)
+    took = f"{format_duration(round(more))}{each} longer than the others"
+    return Told(f"{named_ranks(who)} {verb} {took}; ", one)
+
+
 def _most_compute(fleet: Fleet) -> Told:
-    """The rank that computes longer in a step than the others, by clocks of their own."""
+    """The ranks that compute longer in a step than the others, by clocks of their own."""
     steps = fleet_steps(fleet)
     if steps is None or np.isnan(medians := steps.median("compute")).all():
         return NOTHING
-    worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
-    more = float(medians[worst]) - usual
-    if not more > APART * float(np.nanmedian(steps.time)):
-        return NOTHING
-    rank = int(steps.ranks[worst])
-    took = f"{format_duration(round(more))} a step longer than the usual one"
-    return Told(f"rank {rank} computes {took}; ", rank)
+    rows, more = _stands_out(medians, APART * float(np.nanmedian(steps.time)))
+    return _computing(rows, steps.ranks, more, " a step")
 
 
 def _slow_steps(fleet: Fleet) -> Told:
@@ -125,27 +141,26 @@ def _slow_steps(fleet: Fleet) -> Told:
         return NOTHING
     times = steps.times_slowest
     medians = np.nanmedian(np.where(steps.counted, steps.time, np.nan), axis=1)
-    worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
-    more = float(medians[worst]) - usual
-    if not (more > APART * usual and times.any()):
+    slow, more = _stands_out(medians, APART * float(np.median(medians)))
+    unseen = "no collectives are matched between ranks to see who waits"
+    if fleet.collectives.calls:
+        unseen = "not all ranks can be aligned to see who waits"
+    if not (slow and times.any()):
         if (doubt := _not_aligned(fleet)).text:
             return doubt
-        least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
+        least, most = (format_duration(round(ns)) for ns in np.quantile(medians, (0, 1)))
         told = _most_compute(fleet)
         text = f"{told.text}steps take as long on all ranks: their medians are {least} to {most}"
-        return told._replace(text=f"{text}; {_UNMATCHED}")
-    with_it = medians >= medians[worst] - APART * usual
-    if with_it.sum() > 1:  # they keep step: any of them may hold up the rest
-        more = float(medians[worst] - np.nanmedian(medians[~with_it]))
-        told, ranks = _most_compute(fleet), named_ranks(np.array(steps.ranks)[with_it].tolist())
-        text = f"{told.text}steps of {ranks} take {format_duration(round(more))} longer than those"
-        return told._replace(text=f"{text} of the others, of another group or run; {_UNMATCHED}")
-    rank = int(steps.ranks[worst])
-    return Told(
-        f"rank {rank} is slowest in {out_of(int(times[worst]), int(times.sum()))} steps, its median"
-        f" {format_duration(round(more))} above the usual one; {_UNMATCHED}",
-        rank,
-    )
+        return told._replace(text=f"{text}; {unseen}")
+    above = format_duration(round(more))
+    if len(slow) > 1:  # they keep step: any of them may hold up the rest
+        told, ranks = _most_compute(fleet), named_ranks(steps.ranks[row] for row in slow)
+        text = f"{told.text}steps of {ranks} take {above} longer than those of the others"
+        return told._replace(text=f"{text}, perhaps of another group or run; {unseen}")
+    rank = steps.ranks[slow[0]]
+    often = out_of(int(times[slow[0]]), int(times.sum()))
+    text = f"rank {rank} is slowest in {often} steps, its median {above} above that of the others"
+    return Told(f"{text}; {unseen}", rank)
 
 
 def _busy(fleet: Fleet) -> Told:
@@ -169,14 +184,12 @@ _IN_ORDER: Final = (_late, _slow_steps, _not_aligned, _busy)
 
 
 def _most_work(fleet: Fleet) -> Told:
-    """The rank whose GPUs compute longer than those of the others; empty for none."""
+    """The ranks whose GPUs compute longer than those of the others; empty for none."""
     place = SPLIT.index("compute")
     busy = {m.rank: float(m.process.splits[:, place].mean()) for m in fleet.members if m.gpus}
-    worst, usual = max(busy, key=lambda rank: busy[rank]), float(np.median([*busy.values()]))
-    if not busy[worst] > usual * (1 + APART):
-        return NOTHING
-    more = format_duration(round(busy[worst] - usual))
-    return Told(f"rank {worst} computes {more} longer than the usual one; ", worst)
+    values = np.array([*busy.values()])
+    rows, more = _stands_out(values, APART * float(np.median(values)))
+    return _computing(rows, [*busy], more)
 
 
 def _in_mpi(fleet: Fleet) -> str:

@@ -212,6 +212,9 @@ def late_rank(fleet: Fleet) -> Told:
         return f"{share} of what single late ranks cost: {cause} of that"
 
     worst, *others = np.argsort(-blamed.cost, kind="stable").tolist()
+    if blamed.cost[worst] < 2 * np.median(blamed.cost[others]):
+        by_turns = f"ranks cost the others {format_duration(cost)} of waiting by turns"
+        return Told(f"{by_turns}, none of them more than {format_share(blamed.cost[worst], cost)}")
     took = format_duration(int(blamed.cost[worst]))
     rank, why = fleet.members[worst].rank, blamed.mostly[worst]
     text = f"rank {rank} cost the others {took} of waiting, {part(worst)}"

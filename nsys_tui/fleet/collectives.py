@@ -213,7 +213,14 @@ def _before(
     return gap, np.stack(before)
 
 
-CAUSES: Final = ("slow kernels", "data wait", "other comm", "late launch", "late before", "unknown")
+CAUSES: Final = (
+    "more kernel time",
+    "data wait",
+    "other comm",
+    "late launch",
+    "late before",
+    "unknown",
+)
 """Why a rank comes last, by what it did since its collective before, beside the others: longer
 kernels, longer copies or loading, longer other communication, or a longer idle GPU; or it came
 late out of the collective before. Unknown of the first one."""

@@ -67,7 +67,7 @@ def of(fleet: Fleet, rank: int) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("why", "cause"),
     [
-        ("kernels", "slow kernels"),
+        ("kernels", "more kernel time"),
         ("copy", "data wait"),
         ("loading", "data wait"),
         ("launch", "late launch"),
@@ -110,12 +110,12 @@ def test_the_table_says_who_why_and_where(
     row = section["rows"][0]
     assert row["rank"] == 2
     assert row["others_waited_ns"] == STEPS * LATE * 3
-    assert row["slow_kernels_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
-    assert row["why_late"] == "slow kernels 90.0% of that"
+    assert row["more_kernel_time_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
+    assert row["why_late"] == "more kernel time 90.0% of that"
     assert row["mostly_in"].endswith("of ranks 0-3")
     assert section["notes"][1] == (
         "rank 2 cost the others 2.400 ms of waiting, 100.0% of what single late ranks cost: "
-        "slow kernels 90.0% of that"
+        "more kernel time 90.0% of that"
     )
 
 
@@ -155,12 +155,12 @@ def test_a_straggler_is_blamed_for_those_that_waited_for_it_and_so_were_late_the
     assert purposes == {"0-3": "≈ tensor parallel", "4-7": "≈ tensor parallel"} | data
     worst, *others = sections["stragglers"]["rows"]
     assert worst["rank"] == 2
-    assert worst["why_late"].startswith("slow kernels")
+    assert worst["why_late"].startswith("more kernel time")
     assert worst["mostly_in"].endswith("of ranks 0-3 (≈ tensor parallel)")
     assert worst["others_waited_ns"] == STEPS * LATE * (3 + 4), "in its group, and behind it"
     told = {row["rank"]: (row["others_waited_ns"], row["why_late"] or "") for row in others}
     assert told[1][0] == STEPS * more
-    assert told[1][1].startswith("slow kernels") == bool(more)
+    assert told[1][1].startswith("more kernel time") == bool(more)
     assert {cost for rank, (cost, _) in told.items() if rank != 1} == {0}
 
 
