@@ -397,7 +397,9 @@ def _clocked(case: Case, finding: Finding, device: int) -> Finding:
         begin, until = case.base[0], (2 * case.base[0] + case.base[1]) // 3
         spans, whose = {-1: (begin, until), device: finding.window}, "that at first"
     else:
-        spans, whose = {split.index: case.base for split in case.splits}, "the others'"
+        model = case.report.devices[device].name
+        alike = (one for one in case.splits if one.device.name == model)
+        spans, whose = {split.index: case.base for split in alike}, "the others'"
     clocks = {
         one: clock
         for one, span in spans.items()

@@ -279,6 +279,17 @@ def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: P
         assert ("do not explain" in one.doubt) is (clock == 1398)
 
 
+def test_a_gpu_of_another_model_is_not_slow_because_of_its_clock(tmp_path: Path) -> None:
+    def run(path: Path) -> Synth:
+        synth = clocked(slow_gpu(path), 1400, 1200)
+        synth.rows["TARGET_INFO_GPU"][1]["name"] = "Tesla T4"
+        return synth
+
+    (one,) = [one for one in find_in(case_of(run, tmp_path)) if one.rule == "gpu_imbalance"]
+    assert "clock" not in one.title + one.metrics
+    assert one.advice == "it is a Tesla T4, as no other is: give it less"
+
+
 @pytest.mark.parametrize(("blocks", "more"), [(1215, True), (1100, False), (1080, False)])
 def test_a_gpu_with_larger_kernels_is_not_slow(tmp_path: Path, blocks: int, more: bool) -> None:
     """Of 12.5 % longer kernels those of 12.5 % more blocks have more work, of 2 % more have not."""
