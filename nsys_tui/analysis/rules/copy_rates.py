@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,12 @@ _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
 _NARROW: Final = 1 / 3
 """Part of the bus's rate that 8 lanes of its generation, or 16 of the one before, exceed."""
+_PEER: Final = 10
+"""Kind of copies from one GPU to another."""
+_LINK: Final = "see the width and generation of its link while it copies (nvidia-smi -q)"
+_PEER_LINK: Final = (
+    "see how the GPUs are linked (nvidia-smi topo -m): through the host may be quicker"
+)
 _OTHER_GPUS: Final = (
     "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
 )
@@ -54,8 +61,8 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     """Large copies at less than half the rate that the fastest tenth of either direction reaches.
 
     The bus is as quick in both, and for each GPU of a model. Where none is slower than others, the
-    pinned ones of a GPU are looked at beside what its generation reaches with 16 lanes: a guess,
-    since neither its link nor what else uses it is recorded.
+    pinned ones of a GPU, and those between GPUs, are looked at beside what its generation reaches
+    with 16 lanes: a guess, since neither its link nor what else uses it is recorded.
     """
     ops, rows = case.report.operations, large_copies(case)
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
@@ -78,7 +85,7 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         late, fast = rows[slow & (group == top)], rows[~slow & (model == model[top])[group]]
         findings = _slow(case, late, fast, float(best[top]), int(lost[top]))
     else:
-        findings = _narrow(case, rows)
+        findings = _narrow(case)
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
         (Column("GPU"), case_labels(case, kinds[order, 0])),
@@ -117,22 +124,27 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
     )
 
 
-def _narrow(case: Case, rows: Indices) -> list[Finding]:
-    """Pinned copies of a GPU of which even the fastest are far slower than 16 lanes of its bus."""
-    ops, findings = case.report.operations, list[Finding]()
-    pinned = rows[((ops.src_kind[rows] == PINNED) | (ops.dst_kind[rows] == PINNED))]
-    for device in np.unique(ops.device[pinned]).tolist():
-        mine, bus = pinned[ops.device[pinned] == device], bus_rate(case, device)
+def _narrow(case: Case) -> list[Finding]:
+    """Pinned or peer copies of a GPU of which even the fastest are far slower than its bus."""
+    ops, findings, large = case.report.operations, list[Finding](), case.copies
+    large = large[(ops.bytes[large] >= LARGE) & (ops.durations(large) > 0)]
+    pinned = (ops.src_kind[large] == PINNED) | (ops.dst_kind[large] == PINNED)
+    pinned &= np.isin(ops.copy_kind[large], HOST_COPIES)
+    ways = (("pinned", pinned, _LINK), ("peer", ops.copy_kind[large] == _PEER, _PEER_LINK))
+    for device, (what, chosen, advice) in product(np.unique(ops.device[large]).tolist(), ways):
+        mine, bus = large[chosen & (ops.device[large] == device)], bus_rate(case, device)
+        if len(mine) < _FEWEST:
+            continue
         best = float(np.quantile(ops.bytes[mine] / ops.durations(mine), FAST))
-        if len(mine) < _FEWEST or best >= _NARROW * bus:
+        if best >= _NARROW * bus:
             continue
         rate, label = units.format_rate(1e9 * best), case.device_labels([device])
         lost = int((ops.durations(mine) - ops.bytes[mine] / bus).sum())
         findings += case.finding(
             "slow_copies",
-            f"pinned copies of {label} reach {rate}; with 16 lanes such GPUs reach"
+            f"{what} copies of {label} reach {rate}; with 16 lanes such GPUs reach"
             f" about {units.format_rate(1e9 * bus)}",
-            "see the width and generation of its link while it copies (nvidia-smi -q)",
+            advice,
             subject=f"slow copies of {label}",
             saved_ns=min(lost, exposed_ns(case, device)),
             window=longest_of(ops, mine),

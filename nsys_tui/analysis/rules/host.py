@@ -38,6 +38,8 @@ _ALLOCATE = (
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
+_UNLOADS = 3
+"""One unload among so many calls is no end of the program."""
 
 
 @rule(
@@ -169,7 +171,9 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             "module_loading",
             f"code loaded or compiled {units.plural(len(loads[0]), 'time')} {where},"
             f" {units.format_duration(held)} in all, longest in {brief(listed[0][2], _CODE_CELLS)}",
-            f"warm up before {_BEGINS[case.has_loop]}, or load modules eagerly",
+            "keep it loaded: it is unloaded, and loaded again"
+            if _UNLOADS * sum("Unload" in name for *_, name in listed) >= len(listed)
+            else f"warm up before {_BEGINS[case.has_loop]}, or load modules eagerly",
             subject=f"code loaded {where}",
             saved_ns=intervals.total(*lost),
             window=listed[0][:2],

@@ -177,3 +177,33 @@ def test_kernels_that_convert_layouts_are_named_by_a_verdict_that_prices_nothing
     case = Case(open_report(run.report.write(), use_cache=False))
     assert "Nothing found" in (line := verdict(case, find_in(case)))
     assert line.endswith("; see copy kernels (18.3%), unpriced")
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.2, True), (20, False)])
+def test_copies_between_gpus_far_below_the_bus_are_told(
+    tmp_path: Path, rate: float, told: bool
+) -> None:
+    """At 0.2 GB/s, as over two sockets, and over a usual link."""
+    synth, now = bare(tmp_path / "r.sqlite"), 0
+    for number in range(8):
+        synth.kernel(f"k{number}", now, now + 5 * MS, grid=FULL)
+        end = now + 5 * MS + round(20_000_000 / rate)
+        synth.memcpy(now + 5 * MS, end, bytes=20_000_000, kind="PtoP")
+        now = end
+    slow = found(synth, "slow_copies")
+    assert [one.title.startswith("peer copies of GPU 0 reach 200 MB/s") for one in slow] == [
+        True
+    ] * told
+
+
+@pytest.mark.parametrize("unloads", [True, False])
+def test_code_that_is_unloaded_each_time_is_to_be_kept(tmp_path: Path, unloads: bool) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(40):
+        run.call("cuModuleLoadData", 200 * US)
+        run.launch("raw", 300 * US)
+        run.wait()
+        if unloads:
+            run.call("cuModuleUnload", 60 * US)
+    (one,) = found(run.report, "module_loading")
+    assert one.advice.startswith("keep it loaded") is unloads
