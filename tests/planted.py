@@ -549,7 +549,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.calling_back: "idle, its stream waits for a host function",
     programs.choosing: "idle, host compute",
     programs.crowded: "idle, waits for a CPU",
-    programs.decoding: "idle between short launches",
+    programs.decoding: "idle around tiny kernels",
     programs.evaluating: "",
     programs.event_loop: "",
     programs.asking_a_store: "idle, wait: poll",

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import A_RUN, Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
@@ -36,12 +36,13 @@ _NEXT_NS: Final = 1_000_000
     nothing="Few kernels are shorter than their launches, or a graph launches them.",
     parameters=(
         Parameter("longest", 10.0, "kernels shorter than this are tiny, in us"),
-        Parameter("count", 1000, "so many launches of one kernel count as many"),
+        Parameter("share", 10.0, "of the time with the idle time around them, in percent"),
     ),
 )
 def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name that end before another can be launched, with a launch call for each.
 
+    They count where they have a tenth of a GPU's time with the idle time around them.
     What could be saved is the time in which a GPU is idle while such a launch is made, or for a
     moment between two such kernels, whichever is more; by a CUDA graph the part of it that queued
     kernels would not need.
@@ -58,15 +59,11 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     time = sums(codes, ops.durations(rows), len(names))
-    many = np.flatnonzero(count >= arguments.count("count"))
-    many = many[np.lexsort((-time[many], -count[many]))]
-    order, hidden = cut(many, arguments)
+    most = np.lexsort((-time, -count))
+    order, hidden = cut(most, arguments)
     findings: list[Finding] = []
-    if len(many):
-        top = int(many[0])
-        chosen = (count >= arguments.count("count"))[codes]
-        most = rows[codes == top]
-        findings = _tiny(case, rows[chosen], calls[chosen], names[top], most)
+    if len(rows) >= A_RUN:
+        findings = _tiny(case, rows, calls, codes == most[0], arguments.number("share"))
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -76,13 +73,13 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) -> list[Finding]:
+def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -> list[Finding]:
     ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
     device, lost = case.idle_time.held_up_by_calls(calls)
     mine = ops.device[rows] == device
     if not mine.any():
         return []
-    rows, calls, most = rows[mine], calls[mine], most[ops.device[most] == device]
+    rows, calls, top = rows[mine], calls[mine], top[mine]
     between = _between(case, rows, device)
     for thread in api.threads[np.unique(api.thread[calls])].tolist():
         off = work.thread(thread).off
@@ -91,13 +88,15 @@ def _tiny(case: Case, rows: Indices, calls: Integers, name: str, most: Indices) 
     if intervals.total(*between) > idle:
         lost, idle, where = between, intervals.total(*between), "between them"
     took, graph = ops.durations(rows), intervals.total(*case.idle_time.late_part(device, lost))
-    graphs = 2 * graph >= idle
-    most_often = most_of(len(most), len(rows))
-    of_name = f", {most_often} {brief(name, _NAME_CELLS)} ({units.format_count(len(most))})"
+    if 100 * (took.sum() + idle) < least * case.base_ns:
+        return []
+    graphs, often = 2 * graph >= idle, int(np.count_nonzero(top))
+    name = brief(ops.shown[ops.name[rows[top][0]]], _NAME_CELLS) if often else ""
+    of_name = f", {most_of(often, len(rows))} {name} ({units.format_count(often)})"
     return case.finding(
         "tiny_kernels",
         f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"
-        f"{of_name if len(most) else ''}: {case.device_labels([device])} idle"
+        f"{of_name if often else ''}: {case.device_labels([device])} idle"
         f" {units.format_duration(idle)} {where}",
         f"{'capture a CUDA graph, or ' * graphs}fuse them: that shortens their own"
         f" {units.format_duration(int(took.sum()))} of GPU time, too",

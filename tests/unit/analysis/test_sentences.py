@@ -53,6 +53,17 @@ def test_one_name_of_all_is_most(run: Synth) -> None:
     assert ", most k0 (3,000):" in only(tiny(run, ("k0",)), "tiny_kernels").title
 
 
+def test_tiny_kernels_of_many_names_count_by_their_time(run: Synth) -> None:
+    names = [f"k{number}" for number in range(30)]
+    said = only(tiny(run, names), "tiny_kernels").title
+    assert "3,000 kernels of 2.000 us, led by k0 (100): GPU 0 idle" in said
+
+
+def test_tiny_kernels_with_less_than_a_tenth_of_the_time_are_not_told(run: Synth) -> None:
+    run.kernel("long", 70 * MS, 70 * MS + 600 * MS, grid=FULL)
+    assert not [one for one in found(tiny(run, ("k0",))) if one.rule == "tiny_kernels"]
+
+
 def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
     findings = found(tiny(run, ("k0",), "cudaGraphLaunch_v10000"))
     assert {one.rule for one in findings} >= {"launch_bound"}
