@@ -45,6 +45,7 @@ TENSOR: Final = re.compile(
 """Names of kernels that use tensor cores: shapes and instructions in them, and cuBLAS's nvjet.
 
 ``xmma`` kernels may use others: then ``ffma`` tells."""
+_PART: Final = re.compile(r"\bMIG\b|-\d+[ABCQ]\b")
 NO_TENSOR: Final = re.compile(r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_")
 """Names of single-precision matrix products of libraries that use none."""
 
@@ -59,7 +60,7 @@ class Flops:
     """Per second, of these GPUs together; None where it is not known."""
     peak_source: str
     per_second: float
-    """Of the median step."""
+    """Of the median step, or of the GPUs' where the host runs ahead."""
     tensor_share: float | None
     """Part of the time of compute kernels that those named like tensor-core ones have, 0 to 1."""
 
@@ -71,7 +72,7 @@ class Flops:
     @property
     def notes(self) -> list[str]:
         """What people read."""
-        reached = f"{self.per_second / TERA:,.1f} TFLOP/s in the median step"
+        reached = f"{self.per_second / TERA:,.1f} TFLOP/s in a usual step"
         if self.peak_flops is None:
             return [f"{reached}; {self.peak_source}", *self._tensor]
         share = format_share(self.per_second, self.peak_flops)
@@ -110,19 +111,19 @@ def step_flops(
         told_by = ", ".join(sorted({published for _, published in peaks}))
         source = "as given" if peak else f"{told_by}: dense 16-bit tensor cores at boost clock"
     total = sum(told) if told and len(told) == len(known) else None
-    seconds = max(table.whole().median, 1) / 1e9
+    seconds = max(table.gpu_step_ns or table.whole().median, 1) / 1e9
     return Flops(flops, total, source, flops / seconds, _tensor_share(report, places))
 
 
 def peak_of(name: str) -> tuple[float | None, str]:
     """Peak of a GPU in FLOP/s by its name, and what publishes it.
 
-    None where the table has none, or of a part of a GPU.
+    None where the table has none, or of a part of a GPU: a MIG instance, a profile such as 40Q.
     """
     words = f" {name.replace('-', ' ')} "
     told = (entry for entry in PEAKS if f" {entry[0].replace('-', ' ')} " in words)
     _, peak, source = next(told, ("", None, ""))
-    return (None, "") if peak is None or "MIG" in name else (peak * TERA, source)
+    return (None, "") if peak is None or _PART.search(name) else (peak * TERA, source)
 
 
 def _tensor_share(report: Report, places: tuple[int, ...]) -> float | None:

@@ -97,7 +97,9 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     if _could_use_tensor_cores(case, device, rows):
         advice = "it uses no tensor cores: allow TF32 or bf16, if a less exact result will do"
     launch = case.report.launch_attributes
-    if case.report.can(Capability.LAUNCH_SHAPES) and (launch.blocks[launch.code[rows]] == 1).all():
+    known = case.report.can(Capability.LAUNCH_SHAPES)
+    alone = 2 * spent > per_device[device]
+    if known and alone and (launch.blocks[launch.code[rows]] == 1).all():
         advice = "it has one block, which one SM runs alone: use more blocks"
     if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
         advice = "launch it less often: launches bound it, so that faster ones gain nothing"

@@ -279,11 +279,11 @@ def _serial(case: Case, firsts: Indices, seconds: Indices, by_default: bool) -> 
     return case.finding(
         "serial_streams",
         f"{units.format_count(len(seconds))} kernels on {streams} streams of"
-        f" {case.device_labels([device])} fit together, never overlap: {why}",
+        f" {case.device_labels([device])} fit together and run apart: {why}",
         "create streams with cudaStreamNonBlocking, and keep work off the default stream"
         if by_default
         else "see what holds them back, such as CUDA_DEVICE_MAX_CONNECTIONS or a full launch queue",
-        subject="streams that never overlap",
+        subject="kernels of several streams run apart",
         saved_ns=saved,
         window=(int(ops.start[firsts[worst]]), int(ops.end[seconds[worst]])),
         device=device,

@@ -287,3 +287,16 @@ def test_an_id_keeps_what_tells_kernels_apart(run: Synth) -> None:
     name = "cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tt_align8"
     run.launch(name, (0, 5 * US), (10 * US, 50 * MS), grid=FULL)
     assert only(run, "dominant_kernel").id == "dominant_kernel:gemm-f16-16x16x128-TT@0"
+
+
+@pytest.mark.parametrize("streams", [1, 8])
+def test_blocks_that_run_side_by_side_have_more_than_one_sm(tmp_path: Path, streams: int) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, smCount=None)
+    for number in range(STEPS):
+        for stream in range(streams):
+            call, start = number * 10 * MS + stream * US, number * 10 * MS + 20 * US
+            synth.launch(
+                "k", (call, call + US), (start, start + 9 * MS), grid=(1, 1, 1), stream=7 + stream
+            )
+    advice = only(synth, "dominant_kernel").advice
+    assert ("one SM runs alone" in advice) is (streams == 1)
