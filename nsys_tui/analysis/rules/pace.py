@@ -9,22 +9,25 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.groups import rows_of_codes, sums
+from nsys_tui.model.events import FARTHEST, Operations
+from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import brief
 
 _FEWEST: Final = 10
-"""Launches of a kernel in the first and in the last third from which its pace is known."""
+"""Launches in the first and in the last third from which a pace is known."""
+_FEW: Final = 2
+"""Of a kernel and grid that has less than the above, so many, if the last are all longer."""
 _NEARLY_ALL: Final = 0.9
 """Part of the time whose kernels must slow down: of one alone its data may have grown."""
 _GROWN: Final = 1.5
@@ -33,6 +36,8 @@ _GROWS: Final = 1.05
 so that one change is no growth."""
 _OUTLIERS: Final = 10
 """Per cent of the launches that may be shorter, or longer, than those that last alike."""
+_BESIDE: Final = 1.05
+"""From so many times as many kernels at once as before on, they share the GPU more than before."""
 _TURNS: Final = 20
 _NAME_CELLS: Final = 15
 _GPUS_NAMED: Final = 3
@@ -48,61 +53,75 @@ _GPUS_NAMED: Final = 3
 def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
-    Nearly all of them must slow down, at the same shapes: of one that takes longer and longer, or
-    whose grid grows, its data grows, unless it is even before and after one change. Their short
-    launches must as well as their long ones: else there are but more long ones at the end. What
-    could be saved is against the first ninth: in the rest of the first third some may be slow
-    already.
+    Nearly all of them must slow down, each at the same grid and block: of one that takes longer and
+    longer, or whose grid grows, its data grows, unless it is even before and after one change.
+    Their short launches must as well as their long ones: else there are but more long ones at the
+    end. What could be saved is against the first ninth: in the rest of the first third some may be
+    slow already. Where launches bind, it is nothing. Kernels that come to run beside each other
+    share the GPU, and are not looked at.
     """
     ops = case.report.operations
     findings: list[Finding] = []
     listed: list[tuple[str, float, float, str]] = []
+    slowed: list[tuple[int, int, float, bool, tuple[int, int]]] = []
     for device, rows in case.by_device.items():
         rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
         third = len(rows) // 3
         if third < _FEWEST:
             continue
-        thirds = (rows[:third], rows[len(rows) - third :])
-        early, late = (_paces(case, part) for part in thirds)
-        known = np.flatnonzero((early[1] >= _FEWEST) & (late[1] >= _FEWEST) & (early[0] > 0))
-        if not len(known):
-            continue
+        took, shape = ops.durations(rows), case.report.launch_attributes.code[rows]
+        kind, kinds = factorise_rows((ops.name[rows], shape))
+        parts = slice(third), slice(len(rows) - third, None)
+        early, late = (_paces(kind[part], took[part], len(kinds)) for part in parts)
+        known = np.flatnonzero((np.minimum(early[1], late[1]) >= _FEW) & (early[0] > 0))
         first, last = (times[known] / count[known] for times, count in (early, late))
         slow = last >= first * (1 + arguments.number("slower") / 100)
         least = _NEARLY_ALL * max(late[0].sum(), 1)
-        of_old_shape = _of_old_shape(case, *thirds)
-        alone = slow.sum() == 1 and not _is_even(case, thirds, known[slow])
-        if min(late[0][known[slow]].sum(), of_old_shape) < least or not slow.any() or alone:
-            cost = late[0][known] - first * late[1][known]
-            top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
-            if last[top] >= _GROWN * first[top]:
-                findings += _growing(
-                    case, device, rows[ops.name[rows] == known[top]], (first[top], last[top])
-                )
+        enough = bool(late[0][known[slow]].sum() >= least)
+        groups = [rows_of_codes(kind[part], len(kinds)) for part in parts] if enough else []
+        times = [
+            [took[part][group[one]] for part, group in zip(parts, groups, strict=True)]
+            for one in known[slow].tolist() * enough
+        ]
+        alone = len(np.unique(kinds[known[slow], 0])) == 1
+        if not enough or (alone and not all(map(_is_even, times))):
+            findings += _growing(case, device, rows)
             continue
         factor = 1 + arguments.number("slower") / 200
-        longer = _are_all_longer(case, thirds, known[slow], factor)
-        if late[0][known[slow][longer]].sum() < least:
+        longer = [_is_longer(both, factor) for both in times]
+        beside = [took[part].sum() / intervals.total(*_runs(ops, rows[part])) for part in parts]
+        if late[0][known[slow][longer]].sum() < least or beside[1] > _BESIDE * beside[0]:
             continue
-        usual, took = np.zeros(len(ops.names)), ops.durations(rows)
+        usual = np.zeros(len(kinds))
         usual[known] = first
-        expected = usual[ops.name[rows]]
+        expected = usual[kind]
         begun = slice(max(third // 3, _FEWEST))
         pace = min(1.0, took[begun][expected[begun] > 0].sum() / max(expected[begun].sum(), 1))
-        more = (took - pace * expected) * (expected > 0)
+        bind = case.launches_bind(device)
+        bound = np.searchsorted(bind[0], ops.start[rows], side="right")
+        bound = ops.start[rows] < np.append(-FARTHEST, bind[1])[bound]
+        more = (took - pace * expected) * ((expected > 0) & ~bound)
         by_time = np.argsort(-late[0][known], kind="stable")
         label = case.device_labels([device])
-        listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
+        listed += [
+            (label, first[k], last[k], ops.shown[kinds[known[k], 0]]) for k in by_time.tolist()
+        ]
         factor = float(late[0][known].sum() / (first * late[1][known]).sum())
+        window = int(ops.start[rows[-third]]), int(ops.end[rows].max())
+        slowed.append((max(0, int(more.sum())), device, factor, alone, window))
+    if slowed:
+        saved, device, factor, alone, window = max(slowed)
+        label = case.device_labels([device])
+        others = AND_OTHERS * (sum(2 * one[0] > saved for one in slowed) > 1)
         findings += case.finding(
             "slowing_kernels",
-            f"kernels of {label} take {units.format_share(factor - 1)} longer at the end"
+            f"kernels of {label}{others} take {units.format_share(factor - 1)} longer at the end"
             " than at first",
             "see its clocks, power limit and temperature, and what else runs on it",
             subject=f"kernels of {label} slow down",
-            saved_ns=max(0, int(more.sum())),
-            confidence=Confidence.GUESS if slow.sum() == 1 else None,
-            window=(int(ops.start[rows[-third]]), int(ops.end[rows].max())),
+            saved_ns=saved,
+            confidence=Confidence.GUESS if alone else None,
+            window=window,
             device=device,
         )
     shown, hidden = cut(listed, arguments)
@@ -117,46 +136,50 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _are_all_longer(case: Case, thirds: Sequence[Indices], names: Int64, factor: float) -> Bool:
-    """Of which names both the short and the long launches take longer in the second of thirds."""
-    ops, quartiles = case.report.operations, []
-    for rows in thirds:
-        of_name = rows_of_codes(ops.name[rows], len(ops.names))
-        times = [ops.durations(rows[of_name[name]]) for name in names.tolist()]
-        quartiles.append(np.array([np.percentile(time, (25, 75)) for time in times]))
-    return np.asarray((quartiles[1] >= factor * quartiles[0]).all(axis=1), np.bool_)
+def _runs(ops: Operations, rows: Indices) -> Intervals:
+    return intervals.union(ops.start[rows], ops.end[rows])
 
 
-def _is_even(case: Case, thirds: Sequence[Indices], name: Int64) -> bool:
-    """Whether a name's launches differ more between thirds than within, not as by more data."""
-    ops = case.report.operations
-    times = [ops.durations(rows[ops.name[rows] == name]) for rows in thirds]
+def _is_longer(times: Sequence[Int64], factor: float) -> bool:
+    """Whether both short and long launches take longer later; of few launches every one."""
+    early, late = (np.percentile(some, (25, 75)) for some in times)
+    apart = min(map(len, times)) >= _FEWEST or times[1].min() > times[0].max()
+    return bool(apart and (late >= factor * early).all())
+
+
+def _is_even(times: Sequence[Int64]) -> bool:
+    """Whether many launches differ more between thirds than within, not as by more data."""
     low, high = np.array([np.percentile(time, (_OUTLIERS, 100 - _OUTLIERS)) for time in times]).T
-    return bool((2 * (high - low) < low[1] - low[0]).all() and high[1] < _GROWN * low[0])
+    even = (2 * (high - low) < low[1] - low[0]).all() and high[1] < _GROWN * low[0]
+    return bool(even and min(map(len, times)) >= _FEWEST)
 
 
-def _of_old_shape(case: Case, early: Indices, late: Indices) -> int:
-    """GPU time of late kernels whose grids and blocks were there before: others have more data."""
-    code = case.report.launch_attributes.code
-    return int(case.report.operations.durations(late[np.isin(code[late], code[early])]).sum())
-
-
-def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float]) -> list[Finding]:
-    """A kernel that takes longer and longer.
+def _growing(case: Case, device: int, rows: Indices) -> list[Finding]:
+    """The kernel of a GPU that takes longer and longer, of several the one that costs most.
 
     Args:
         case: the report.
-        device: of its GPU.
-        rows: of its launches.
-        means: in the first and in the last third.
+        device: of the GPU.
+        rows: of its kernels.
     """
-    ops = case.report.operations
+    ops, third = case.report.operations, len(rows) // 3
+    early, late = (
+        _paces(ops.name[part], ops.durations(part), len(ops.names))
+        for part in (rows[:third], rows[len(rows) - third :])
+    )
+    known = np.flatnonzero((np.minimum(early[1], late[1]) >= _FEWEST) & (early[0] > 0))
+    first, last = (times[known] / count[known] for times, count in (early, late))
+    grown = last >= _GROWN * first
+    if not grown.any():
+        return []
+    top = int(np.argmax(np.where(grown, late[0][known] - first * late[1][known], -1)))
+    rows = rows[ops.name[rows] == known[top]]
     quarters = [part.mean() for part in np.array_split(ops.durations(rows), 4)]
     if any(after < _GROWS * before for before, after in pairwise(quarters[1:])):
         return []
-    cost = max(0, int((ops.durations(rows) - means[0]).sum()))
-    name = brief(ops.shown[ops.name[rows[0]]], 2 * _NAME_CELLS)
-    takes = f"{name} takes {means[1] / means[0]:.1f}x as long at the end"
+    cost = max(0, int((ops.durations(rows) - first[top]).sum()))
+    name = brief(ops.shown[known[top]], 2 * _NAME_CELLS)
+    takes = f"{name} takes {last[top] / first[top]:.1f}x as long at the end"
     return case.finding(
         "slowing_kernels",
         f"{takes}: {units.format_duration(cost)} more in all",
@@ -173,11 +196,9 @@ def _growing(case: Case, device: int, rows: Indices, means: tuple[float, float])
     )
 
 
-def _paces(case: Case, rows: Indices) -> tuple[Int64, Int64]:
-    """GPU time and launches by code of the name."""
-    ops = case.report.operations
-    count = np.bincount(ops.name[rows], minlength=len(ops.names))
-    return sums(ops.name[rows], ops.durations(rows), len(ops.names)), count.astype(np.int64)
+def _paces(kind: Integers, took: Int64, kinds: int) -> tuple[Int64, Int64]:
+    """GPU time and launches by kind."""
+    return sums(kind, took, kinds), np.bincount(kind, minlength=kinds).astype(np.int64)
 
 
 @rule(
@@ -207,7 +228,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         order = [c for c in np.argsort(-time, kind="stable").tolist() if time[c]]
         whole, second = int(time.sum()), int(time[order[1]])
         spans = [rows[code == c] for c in order[:2]]
-        runs = [intervals.union(ops.start[of_process], ops.end[of_process]) for of_process in spans]
+        runs = [_runs(ops, of_process) for of_process in spans]
         together = intervals.overlap_length(*runs)
         by_turns, work = 10 * together <= second, ops.durations(rows) * filled(case, rows)
         room = whole - int(work.sum())

@@ -200,7 +200,8 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "slow_steps":  # Its GPU, if any, alone works longer in these steps.
         return leader.rule in _OF_ONE_GPU and leader.device == finding.device
     if finding.rule == "slowing_kernels":
-        return leader.device == finding.device and 2 * leader.saved_ns >= finding.saved_ns
+        alone = leader.device == finding.device and AND_OTHERS not in finding.title
+        return alone and 2 * leader.saved_ns >= finding.saved_ns
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
