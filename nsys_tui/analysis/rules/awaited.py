@@ -139,6 +139,30 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
     return who, call, outside and all(_ticks(case, one, code) for one in others)
 
 
+def decoder(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether a thread takes a picture from the GPU's decoder right after most of some waits."""
+    api, events = case.report.api, case.report.host_events
+    begun = [
+        one.start[
+            np.array([words.DECODES.match(name) is not None for name in one.names], bool)[one.name]
+            & (one.threads[one.thread] == thread)
+        ]
+        for one in (api, events)
+    ]
+    times = np.sort(np.concatenate(begun))
+    after, until = (np.searchsorted(times, end) for end in (waits[1], waits[1] + _WOKEN_NS))
+    return 2 * int((waits[1] - waits[0])[until > after].sum()) > intervals.total(*waits)
+
+
+def limits_itself(case: Case, thread: int, call: str, waits: Intervals) -> bool:
+    """Whether waits with a limit of time mostly last equally long: the limit ends them."""
+    if "timed" not in call:
+        return False
+    calls = case.stalls.work.near(thread, *waits).by_class[Cause.WAIT]
+    lasted = calls.ends - calls.starts
+    return spread(lasted) <= _REGULAR[Cause.SLEEP] * float(np.median(lasted))
+
+
 def _ticks(case: Case, thread: int, call: int) -> bool:
     """Whether a call in which a thread waits for the outside ends at a fixed rate."""
     waits = case.stalls.work.thread(thread).by_class.get(Cause.WAIT)

@@ -21,8 +21,10 @@ from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.host_activity import ThreadWork
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
@@ -148,6 +150,22 @@ def _others(case: Case, thread: int) -> list[int]:
     return [one for one in known[near].tolist() if report.process_name(one & PROCESS_MASK) == name]
 
 
+def is_alone(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether it is known that no other thread of the program does anything in most of some waits.
+
+    The others of the process, or of its pool, neither work through them nor go on to something.
+    """
+    if not (case.report.can(Capability.SCHED) or case.report.can(Capability.SAMPLES)):
+        return False
+    threads = [case.stalls.work.thread(other) for other in _others(case, thread)]
+    events = [named for one in threads for named in one.by_class.values()]
+    edges = np.sort(np.concatenate([waits[0][:0], *(e.starts for e in events)]))
+    goes_on = np.not_equal(*(np.searchsorted(edges, time) for time in waits))
+    worked = sum(int(_worked(one, waits).sum()) for one in threads)
+    rests = int((waits[1] - waits[0])[~goes_on].sum()) - worked
+    return 2 * rests > intervals.total(*waits)
+
+
 def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     """Since when a thread works on up to the end of each wait; that end where it does not."""
     work = case.stalls.work.thread(thread)
@@ -159,9 +177,15 @@ def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     begun = min((int(named.starts[0]) for named in work.by_class.values()), default=0)
     last = np.searchsorted(starts, waits[1] - _REST_NS) - 1
     since = np.append(ends, begun)[last]
-    worked = sum(time for cause, time in work.shares(*waits).items() if cause in _WORKS)
+    worked = _worked(work, waits)
     works = (2 * worked >= waits[1] - waits[0]) & (since < waits[1] - _REST_NS)
     return np.where(works, since, waits[1])
+
+
+def _worked(work: ThreadWork, waits: Intervals) -> Int64:
+    """How long a thread works in each wait."""
+    shares = work.shares(*waits)
+    return sum((time for cause, time in shares.items() if cause in _WORKS), 0 * waits[0])
 
 
 def _goes_on(case: Case, thread: int, waits: Intervals) -> bool:

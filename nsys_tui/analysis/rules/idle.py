@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Held, Severity
-from nsys_tui.analysis.rules.held import FOR_THREADS, held, unhindered
+from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -181,8 +181,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
 
 def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) -> Held | None:
     """What has to happen before anything else shortens the run: the next tick, a thread."""
-    if advice == words.PACED:
-        return Held((lost[0][:1], lost[1][-1:]), "the rate is higher", known=True)
+    if until := words.PACES.get(advice):
+        return Held((lost[0][:1], lost[1][-1:]), until, known=True)
     if cause in words.OF_HOST and advice not in words.ELSEWHERE:
         return unhindered(case, facts.thread_of(case, gaps), intervals.union(gaps.start, gaps.end))
     if cause not in FOR_THREADS:
@@ -287,6 +287,9 @@ def _told(
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
     outside = awaits or cause is Cause.OSRT
+    if cause is Cause.OSRT and awaited.decoder(case, facts.thread_of(case, gaps), lost):
+        name = f", waits for the video decoder: {brief(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, words.DECODER
     if outside and awaited.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
@@ -300,6 +303,9 @@ def _told(
         advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
+    if woken and not case.has_named_steps and _has_no_work(case, what, gaps, lost):
+        name = f", waits for work: {brief(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, words.GIVEN
     if polls:
         advice = words.SYNC.advice
     if cause is Cause.SYNC and facts.outlast_work(gaps):
@@ -344,6 +350,12 @@ def _told(
         told += f": {most * several}{brief(what, _NAME_CELLS)}"
     inferred = cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
+
+
+def _has_no_work(case: Case, what: str, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether nobody in the program works meanwhile, nor does a limit of time end the waits."""
+    thread = facts.thread_of(case, gaps)
+    return is_alone(case, thread, lost) and not awaited.limits_itself(case, thread, what, lost)
 
 
 def _host(

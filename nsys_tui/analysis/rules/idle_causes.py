@@ -187,6 +187,8 @@ ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
 """Calls by which a server answers, or lets somebody in."""
 CONNECTS: Final = re.compile(r"_*connect$")
 """The call by which a client asks for a server's attention."""
+DECODES: Final = re.compile(r"(?i)cuvid|nvdec")
+"""Calls by which a program has pictures from the GPU's video decoder."""
 TRAINS: Final = re.compile(r"(?i)\b(train|epoch|backward|optimizer)")
 """Names of ranges that no server has."""
 SIGNALS: Final = re.compile(
@@ -196,12 +198,17 @@ SIGNALS: Final = re.compile(
 REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
 PACED: Final = "no fault where the rate is meant so: else raise it"
 ASKED: Final = "no fault if that one asks and this one answers: else ask for its data ahead"
+GIVEN: Final = "no fault if it has nothing to do: else see who is to give it work, and comes late"
+DECODER: Final = "decode ahead, or on more decoders; no fault where a live source sets the rate"
 MEANT: Final = {
     REQUESTS: "for lack of requests",
+    GIVEN: "for work from elsewhere",
     PACED: "to keep its rate",
     ASKED: "for another program",
 }
 """Advice on idle time that is no fault, and what the verdict says of it."""
+PACES: Final = {PACED: "the rate is higher", DECODER: "the decoder is quicker"}
+"""Advice on what alone ends the waits, and what has to happen before anything else counts."""
 CHILD: Final = "start that process ahead of time, or keep one running for the next time"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
@@ -257,7 +264,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
-WHOLE: Final = (AWAITED, LATE_THREAD, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, LATE_THREAD, DECODER, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or code is compiled before, and no fault."""
 
 

@@ -1145,3 +1145,56 @@ def test_what_the_host_does_for_as_long_later_is_no_set_up_though_the_gpu_idles_
     assert [one.rule for one in found if one.rule == "warm_up"] == ["warm_up"] * (gaps < 3)
     (sleep,) = [one for one in found if one.rule == "gpu_idle"]
     assert f"in {gaps} of 20 steps, sleep" in sleep.title
+
+
+def waiting(
+    path: Path, call: str, *, fixed: bool, works: bool, rounds: str, decodes: bool
+) -> Synth:
+    """A thread that waits in a call, for 3 ms or up to 5, before each work of some milliseconds.
+
+    Args:
+        path: of the report.
+        call: the call.
+        fixed: it always lasts the same, else it ends at a fixed rate or by chance.
+        works: another thread of the process is on a CPU meanwhile.
+        rounds: name of the range around each round, if any.
+        decodes: a picture of the video decoder is taken after it.
+    """
+    synth, now = bare(path), 0
+    for number in range(STEPS):
+        begun, now = now, now + 3 * MS + (0 if fixed else number * number % 7 * 300 * US)
+        synth.sched(begun, False).sched(now, True)
+        if works:
+            synth.sched(begun, True, tid=99).sched(now, False, tid=99)
+        synth.osrt(call, begun, now)
+        if decodes:
+            synth.api("cuvidMapVideoFrame64", now + US, now + 20 * US)
+        start = now + 30 * US
+        now = start + 2 * MS + number % 3 * 100 * US
+        synth.launch(f"k{number % 3}", (start - 8 * US, start - 4 * US), (start, now), grid=FULL)
+        synth.api("cudaDeviceSynchronize", start - 3 * US, now)
+        if rounds:
+            synth.nvtx(f"{rounds} {number}", begun, now)
+    return synth
+
+
+@pytest.mark.parametrize(
+    ("call", "how", "told"),
+    [
+        ("pthread_cond_wait", {}, "waits for work: "),
+        ("pthread_cond_timedwait", {}, "waits for work: "),
+        ("pthread_cond_timedwait", {"fixed": True}, "wait: "),
+        ("pthread_cond_wait", {"works": True}, "wait: while "),
+        ("pthread_cond_wait", {"rounds": "train step"}, "wait: "),
+        ("ioctl", {"decodes": True}, "waits for the video decoder: ioctl"),
+        ("ioctl", {}, "OSRT call: ioctl"),
+    ],
+)
+def test_a_wait_for_work_is_no_fault_where_nobody_works_meanwhile(
+    call: str, how: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    usual: dict[str, Any] = {"fixed": False, "works": False, "rounds": "", "decodes": False}
+    report = waiting(tmp_path / "r.sqlite", call, **usual | how).write()
+    (one,) = [o for o in find_in(Case(open_report(report))) if o.rule == "gpu_idle" and o.stake_ns]
+    assert f", {told}" in one.title
+    assert (one.saved_ns > 0) is not told.startswith("waits for work")
