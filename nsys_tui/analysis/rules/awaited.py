@@ -239,8 +239,8 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
 
 
-_HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION, Cause.API)
-"""Classes of CUDA calls that may hold what other threads need."""
+_HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION)
+"""Classes of CUDA calls that hold what calls of other threads need."""
 _MOST: Final = 0.68
 """Part of values that deviate by no more than a standard deviation, where chance alone rules."""
 

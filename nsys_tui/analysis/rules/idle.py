@@ -318,10 +318,13 @@ def _told(
         why, advice = words.BEFORE_LAUNCH[facts.launch_own_work(case, gaps, lost)]
         return f": {brief(what, _NAME_CELLS)} {why}", Confidence.MEASURED, advice
     if cause is Cause.API and what.startswith(words.LAUNCHES):
-        off = case.stalls.work.scheduling.thread(facts.thread_of(case, gaps)).off
+        thread = facts.thread_of(case, gaps)
+        off = case.stalls.work.scheduling.thread(thread).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = "off the CPU" if away else "why is not recorded"
+        if call := awaited.holder(case, thread, lost):
+            why, advice = f"while others are in {brief(call, _NAME_CELLS)}", words.HELD_BY
         name = f": {brief(what, _NAME_CELLS)} itself took it, {why}"
         return name, Confidence.INFERRED, advice
     if cause is Cause.API:

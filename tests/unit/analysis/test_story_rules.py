@@ -142,6 +142,24 @@ def test_a_lock_that_a_cuda_call_of_another_thread_holds_names_that_call(
     assert not any("cudaMalloc" in one.title for one in idle), "it waits itself"
 
 
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_launch_that_lasts_while_another_thread_allocates_names_that_call(
+    tmp_path: Path, holds: bool
+) -> None:
+    """No lock is recorded: the launch lasts as long as the other thread's call, or for its own."""
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(10):
+        start = number * 30 * MS
+        call, gpu = (start, start + 20 * MS), (start + 21 * MS, start + 30 * MS)
+        synth.launch("gather", call, gpu, tid=10, grid=FULL)
+        begun = start if holds else start + 21 * MS
+        synth.api("cudaHostAlloc_v3020", begun, begun + (20 if holds else 8) * MS, tid=11)
+    titles = [one.title for one in found(synth, "gpu_idle")]
+    assert (
+        any("itself took it, while others are in cudaHostAlloc" in one for one in titles) is holds
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "advice"),
     [
