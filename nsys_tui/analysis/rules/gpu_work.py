@@ -11,6 +11,7 @@ from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_of
+from nsys_tui.analysis.rules.paced import Spare, waited_for
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
@@ -180,7 +181,8 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
 
     A larger grid with its blocks split in two would take two waves, so it is left out. So are short
     kernels: they take as long as a kernel takes at least. Kernels that run
-    at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none.
+    at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none. What
+    the host, or the last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
@@ -198,7 +200,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     names = [ops.shown[code] for code in kinds[:, 0].tolist()]
     findings: list[Finding] = []
     if len(rows):
-        device = max(empty, key=lambda key: empty[key])
+        device = max(empty, key=lambda key: empty[key].ns)
         here = np.bincount(codes, ops.device[rows] == device) > 0
         top = int(np.argmax(np.where(here, lost, -1)))
         more = here & (kinds[:, 0] != kinds[top, 0]) & (lost >= _TELLING * lost[top])
@@ -221,7 +223,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
             subject=f"small {'grids' if few else 'blocks'} of {name}{AND_OTHERS * (others > 0)}",
-            saved_ns=empty[device],
+            saved_ns=empty[device].ns,
             window=longest_of(ops, rows[codes == top]),
             device=device,
             screen="3",
@@ -234,7 +236,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Threads", Unit.COUNT), kinds[order, 2]),
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
-    return Result(columns, findings, hidden=hidden)
+    return Result(columns, waited_for(case, findings, empty), hidden=hidden)
 
 
 def _fill(case: Case, rows: Indices) -> str:
@@ -262,7 +264,8 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
 
     How many blocks run at a time follows from block size, registers and shared memory; all blocks
     are taken to last equally long. Blocks that share an SM are quicker the fewer they are: only
-    kernels count of which some SMs get a tenth fewer blocks than others do.
+    kernels count of which some SMs get a tenth fewer blocks than others do. What the host, or the
+    last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
@@ -285,10 +288,10 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     names = [ops.shown[code] for code in kinds[:, 1].tolist()]
     findings: list[Finding] = []
     if len(rows):
-        device = max(empty, key=lambda key: empty[key])
+        device = max(empty, key=lambda key: empty[key].ns)
         top = int(np.argmax(np.where(kinds[:, 0] == device, lost, -1)))
         others = np.count_nonzero((kinds[:, 0] == device) & (lost > 0)) - 1
-        more = f"; {others} more" if others and 10 * lost[top] < 9 * empty[device] else ""
+        more = f"; {others} more" if others and 10 * lost[top] < 9 * empty[device].ns else ""
         name, blocks = brief(names[top], _WAVE_CELLS - len(more)), int(launch.blocks[kinds[top, 2]])
         at_a_time, whole = round(blocks / of_kind[top]), int(of_kind[top])
         findings = case.finding(
@@ -298,7 +301,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(int(time[top]))}{more}",
             "size the grid to whole waves, or let as many blocks as fit loop over the work",
             subject=f"last wave of {brief(names[top], _WAVE_CELLS)}",
-            saved_ns=empty[device],
+            saved_ns=empty[device].ns,
             window=longest_of(ops, rows[codes == top]),
             device=device,
             screen="3",
@@ -312,7 +315,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
         (Column("Waves ≈", Unit.NONE), of_kind[order].round(2)),
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
-    return Result(columns, findings, hidden=hidden)
+    return Result(columns, waited_for(case, findings, empty), hidden=hidden)
 
 
 def _waves(case: Case) -> tuple[Float64, Float64]:
@@ -335,12 +338,13 @@ def _waves(case: Case) -> tuple[Float64, Float64]:
 
 def _empty_time(
     case: Case, rows: Indices, share: Float64, small: Bool
-) -> tuple[dict[int, int], Float64]:
+) -> tuple[dict[int, Spare], Float64]:
     """Time that the GPU's empty part would shorten, by device, and while each operation runs.
 
     All that runs fills the GPU together.
     """
-    ops, empty, beside = case.report.operations, {}, np.zeros(len(rows))
+    ops, beside = case.report.operations, np.zeros(len(rows))
+    empty: dict[int, Spare] = {}
     parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
     for device in np.unique(ops.device[rows[small]]).tolist():
         mine = parts[device]
@@ -355,5 +359,6 @@ def _empty_time(
         lost = np.append(0.0, np.cumsum(lengths * room * asked))
         until = np.empty(len(order))
         until[order] = lost[:-1]
-        empty[device], beside[mine] = int(lost[-1]), until[len(mine) :] - until[: len(mine)]
+        empty[device] = Spare(times[order], lost[:-1])
+        beside[mine] = until[len(mine) :] - until[: len(mine)]
     return empty, beside

@@ -14,19 +14,17 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.awaited import spread
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import ThreadWork
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
-from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.units import format_duration
@@ -40,8 +38,6 @@ _CHANCE: Final = 0.25
 """Part of the time near its doings up to which a thread's doings at ends of waits are no chance."""
 _LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
 """Names of ranges in which a step waits for its data."""
-_TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_range")
-"""Rules that say where several GPUs lose time alike; of the rest all may."""
 _ABOUT: Final = {
     "exposed_communication": Category.COMM,
     "exposed_copies": Category.MEMORY,
@@ -49,11 +45,13 @@ _ABOUT: Final = {
 }
 _OF_GPUS: Final = frozenset(
     (
-        *("exposed_communication", "exposed_copies", "gpu_imbalance", "last_waves", "memsets"),
-        *("serial_streams", "slow_copies", "slowing_kernels", "small_grids"),
+        *("exposed_communication", "exposed_copies", "gpu_imbalance", "memsets"),
+        *("serial_streams", "slow_copies", "slowing_kernels"),
     )
 )
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""
+_SHORTER: Final = frozenset(("last_waves", "small_grids"))
+"""Rules on kernels that could be shorter, which know themselves where that shortens nothing."""
 _MAY_WAIT_NS: Final = 20_000
 """A CUDA call that lasts so long may have waited for a GPU."""
 _FEW: Final = 4
@@ -109,9 +107,30 @@ def unhindered(case: Case, thread: int, gaps: Intervals) -> Held | None:
         thread: the one that the gaps waited for.
         gaps: in order.
     """
-    done = gaps[0][2 * (gaps[1] - gaps[0]) >= (gaps[1] - gaps[0]).max()]
-    if _goes_on(case, thread, (done - _REST_NS, done)):
+    if _goes_on_after(case, thread, _long(gaps)):
         return None
+    begun = _waits_over(case, thread)
+    return Held(_since(begun, gaps), "the host is quicker", known=True, rules=_OF_GPUS)
+
+
+def _long(gaps: Intervals) -> Int64:
+    """Begins of gaps half as long as the longest, or longer."""
+    long: Int64 = gaps[0][2 * (gaps[1] - gaps[0]) >= (gaps[1] - gaps[0]).max()]
+    return long
+
+
+def _goes_on_after(case: Case, thread: int, done: Int64) -> bool:
+    return len(done) > 0 and _goes_on(case, thread, (done - _REST_NS, done))
+
+
+def _since(begun: Int64, gaps: Intervals) -> Intervals:
+    """From the last of some times before the end of each gap to that end."""
+    since = begun[np.searchsorted(begun, gaps[1], side="right") - 1]
+    return intervals.union(since, np.maximum(gaps[1], since))
+
+
+def _waits_over(case: Case, thread: int) -> Int64:
+    """When waits of a thread end that may be for a GPU; the first is the begin of all."""
     api, work = case.report.api, case.stalls.work
     long, polls = case.once("calls that may wait", lambda: _may_wait(case))
     polls = polls[api.threads[api.thread[polls]] == thread]
@@ -123,10 +142,32 @@ def unhindered(case: Case, thread: int, gaps: Intervals) -> Held | None:
             codes = np.unique(events.name)
             asks = [cause is Cause.MPI or bool(WAITS.match(work.name(one))) for one in codes]
             waited.append(events.ends[np.isin(events.name, codes[asks])])
-    begun = np.sort(np.append(np.concatenate(waited), case.base[0]))
-    since = begun[np.searchsorted(begun, gaps[1], side="right") - 1]
-    spans = intervals.union(since, np.maximum(gaps[1], since))
-    return Held(spans, "the host is quicker", known=True, rules=_OF_GPUS)
+    return np.sort(np.append(np.concatenate(waited), case.base[0]))
+
+
+def launched_late(case: Case, device: int) -> Intervals:
+    """When a GPU works whose host waits for none, up to a launch after that is done.
+
+    What is shorter there makes the GPU wait longer for that launch.
+    """
+    return case.once(f"launched late {device}", lambda: _launched_late(case, device))
+
+
+def _launched_late(case: Case, device: int) -> Intervals:
+    api, ops, rows = case.report.api, case.report.operations, case.by_device[device]
+    done, begun, calls = ops.end[rows], ops.start[rows[1:]], case.report.calls[rows[1:]]
+    done = np.maximum.accumulate(done)[:-1]
+    late = np.flatnonzero((begun > done) & (calls >= 0))
+    late = late[api.start[calls[late]] >= done[late]]
+    threads = api.threads[api.thread[calls[late]]]
+    spans = [intervals.empty()]
+    for thread in np.unique(threads).tolist():
+        mine, over = late[threads == thread], _waits_over(case, thread)
+        long = _long((done[mine], begun[mine]))
+        near = (np.searchsorted(over, long + apart) for apart in (-_REST_NS, _REST_NS))
+        if not _goes_on_after(case, thread, long[np.equal(*near)]):
+            spans.append(_since(over, (done[mine], begun[mine])))
+    return intervals.union(*map(np.concatenate, zip(*spans, strict=True)))
 
 
 def _may_wait(case: Case) -> tuple[Indices, Indices]:
@@ -232,10 +273,12 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if within is None and other.device is not None:
         whole = (np.array([case.base[0]]), np.array([case.base[1]]))
         within = intervals.subtract(whole, case.idle_time.idle_part(other.device, whole))
+        if other.rule in _SHORTER:
+            within = intervals.subtract(within, launched_late(case, other.device))
     if within is None or not len(within[0]):
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
-    return _limited(case, other, round(other.saved_ns * part) if known else 0, when)
+    return limited(case, other, round(other.saved_ns * part) if known else 0, when)
 
 
 def _work_of(case: Case, finding: Finding) -> Intervals | None:
@@ -249,7 +292,7 @@ def _work_of(case: Case, finding: Finding) -> Intervals | None:
     return intervals.subtract(*parts)
 
 
-def _limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
+def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
     """A finding that gives no more back until something else happens."""
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
@@ -265,120 +308,3 @@ def _limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
         advice=f"{format_duration(whole)} once {when}: {advice}",
         doubt="the rest would be waited for nevertheless",
     )
-
-
-def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, those of ranks that come late together each priced by what it alone costs.
-
-    All wait until the last rank has come to the next collective, however late the others come.
-    """
-    late = [one for one in findings if _is_late(one)]
-    last = _meetings(case) if late and len(case.by_device) > 1 else np.empty(0, np.int64)
-    if not len(last):
-        return [*findings]
-    meetings, came = case.report.operations.start[last], case.report.operations.device[last]
-    late_by: dict[int, Int64] = {}
-    for one in late:
-        if one.device is not None:
-            before = late_by.get(one.device, 0)
-            late_by[one.device] = before + _lateness(case, one, meetings)
-    priced, when = [], dict[int, str]()
-    told, gained = dict.fromkeys(late_by, 0), dict.fromkeys(late_by, 0)
-    for one in findings:
-        if one.device is not None and _is_late(one):
-            device = one.device
-            lost = _lateness(case, one, meetings)
-            saved, whom = _alone(device, lost, late_by, came)
-            if one.lost is None and len(late_by) == 1:
-                saved = one.saved_ns
-            told[device] += one.saved_ns
-            gained[device] += min(saved, one.saved_ns)
-            when[device] = f"{case.device_labels([whom])} comes sooner, too"
-            one = _limited(case, one, saved, when[device])
-        priced.append(one)
-    return [_victim(case, one, told, gained, when) if one.late in when else one for one in priced]
-
-
-def _victim(
-    case: Case,
-    waiting: Finding,
-    told: dict[int, int],
-    gained: dict[int, int],
-    when: dict[int, str],
-) -> Finding:
-    """A wait for a late GPU: it ends as much sooner as the faults of that GPU that explain it.
-
-    Args:
-        case: the report.
-        waiting: the finding.
-        told: what each GPU is late for by its own findings.
-        gained: what these give back alone.
-        when: what gives the rest back.
-    """
-    late = waiting.late
-    explained = 2 * told[late] >= waiting.saved_ns
-    rest = max(0, waiting.saved_ns - told[late] + gained[late])
-    saved = gained[late] if explained else rest
-    return _limited(case, waiting, saved, when[late]) if waiting.saved_ns else waiting
-
-
-def _alone(device: int, lost: Int64, late_by: dict[int, Int64], came: Integers) -> tuple[int, int]:
-    """What it saves if a GPU alone does not lose some time before each meeting; who else is late.
-
-    Nothing where another one comes last nevertheless.
-
-    Args:
-        device: of the GPU.
-        lost: by meeting, and after them.
-        late_by: what each late GPU loses in all, alike.
-        came: the GPU that comes last to each meeting.
-    """
-    own, sooner = late_by[device], came != device
-    others = {other: by for other, by in late_by.items() if other != device}
-    latest = np.maximum.reduce([np.zeros_like(own), *others.values()])
-    saved = np.maximum(own, latest) - np.maximum(own - lost, latest)
-    saved[:-1][sooner] = 0
-    if not others:
-        return int(saved.sum()), int(sums(came, lost[:-1] * sooner, int(came.max()) + 1).argmax())
-    return int(saved.sum()), max(others, key=lambda one: int(np.minimum(lost, others[one]).sum()))
-
-
-def _is_late(finding: Finding) -> bool:
-    """Whether one GPU alone idles or computes longer for it, so that its rank may come late."""
-    known = finding.lost is not None or finding.rule == "gpu_imbalance"
-    alone = finding.rule in _TELL_OTHERS and AND_OTHERS not in finding.title
-    return known and finding.device is not None and alone and finding.saved_ns > 0
-
-
-def _lateness(case: Case, finding: Finding, meetings: Int64) -> Int64:
-    """How much later a GPU comes to each meeting; one that computes longer does so all the time."""
-    if finding.lost is not None or finding.device is None:
-        return _between(meetings, finding.lost or intervals.empty())
-    ops, rows = case.report.operations, case.by_device[finding.device]
-    rows = rows[ops.category[rows] == Category.COMPUTE]
-    took = _between(meetings, (ops.start[rows], ops.end[rows]))
-    return took * finding.saved_ns // max(int(took.sum()), 1)
-
-
-def _meetings(case: Case) -> Int64:
-    """The last rank's operation of each collective of all GPUs that most of them wait for.
-
-    Where a GPU computes on meanwhile, it comes to the next one no sooner.
-    """
-    waits, ops = collective_waits(case.report), case.report.operations
-    waited = np.zeros(len(waits.row), bool)
-    for device, rows in case.by_device.items():
-        begun = ops.start[rows[ops.category[rows] == Category.COMPUTE]]
-        mine = ops.device[waits.row] == device
-        edges = (ops.start[waits.row[mine]], ops.end[waits.row[mine]])
-        waited[mine] = np.equal(*(np.searchsorted(begun, edge) for edge in edges))
-    last, group, count = np.unique(waits.last, return_inverse=True, return_counts=True)
-    whole = count == len(case.by_device)
-    most = whole & (2 * np.bincount(group.ravel(), waited, len(last)) >= count)
-    meetings: Int64 = last[most if most.any() else whole]
-    return meetings[np.argsort(ops.start[meetings], kind="stable")]
-
-
-def _between(meetings: Int64, lost: Intervals) -> Int64:
-    """How long some time lasts before each of the meetings, and after them."""
-    return sums(np.searchsorted(meetings, lost[0]), lost[1] - lost[0], len(meetings) + 1)

@@ -34,9 +34,10 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
-from nsys_tui.analysis.rules.held import without_held, without_others
+from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import LAUNCHES
 from nsys_tui.analysis.rules.imbalance import MORE_WORK, work_together
+from nsys_tui.analysis.rules.late_ranks import without_others
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals

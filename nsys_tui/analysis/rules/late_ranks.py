@@ -1,0 +1,138 @@
+"""Ranks that come late to their collectives: what each of them costs beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from nsys_tui.analysis.nccl.waiting import collective_waits
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.held import limited
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Int64, Integers
+from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import sums
+from nsys_tui.model.intervals import Intervals
+
+_TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_range")
+"""Rules that say where several GPUs lose time alike; of the rest all may."""
+
+
+def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, those of ranks that come late together each priced by what it alone costs.
+
+    All wait until the last rank has come to the next collective, however late the others come.
+    """
+    late = [one for one in findings if _is_late(one)]
+    last = meetings_of(case) if late and len(case.by_device) > 1 else np.empty(0, np.int64)
+    if not len(last):
+        return [*findings]
+    meetings, came = case.report.operations.start[last], case.report.operations.device[last]
+    late_by: dict[int, Int64] = {}
+    for one in late:
+        if one.device is not None:
+            before = late_by.get(one.device, 0)
+            late_by[one.device] = before + _lateness(case, one, meetings)
+    priced, when = [], dict[int, str]()
+    told, gained = dict.fromkeys(late_by, 0), dict.fromkeys(late_by, 0)
+    for one in findings:
+        if one.device is not None and _is_late(one):
+            device = one.device
+            lost = _lateness(case, one, meetings)
+            saved, whom = _alone(device, lost, late_by, came)
+            if one.lost is None and len(late_by) == 1:
+                saved = one.saved_ns
+            told[device] += one.saved_ns
+            gained[device] += min(saved, one.saved_ns)
+            when[device] = f"{case.device_labels([whom])} comes sooner, too"
+            one = limited(case, one, saved, when[device])
+        priced.append(one)
+    return [_victim(case, one, told, gained, when) if one.late in when else one for one in priced]
+
+
+def _victim(
+    case: Case,
+    waiting: Finding,
+    told: dict[int, int],
+    gained: dict[int, int],
+    when: dict[int, str],
+) -> Finding:
+    """A wait for a late GPU: it ends as much sooner as the faults of that GPU that explain it.
+
+    Args:
+        case: the report.
+        waiting: the finding.
+        told: what each GPU is late for by its own findings.
+        gained: what these give back alone.
+        when: what gives the rest back.
+    """
+    late = waiting.late
+    explained = 2 * told[late] >= waiting.saved_ns
+    rest = max(0, waiting.saved_ns - told[late] + gained[late])
+    saved = gained[late] if explained else rest
+    return limited(case, waiting, saved, when[late]) if waiting.saved_ns else waiting
+
+
+def _alone(device: int, lost: Int64, late_by: dict[int, Int64], came: Integers) -> tuple[int, int]:
+    """What it saves if a GPU alone does not lose some time before each meeting; who else is late.
+
+    Nothing where another one comes last nevertheless.
+
+    Args:
+        device: of the GPU.
+        lost: by meeting, and after them.
+        late_by: what each late GPU loses in all, alike.
+        came: the GPU that comes last to each meeting.
+    """
+    own, sooner = late_by[device], came != device
+    others = {other: by for other, by in late_by.items() if other != device}
+    latest = np.maximum.reduce([np.zeros_like(own), *others.values()])
+    saved = np.maximum(own, latest) - np.maximum(own - lost, latest)
+    saved[:-1][sooner] = 0
+    if not others:
+        return int(saved.sum()), int(sums(came, lost[:-1] * sooner, int(came.max()) + 1).argmax())
+    return int(saved.sum()), max(others, key=lambda one: int(np.minimum(lost, others[one]).sum()))
+
+
+def _is_late(finding: Finding) -> bool:
+    """Whether one GPU alone idles or computes longer for it, so that its rank may come late."""
+    known = finding.lost is not None or finding.rule == "gpu_imbalance"
+    alone = finding.rule in _TELL_OTHERS and AND_OTHERS not in finding.title
+    return known and finding.device is not None and alone and finding.saved_ns > 0
+
+
+def _lateness(case: Case, finding: Finding, meetings: Int64) -> Int64:
+    """How much later a GPU comes to each meeting; one that computes longer does so all the time."""
+    if finding.lost is not None or finding.device is None:
+        return _between(meetings, finding.lost or intervals.empty())
+    ops, rows = case.report.operations, case.by_device[finding.device]
+    rows = rows[ops.category[rows] == Category.COMPUTE]
+    took = _between(meetings, (ops.start[rows], ops.end[rows]))
+    return took * finding.saved_ns // max(int(took.sum()), 1)
+
+
+def meetings_of(case: Case) -> Int64:
+    """The last rank's operation of each collective of all GPUs that most of them wait for.
+
+    Where a GPU computes on meanwhile, it comes to the next one no sooner.
+    """
+    waits, ops = collective_waits(case.report), case.report.operations
+    waited = np.zeros(len(waits.row), bool)
+    for device, rows in case.by_device.items():
+        begun = ops.start[rows[ops.category[rows] == Category.COMPUTE]]
+        mine = ops.device[waits.row] == device
+        edges = (ops.start[waits.row[mine]], ops.end[waits.row[mine]])
+        waited[mine] = np.equal(*(np.searchsorted(begun, edge) for edge in edges))
+    last, group, count = np.unique(waits.last, return_inverse=True, return_counts=True)
+    whole = count == len(case.by_device)
+    most = whole & (2 * np.bincount(group.ravel(), waited, len(last)) >= count)
+    meetings: Int64 = last[most if most.any() else whole]
+    return meetings[np.argsort(ops.start[meetings], kind="stable")]
+
+
+def _between(meetings: Int64, lost: Intervals) -> Int64:
+    """How long some time lasts before each of the meetings, and after them."""
+    return sums(np.searchsorted(meetings, lost[0]), lost[1] - lost[0], len(meetings) + 1)

@@ -1,0 +1,102 @@
+"""What kernels of small grids cost where something else than their GPU sets the pace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from machine import FULL, MS, US
+from synth import Synth
+
+from nsys_tui.analysis.rules.ranking import find
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+STEPS = 10
+SMALL = (27, 1, 1)
+"""A fourth of the SMs of the GPU that ``Synth`` describes."""
+PART_MS = 8
+SPARE = 3 * PART_MS * MS // 4
+
+
+def small_grids(synth: Synth) -> Finding:
+    report = open_report(synth.write(), use_cache=False)
+    (one,) = [one for one in find(report) if one.rule == "small_grids"]
+    report.close()
+    return one
+
+
+def stepping(path: Path, waits: Sequence[bool], *, seen: bool = True) -> Synth:
+    """Steps of one small kernel, after which the host works on for 4 ms, or for 12 without a wait.
+
+    Args:
+        path: of the report.
+        waits: whether the host waits for the kernel of each step before.
+        seen: the scheduler's events are recorded.
+    """
+    synth, now = Synth(path).process(10, "solver").gpu(0), 0
+    for waited in waits:
+        done = now + 10 * US + PART_MS * MS
+        synth.launch("part", (now, now + 5 * US), (now + 10 * US, done), grid=SMALL)
+        if waited:
+            synth.api("cudaStreamSynchronize_v3020", now + 6 * US, done + 2 * US)
+        now = done + 4 * MS
+    if seen:
+        synth.sched(0, True).sched(now, False)
+    return synth
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize(
+    ("waits", "needed"),
+    [([True] * STEPS, STEPS), ([False] * STEPS, 1), ([True, False] * (STEPS // 2), STEPS // 2 + 1)],
+)
+def test_shorter_kernels_save_only_what_their_host_waits_for(
+    tmp_path: Path, waits: list[bool], needed: int, seen: bool
+) -> None:
+    finding = small_grids(stepping(tmp_path / "r.sqlite", waits, seen=seen))
+    assert finding.saved_ns == pytest.approx(needed * SPARE, abs=STEPS * 10 * US)
+    if needed == 1:
+        assert finding.saved_ns + finding.held_ns == STEPS * SPARE
+        assert finding.advice.startswith("60.00 ms once the host is quicker")
+
+
+def reducing(path: Path, took: Sequence[int], small: Sequence[bool]) -> Synth:
+    """GPUs that compute, each for some time in ms, and reduce together, over and over."""
+    synth, begin = Synth(path), 0
+    for gpu in range(len(took)):
+        synth.gpu(gpu)
+    for _ in range(STEPS):
+        end = begin + max(took) * MS + 100 * US
+        for gpu, (ms, few) in enumerate(zip(took, small, strict=True)):
+            done = begin + ms * MS
+            synth.process(10 + gpu)
+            name, grid = ("part", SMALL) if few else ("whole", FULL)
+            synth.kernel(name, begin, done, device=gpu, stream=7 + gpu, grid=grid)
+            synth.kernel("ncclDevKernel_AllReduce", done, end, device=gpu, stream=7 + gpu)
+        begin = end
+    return synth
+
+
+@pytest.mark.parametrize(
+    ("took", "small", "sooner"),
+    [
+        ((PART_MS, 12), (True, False), 0),
+        ((12, PART_MS), (True, False), 4),
+        ((12, 12), (True, True), 9),
+        ((12, 8, 10), (True, False, True), 4),
+        ((12, 8, 12), (True, False, False), 0),
+    ],
+)
+def test_shorter_kernels_save_only_what_the_last_gpu_comes_sooner(
+    tmp_path: Path, took: tuple[int, ...], small: tuple[bool, ...], sooner: int
+) -> None:
+    finding = small_grids(reducing(tmp_path / "r.sqlite", took, small))
+    assert finding.saved_ns == pytest.approx(STEPS * sooner * MS, rel=0.01, abs=US)
+    if not sooner:
+        assert "once GPU" in finding.advice
