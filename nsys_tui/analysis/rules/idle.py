@@ -322,10 +322,10 @@ def _told(
         off = case.stalls.work.scheduling.thread(thread).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
-        why = "off the CPU" if away else "why is not recorded"
+        why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
         if call := awaited.holder(case, thread, lost):
-            why, advice = f"while others are in {brief(call, _NAME_CELLS)}", words.HELD_BY
-        name = f": {brief(what, _NAME_CELLS)} itself took it, {why}"
+            why, advice = f"lasts, others in {brief(call, _PLACE_CELLS)}", words.HELD_BY
+        name = f": {brief(what, _NAME_CELLS)} {why}"
         return name, Confidence.INFERRED, advice
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
