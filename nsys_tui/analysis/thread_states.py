@@ -225,8 +225,21 @@ class Scheduling:
         if not len(times):
             return _UNKNOWN
         # A sample is taken after a period of CPU time of the thread, so it ran before, not after.
-        running = intervals.union(times - self._period, times)
-        return ThreadStates(running, intervals.empty(), Witness.SAMPLED)
+        before = intervals.union(times - self._period, times)
+        calls = self._api_calls(global_tid)
+        edges = np.append(-FARTHEST, np.stack(calls, axis=1).ravel())
+        at = np.searchsorted(edges, times, side="right") - 1
+        between = intervals.total(*intervals.subtract(before, calls))
+        if 2 * self._period * np.count_nonzero(at % 2 == 0) < between:
+            # Samples in calls reach into the time between these, which hardly any hits.
+            before = intervals.union(np.maximum(times - self._period, edges[at]), times)
+        return ThreadStates(before, intervals.empty(), Witness.SAMPLED)
+
+    def _api_calls(self, global_tid: int) -> Intervals:
+        """When a thread is in CUDA calls."""
+        api = self._report.api
+        rows = np.flatnonzero(api.threads[api.thread] == global_tid)
+        return intervals.union(api.start[rows], api.end[rows])
 
 
 def _paired(times: Int64, switched_in: Bool, end: int) -> ThreadStates:

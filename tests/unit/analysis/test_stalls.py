@@ -123,6 +123,23 @@ def test_samples_are_a_witness_of_the_time_before_them(synth: Synth) -> None:
     }
 
 
+@pytest.mark.parametrize(("at", "cause"), [(600, Cause.NOTHING), (950, Cause.HOST)])
+def test_samples_in_calls_tell_nothing_of_the_time_between(
+    tmp_path: Path, at: int, cause: Cause
+) -> None:
+    """Each millisecond a sample hits a thread while it waits for its kernel, or after that."""
+    synth = Synth(tmp_path / "r.sqlite").process(10, "train")
+    for step in range(30):
+        start = step * MS
+        synth.launch("k", (start, start + 10 * US), (start + 20 * US, start + 800 * US))
+        synth.api("cudaStreamSynchronize_v3020", start + 30 * US, start + 810 * US)
+        synth.sample(start + at * US)
+    gaps = stalls(open_report(synth.write())).gaps
+    inner = gaps.cause[gaps.edge == Edge.INNER]
+    assert len(inner) == 29
+    assert (inner == cause).all()
+
+
 def test_an_asynchronous_copy_of_pageable_memory_blocks(tmp_path: Path) -> None:
     synth = (
         Synth(tmp_path / "r.sqlite")
