@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pytest
 from synth import Synth
 
@@ -210,7 +211,7 @@ def test_each_planted_cause_is_told_with_its_time(tmp_path: Path, seed: int) -> 
     for row in (gaps.edge == Edge.INNER).nonzero()[0].tolist():
         cause = Cause(gaps.cause[row])
         length = int(gaps.end[row] - gaps.start[row])
-        shares = gaps.shares[row]
+        shares = np.array([gaps.time(cause)[row] for cause in SHARES])
         ns = int(shares[cause]) if cause in SHARES else length
         assert cause not in SHARES or shares.sum() == length
         named = cause in SHARES and cause not in (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING)
