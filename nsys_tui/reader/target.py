@@ -34,6 +34,7 @@ _GPU_NUMBERS: Final = {
     "threads_per_warp": "threadsPerWarp",
     "sm_count": "smCount",
     "clock_hz": "clockRate",
+    "discrete": "isDiscrete",
 }
 _GPU_COLUMNS: Final = ("id", "name", "busLocation", "computeMajor", "computeMinor", "cuDevice")
 

@@ -214,7 +214,9 @@ def _others(case: Case, worst: DeviceSplit) -> str:
 def bus_rate(case: Case, device: int) -> float:
     """Bytes a nanosecond that pinned copies of a device reach at most, 0 where not known."""
     info = case.report.devices[device].info
-    major = ((info and info.compute_capability) or (0, 0))[0]
+    if info is None or info.discrete == 0:
+        return 0.0
+    major = (info.compute_capability or (0, 0))[0]
     return next((rate for first, rate in _BUS if major >= first), 0.0)
 
 

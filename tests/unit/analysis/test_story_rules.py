@@ -93,6 +93,12 @@ def test_pinned_copies_far_below_the_bus_are_a_guess_at_its_link(
         assert one.saved_ns == pytest.approx(12 * 10 * MS - size / 26, rel=0.01)
 
 
+def test_a_gpu_without_a_bus_has_no_link(tmp_path: Path) -> None:
+    synth = copies_of(tmp_path / "r.sqlite", [(6, "pinned")] * 12)
+    synth.rows["TARGET_INFO_GPU"][0]["isDiscrete"] = 0
+    assert not found(synth, "slow_copies")
+
+
 @pytest.mark.parametrize("streams", [1, 4])
 def test_threads_that_share_a_stream_are_told_to_have_their_own(
     tmp_path: Path, streams: int
