@@ -63,6 +63,8 @@ class Device:
     members: tuple[Member, ...]
     name: str
     info: GpuInfo | None = None
+    may_be_several: bool = False
+    """Processes call it alike, and nothing tells that they mean the same one."""
 
     @property
     def id(self) -> int | None:

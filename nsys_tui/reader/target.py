@@ -202,15 +202,19 @@ class Devices:
         grouped: dict[tuple[int, int], set[Member]] = {key: set() for key in sorted(set(keys))}
         for key, member in zip(keys, members, strict=True):
             grouped[key].add(member)
-        for (_, number), own in grouped.items():
-            guessed = {one.pid for one in own if one not in self._by_member}
-            if len(guessed) > 1 and len(self._info) != 1:
-                same = f"{len(guessed)} processes worked on a GPU that each calls {number}"
-                text = f"{same}: taken for one GPU, which TARGET_INFO_CUDA_DEVICE does not tell"
-                self._notes.add(Note(text, "TARGET_INFO_CUDA_DEVICE"))
+        alike = {
+            key: {one.pid for one in own if one not in self._by_member}
+            for key, own in grouped.items()
+            if len(self._info) != 1
+        }
+        several = {key: len(pids) for key, pids in alike.items() if len(pids) > 1}
+        for (_, number), count in several.items():
+            same = f"{count} processes worked on a GPU that each calls {number}"
+            text = f"{same}: taken for one GPU, which TARGET_INFO_CUDA_DEVICE does not tell"
+            self._notes.add(Note(text, "TARGET_INFO_CUDA_DEVICE"))
         devices = tuple(
-            self._device(None if is_ordinal else number, tuple(sorted(own)))
-            for (is_ordinal, number), own in grouped.items()
+            self._device(None if key[0] else key[1], tuple(sorted(own)), key in several)
+            for key, own in grouped.items()
         )
         place = {key: number for number, key in enumerate(grouped)}
         return devices, [place[key] for key in keys]
@@ -230,10 +234,11 @@ class Devices:
             gpu = self._by_ordinal.get(member.ordinal)
         return (True, member.ordinal) if gpu is None else (False, gpu)
 
-    def _device(self, gpu_id: int | None, members: tuple[Member, ...]) -> Device:
+    def _device(self, gpu_id: int | None, members: tuple[Member, ...], several: bool) -> Device:
         info = self._info.get(gpu_id) if gpu_id is not None else None
         number = gpu_id if gpu_id is not None else members[0].ordinal
-        return Device(gpu_id, members, info.name if info and info.name else f"GPU {number}", info)
+        name = info.name if info and info.name else f"GPU {number}"
+        return Device(gpu_id, members, name, info, several)
 
 
 def read_thread_names(db: Database, strings: Strings) -> dict[int, str]:

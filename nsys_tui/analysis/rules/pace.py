@@ -211,6 +211,8 @@ def _paces(kind: Integers, took: Int64, kinds: int) -> tuple[Int64, Int64]:
 def shared_gpus(case: Case, arguments: Arguments) -> Result:
     """GPUs that switch often between processes, or whose processes' kernels have no room together.
 
+    Of processes that call GPUs alike it has to be known that they mean the same one.
+
     What could be saved is at most what all but the longest process take, as far as the blocks of
     kernels leave SMs empty and a process waits, with its kernel launched, while another one runs.
     """
@@ -223,7 +225,8 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         code = ops.process[rows]
         time = sums(code, ops.durations(rows), len(ops.processes))
         turns = np.flatnonzero(np.diff(code))
-        if len(turns) < _TURNS or np.count_nonzero(time) < 2:
+        several = case.report.devices[device].may_be_several
+        if several or len(turns) < _TURNS or np.count_nonzero(time) < 2:
             continue
         order = [c for c in np.argsort(-time, kind="stable").tolist() if time[c]]
         whole, second = int(time.sum()), int(time[order[1]])

@@ -913,6 +913,13 @@ def test_a_gpu_that_works_by_turns_is_told_in_the_verdict(tmp_path: Path) -> Non
     assert "GPU 0 shared by processes" in verdict(case, find_in(case))
 
 
+def test_gpus_that_processes_call_alike_are_not_said_to_be_shared(tmp_path: Path) -> None:
+    """Of two GPUs: each process may have been given one of its own."""
+    two = programs.by_turns(tmp_path / "r.sqlite").gpu(1)
+    found = find_in(Case(open_report(two.write(), use_cache=False)))
+    assert "shared_gpus" not in {one.rule for one in found}
+
+
 def test_processes_that_leave_room_could_save_what_the_shorter_one_takes(tmp_path: Path) -> None:
     for run, saved in ((hpc.queueing, 30 * 982 * US), (programs.by_turns, 0)):
         found = find_in(case_of(run, tmp_path))
