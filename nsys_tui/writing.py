@@ -13,11 +13,12 @@ from nsys_tui.errors import UsageError
 
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """Says of a file that cannot be written which it is, and why."""
+    """Says of a file that cannot be written which it is, why, and what to do."""
     try:
         yield
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        why = error.strerror or str(error)
+        raise UsageError(f"cannot write {path}: {why}", hint="name another place") from error
 
 
 @contextmanager

@@ -110,9 +110,8 @@ def _write(output: Path, **options: Any) -> Made:
     try:
         return make_report(output, **options)
     except OSError as error:
-        place = error.filename or output
         raise UsageError(
-            f"cannot write the demo report: {place}",
+            f"cannot write the demo report: {output}",
             error.strerror or str(error),
             "choose another place with --output",
         ) from error

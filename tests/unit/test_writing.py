@@ -11,8 +11,10 @@ from nsys_tui.writing import whole_file, write_whole
 
 def test_a_file_that_cannot_be_finished_does_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "half.csv"
-    with pytest.raises(UsageError, match=f"cannot write {path}: No space"), whole_file(path, "x"):
+    said = f"cannot write {path}: No space"
+    with pytest.raises(UsageError, match=said) as told, whole_file(path, "x"):
         raise OSError(errno.ENOSPC, "No space left on device")
+    assert told.value.hint == "name another place"
     assert not path.exists()
 
 

@@ -17,6 +17,7 @@ from nsys_tui.analysis.compare.stats import (
     judge,
     relative,
 )
+from nsys_tui.model.categories import is_communication
 from nsys_tui.model.kernel_names import variant_names
 
 _KINDS: Final = {
@@ -27,7 +28,7 @@ _KINDS: Final = {
     Verdict.UNKNOWN: "too few",
 }
 _PLAIN: Final = {"slower": "more", "faster": "less"}
-"""What becomes of times that are not judged, as they are of different work."""
+"""What becomes of times of different work, and of collectives, which last as long as they wait."""
 _IDLE: Final = _PLAIN | {"more calls": "more", "fewer calls": "less"}
 """What becomes of idle time, which is no work that takes long."""
 
@@ -146,9 +147,13 @@ class RowJudge:
         pairs = [*self._pairs(key)]
         changes = iter(discovered([self._change(p.a, p.b) for p in pairs if p.a and p.b]))
         rows = [self._named(pair, next(changes) if pair.a and pair.b else None) for pair in pairs]
-        if key == "stalls" or not self.comparable:
-            words = _IDLE if key == "stalls" else _PLAIN
-            rows = [replace(row, kind=words.get(row.kind, row.kind)) for row in rows]
+        words = _IDLE if key == "stalls" else _PLAIN
+        rows = [
+            replace(row, kind=words.get(row.kind, row.kind))
+            if key == "stalls" or not self.comparable or is_communication((row.key,))
+            else row
+            for row in rows
+        ]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
 
     def _pairs(self, group: str) -> Iterator[_Pair]:

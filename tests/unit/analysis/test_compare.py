@@ -193,7 +193,7 @@ def test_noise_of_half_a_percent_is_no_change(tmp_path: Path, seed: int) -> None
     [
         (4, 2, []),
         (5, 2, ["exposed comm is more (+100.0%), +1.000 ms per step"]),
-        (4, 3, ["ncclDevKernel_AllReduce is slower (+50.0%), +1.000 ms per step"]),
+        (4, 3, ["ncclDevKernel_AllReduce is more (+50.0%), +1.000 ms per step"]),
     ],
 )
 def test_a_lost_overlap_is_among_the_changes(
@@ -532,6 +532,20 @@ def test_a_kernel_of_half_the_threads_is_no_faster_one(
             report.launch("gemm()", (at, at + 5), (at + 10, at + 10 + length), grid=(grid, 1, 1))
         paths.append(report.write())
     assert [row.words for row in compared(*paths).groups["kernels"]] == [said]
+
+
+def test_a_collective_that_waits_longer_is_no_slower_one(tmp_path: Path) -> None:
+    paths = []
+    for number, length in enumerate((200, 300)):
+        report = Synth(tmp_path / f"{number}.sqlite")
+        for step in range(10):
+            at = step * 1000
+            report.nvtx(f"step {step}", at, at + 1000)
+            report.launch("gemm()", (at, at + 5), (at + 10, at + 600))
+            report.launch("ncclAllReduce()", (at + 6, at + 9), (at + 10, at + 10 + length))
+        paths.append(report.write())
+    words = {row.name: row.words for row in compared(*paths).groups["kernels"]}
+    assert words == {"ncclAllReduce": "worse: more", "gemm": "same"}
 
 
 def test_too_few_steps_fall_back_to_instances_and_say_so(tmp_path: Path) -> None:
