@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,12 @@ from textual.geometry import Offset
 from tui.frames import FANCY, frame, rows, running, settled, text
 
 from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.report import Report
 from nsys_tui.render.cells import Emphasis
 from nsys_tui.state import Window
+from nsys_tui.ui import loader
+from nsys_tui.ui.widgets.lines import Verdict
 from nsys_tui.ui.widgets.trace import TracePane
 
 if TYPE_CHECKING:
@@ -29,6 +34,31 @@ async def test_overview_at_80x24_says_where_the_time_went(small: Path) -> None:
     assert "# compute 80.0%  = comm 10.0% (10.0% exposed)  . idle 10.0%" in lines[6]
     assert lines[7].startswith("+- > Findings (")
     assert lines[23].rstrip().endswith("? help")
+
+
+async def test_the_verdict_begins_with_the_first_exact_figures(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, bool]] = []
+    begun, tell, load = threading.Event(), Verdict.tell, Report.load
+
+    def noted(pane: Verdict, words: str) -> None:
+        app: Any = pane.app
+        told.append((words, app.session.report.loaded("api")))
+        begun.set()
+        tell(pane, words)
+
+    def held(report: Report, part: str, progress: Progress = silent) -> None:
+        if part == "api":
+            begun.wait(60)
+        load(report, part, progress)
+
+    monkeypatch.setattr(loader, "SAMPLE_FROM_BYTES", 0)
+    monkeypatch.setattr(Verdict, "tell", noted)
+    monkeypatch.setattr(Report, "load", held)
+    lines = await frame(small, (80, 24))
+    assert told[0] == ("2 GPUs 90.0% busy. What is worth fixing is not known yet", False)
+    assert lines[2].startswith(" 2 GPUs 90.0% busy. Worth fixing: "), "then what rules found"
 
 
 async def test_figures_of_the_wide_layout_name_each_gpu(small: Path) -> None:

@@ -217,17 +217,10 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if not case.works:
         return _of_host(case, findings)
     doubts = [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
-    busy = sum(split.busy_ns for split in case.splits)
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
-    if case.base_ns < TOO_SHORT_NS or _is_one_shot(case, busy):
-        short = f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
-        return ". ".join([short, *doubts, *said])
-    whole = len(case.splits) * case.base_ns
-    name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
-    listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
-    if len(case.splits) < listed and case.scope.devices is None:
-        name = f"{len(case.splits)} of {listed} GPUs"
-    parts = [f"{name} {format_share(busy, whole)} busy{_of_session(case)}", *doubts]
+    parts = [_busy(case, _session_ns(case)), *doubts]
+    if _is_one_shot(case):
+        return ". ".join([*parts, *said])
     ops = case.report.operations
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
         parts.append("No kernel ran, only copies")
@@ -242,14 +235,40 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     return ". ".join(parts)
 
 
-def _is_one_shot(case: Case, busy: int) -> bool:
+def first_words(case: Case) -> str:
+    """The verdict while no rule has looked yet: GPU work alone tells it; empty without any."""
+    if not case.works:
+        return ""
+    busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns)
+    return busy if _is_one_shot(case) else f"{busy}. What is worth fixing is not known yet"
+
+
+def _busy(case: Case, session_ns: int) -> str:
+    """How busy the GPUs were, or that this is too little to judge."""
+    busy, whole = sum(split.busy_ns for split in case.splits), len(case.splits) * case.base_ns
+    if _is_one_shot(case):
+        return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
+    name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
+    listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
+    if len(case.splits) < listed and case.scope.devices is None:
+        name = f"{len(case.splits)} of {listed} GPUs"
+    share = format_share(busy, whole)
+    if case.base_ns >= COVERED * session_ns:
+        return f"{name} {share} busy"
+    covered, session = format_duration(case.base_ns), format_duration(session_ns)
+    return f"{name} {share} busy in the {covered} of {session} with GPU work"
+
+
+def _is_one_shot(case: Case) -> bool:
     """Whether a whole report has a handful of operations, short or without a kernel that recurs."""
+    if case.base_ns < TOO_SHORT_NS:
+        return True
     ops, rows = case.report.operations, case.operations
     if case.scope.window or len(rows) >= A_RUN:
         return False
     kernels = ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]
     limit = TOO_SHORT_NS if len(np.unique(kernels)) < len(kernels) else ONCE_NS
-    return busy < limit
+    return sum(split.busy_ns for split in case.splits) < limit
 
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
@@ -260,15 +279,12 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 
 
-def _of_session(case: Case) -> str:
-    """That GPU work covers little of what was recorded, where it does."""
+def _session_ns(case: Case) -> int:
+    """How long was recorded of what is looked at."""
     if case.scope.window:
-        return ""
+        return case.base_ns
     start, end = case.report.extent
-    session = case.report.metadata.session_duration_ns or end - start
-    if case.base_ns >= COVERED * session:
-        return ""
-    return f" in the {format_duration(case.base_ns)} of {format_duration(session)} with GPU work"
+    return case.report.metadata.session_duration_ns or end - start
 
 
 def judged(

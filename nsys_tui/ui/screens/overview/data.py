@@ -100,6 +100,14 @@ def findings(
     return Findings(ranked, verdict(case, ranked), not_looked_at(case), case.base_ns)
 
 
+def first_words(report: Report, splits: Sequence[DeviceSplit]) -> str:
+    """The verdict while the rules are still at work."""
+    from nsys_tui.analysis.rules import verdict
+    from nsys_tui.analysis.rules.case import Case
+
+    return verdict.first_words(Case(report, splits=splits))
+
+
 def estimated_rows(sample: Operations) -> list[TraceRow]:
     """One row per GPU, shaded by the share of the time that the sample lets expect."""
     rows = []

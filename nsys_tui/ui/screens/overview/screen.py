@@ -225,6 +225,9 @@ class OverviewScreen(ResultScreen[Overview]):
         self._show_facts(answer)
         self._show_tops()
         self._draw_trace()
+        if self._asked != self.session:
+            first = partial(data.first_words, report, answer.devices)
+            self.compute("verdict", first, self._show_first_words)
         self._compute_findings(report, answer.devices)
         if self.session.finished:
             self.compute("opening", self.session.few_steps, self._show_steps)
@@ -250,6 +253,11 @@ class OverviewScreen(ResultScreen[Overview]):
             lambda progress: data.findings(session, report, splits, progress),
             self._show_findings,
         )
+
+    def _show_first_words(self, words: str) -> None:
+        """As much of the verdict as the figures tell, until the rules have looked."""
+        if words and (self._asked is None or self.task_of("findings").busy):
+            self.query_one(Verdict).tell(words)
 
     def _show_findings(self, findings: data.Findings) -> None:
         ranked = findings.ranked
