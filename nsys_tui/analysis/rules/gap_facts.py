@@ -171,7 +171,7 @@ def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     return len(sleeps.starts) >= 2 * len(lost[0])
 
 
-def usual_name(case: Case, codes: Int64, idle: Int64) -> str:
+def usual_name(case: Case, codes: Integers, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
     if not len(codes):
         return ""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.arrays import Bool, Int16, Int64, UInt8
+from nsys_tui.model.arrays import Bool, Int16, Int32, Int64, UInt8
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, Ranges
 from nsys_tui.model.kinds import MPI, Kind
@@ -255,26 +255,26 @@ class Gaps:
     """Idle time inside the window."""
     edge: UInt8
     """``Edge``: before the first operation, after the last, between two, or in a run."""
-    previous: Int64
+    previous: Int32
     """Row of the operation that ends where the gap starts, -1 before the first."""
-    next: Int64
+    next: Int32
     """Row of the operation that ends the gap, -1 after the last; of a run, its first one."""
-    call: Int64
+    call: Int32
     """Row in ``Report.api`` of the call that launched ``next``, -1 where unknown."""
-    caller: Int64
+    caller: Int32
     """Place in ``Report.api.threads`` of the thread that ``next`` waited for, -1 where unknown."""
     cause: UInt8
     """``Cause``."""
     shares: Shares
     """Zeros where the cause is no sharing one."""
-    what: Int64
+    what: Int32
     """Name code of what took longest within the cause, such as the sync call; -1 for none."""
-    range: Int64
+    range: Int32
     """Name code of the innermost NVTX range in which the host spent most of it, or in which a run
     begins; -1 for none."""
-    count: Int64
+    count: Int32
     """Gaps that the row stands for: 1, or those of the run."""
-    run: Int64
+    run: Int32
     """Place in ``Stalls.runs``, -1 for a gap."""
 
     def __len__(self) -> int:
@@ -323,7 +323,7 @@ _COLUMNS: Final = tuple(field.name for field in fields(Gaps) if field.name != "s
 
 def unexplained(edge: UInt8, **columns: Any) -> Gaps:
     """Gaps of which only the place is known, not yet the cause."""
-    blank = np.full(len(edge), -1, np.int64)
-    cause, count = np.full(len(edge), Cause.UNKNOWN, np.uint8), np.ones(len(edge), np.int64)
+    blank = np.full(len(edge), -1, np.int32)
+    cause, count = np.full(len(edge), Cause.UNKNOWN, np.uint8), np.ones(len(edge), np.int32)
     others = {"what": blank, "range": blank, "count": count, "run": blank}
     return Gaps(edge=edge, cause=cause, shares={}, **{"previous": blank} | others | columns)

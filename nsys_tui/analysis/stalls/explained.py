@@ -17,7 +17,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps, Shares
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers, UInt8
+from nsys_tui.model.arrays import Bool, Int32, Int64, Integers, UInt8
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_values
 from nsys_tui.model.intervals import Intervals
@@ -93,7 +93,7 @@ def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
     return start, np.clip(until, gaps.start, gaps.end), end
 
 
-def _did_more(work: HostWork, calls: Int64) -> Bool:
+def _did_more(work: HostWork, calls: Integers) -> Bool:
     """Which calls did more than launch: they copy or allocate themselves, or took long.
 
     Args:
@@ -110,7 +110,7 @@ def _did_more(work: HostWork, calls: Int64) -> Bool:
     return busier
 
 
-def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:
+def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int32) -> None:
     """Names the causes that are no host event: the call, the collective, the stream."""
     ops, api = report.operations, report.api
     launched = np.flatnonzero(cause == Cause.LAUNCH_LATENCY)
@@ -165,7 +165,7 @@ def shares_of(gaps: Gaps) -> Shares:
     return shares
 
 
-def _witnessed(work: HostWork, parts: Gaps, cause: UInt8) -> tuple[Int64, Spans]:
+def _witnessed(work: HostWork, parts: Gaps, cause: UInt8) -> tuple[Int32, Spans]:
     """What took longest within a cause that need not be the gap's own, and when causes were."""
     what, api, spans = parts.what.copy(), work.report.api, {}
     other = cause != parts.cause
@@ -207,7 +207,7 @@ STREAM_WAIT = 2
 """syncType of a stream that waits for an event."""
 
 
-def wait_causes(report: Report, rows: Indices, call_start: Int64) -> UInt8:
+def wait_causes(report: Report, rows: Integers, call_start: Int64) -> UInt8:
     """What operations launched before their device fell idle waited for.
 
     Args:
@@ -264,7 +264,7 @@ def stream_waits(report: Report) -> Bool:
     return np.where(calls >= 0, named[api.name[calls]], by_type)
 
 
-def _after_stream_wait(report: Report, rows: Indices, call_start: Int64) -> Bool:
+def _after_stream_wait(report: Report, rows: Integers, call_start: Int64) -> Bool:
     """Whether a stream wait stands between the operation before and each one's own call."""
     ops, syncs = report.operations, report.syncs
     after = np.zeros(len(rows), bool)
@@ -281,7 +281,7 @@ def _after_stream_wait(report: Report, rows: Indices, call_start: Int64) -> Bool
     return after
 
 
-def _previous_call(report: Report, stream: int, rows: Indices) -> Int64:
+def _previous_call(report: Report, stream: int, rows: Integers) -> Int64:
     """Start of the call of the operation before each one in its stream; far back for the first."""
     ops, calls = report.operations, report.calls
     in_stream = np.flatnonzero(ops.stream == stream)

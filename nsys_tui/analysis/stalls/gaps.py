@@ -18,7 +18,7 @@ from nsys_tui.analysis.stalls.explained import explained
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers, UInt8
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers, UInt8
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -140,19 +140,18 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
         for run in runs
     ]
     device, start, end, first, middle, count = np.array(facts, np.int64).reshape(-1, 6).T
-    calls = report.calls[first]
     return unexplained(
         np.full(len(runs), Edge.RUN, np.uint8),
         device=device.astype(np.int16),
         start=start,
         end=end,
         idle=np.array(idle, np.int64),
-        next=first,
-        call=calls.astype(np.int64),
+        next=first.astype(np.int32),
+        call=report.calls[first],
         caller=_callers(report, first),
-        range=work.ranges_of_calls(report.calls[middle]),
-        count=count,
-        run=np.arange(len(runs)),
+        range=work.ranges_of_calls(report.calls[middle]).astype(np.int32),
+        count=count.astype(np.int32),
+        run=np.arange(len(runs), dtype=np.int32),
     )
 
 
@@ -181,22 +180,22 @@ def _device_stalls(
     begin, finish, idle, edge = begin[listed], finish[listed], idle[listed], edge[listed]
     previous = _ended_by(ends, begin)
     following = _longest_from(starts, ends, finish)
-    next_rows = np.where(following >= 0, rows[following], -1)
+    next_rows = np.where(following >= 0, rows[following], -1).astype(np.int32)
     gaps = unexplained(
         edge,
         device=np.full(len(begin), device, np.int16),
         start=begin,
         end=finish,
         idle=idle,
-        previous=np.where(previous >= 0, rows[previous], -1),
+        previous=np.where(previous >= 0, rows[previous], -1).astype(np.int32),
         next=next_rows,
-        call=np.where(following >= 0, report.calls[next_rows], -1).astype(np.int64),
+        call=np.where(following >= 0, report.calls[next_rows], -1).astype(np.int32),
         caller=_callers(report, next_rows),
     )
     return totals, gaps, run_idle
 
 
-def _callers(report: Report, rows: Integers) -> Int64:
+def _callers(report: Report, rows: Integers) -> Int32:
     """Places in ``Report.api.threads`` of the threads that some operations waited for.
 
     A migration of unified memory has no call: a touched page starts it. Where one thread alone of
@@ -207,7 +206,7 @@ def _callers(report: Report, rows: Integers) -> Int64:
         rows: of operations; -1 for none.
     """
     api, ops = report.api, report.operations
-    caller = np.full(len(rows), -1, np.int64)
+    caller = np.full(len(rows), -1, np.int32)
     if not (len(api) and len(ops)):
         return caller
     calls = report.calls[rows]

@@ -176,7 +176,7 @@ def stall_groups(
     return listed
 
 
-def name_codes(ops: Operations, rows: Int64) -> Int64:
+def name_codes(ops: Operations, rows: Integers) -> Int64:
     """Name code of some operations, -1 where there is none."""
     if not len(ops):
         return np.full(len(rows), -1, np.int64)
@@ -282,7 +282,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
     )
 
 
-def _operations(report: Report, rows: Int64, style: str) -> Coded:
+def _operations(report: Report, rows: Integers, style: str) -> Coded:
     """Names of some operations, empty for row -1."""
     names = [*report.operations.texts(style), ""]
     merged, texts = regroup(name_codes(report.operations, rows), names)
