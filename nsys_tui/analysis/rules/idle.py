@@ -13,7 +13,7 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Held, Severity
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
@@ -155,12 +155,13 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         advice += words.PAUSED.format(units.format_duration(pauses)) if pauses else ""
         gone = intervals.union(*map(np.concatenate, zip(lost, hidden, strict=True)))
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
+    title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
+    short = told[told.index(", ") :] if told.startswith(_AFTER) else told
     return case.finding(
         name,
-        f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
-        f"{told.removesuffix(_RARELY)}",
+        title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
         advice,
-        subject=f"idle{told}".removesuffix(", why is not recorded"),
+        subject=f"idle{short}".removesuffix(", why is not recorded"),
         saved_ns=0 if unpriced else saved,
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
@@ -368,14 +369,17 @@ def _host(
     thread = facts.thread_of(case, gaps)
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
+    after = ""
     if facts.is_rare(case, gaps):
         advice, inside = words.PAUSES, inside or _RARELY
     elif wait := facts.emptied_by(case, gaps):
+        after = f"{_AFTER}{brief(wait, _NAME_CELLS)}"
         advice = words.EMPTIED.format(brief(wait, _NAME_CELLS)) + words.MOVED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
-        return f", {Cause.HOST.label}{inside}", confidence, advice
-    return f", {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
+        return f"{after}, {Cause.HOST.label}{inside}", confidence, advice
+    after *= seen.doing is Doing.WORKS
+    return f"{after}, {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
 
 
 def _seen(seen: Sampled) -> str:
@@ -387,6 +391,7 @@ def _seen(seen: Sampled) -> str:
 
 
 _NAME_CELLS: Final = 22
+_AFTER: Final = " after "
 _RARELY: Final = " in few steps"
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""

@@ -555,6 +555,7 @@ def test_pauses_are_told_apart_from_what_the_host_computes_in_every_step(tmp_pat
     assert 2 * 43 * MS <= few.saved_ns < 2 * 43 * MS + MS  # the third one ends the run
     assert 21 * 3 * MS <= every.saved_ns < 21 * 3 * MS + MS
     assert "empties the queue first" in every.advice
+    assert ("gaps after cuda" in every.title, " after " in few.title) == (True, False)
 
 
 def test_steps_with_more_work_are_not_followed_by_the_wait_for_it(tmp_path: Path) -> None:
