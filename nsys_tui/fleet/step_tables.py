@@ -97,7 +97,7 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     warm_up = f"; {first} warm-up" if steps.warm_up else ""
     notes = [f"steps: {'; '.join(steps.rules)}{warm_up}", *fleet.unknown]
     if steps.never_closed:
-        notes.append(f"never closed, so in no statistics: {', '.join(steps.never_closed)}")
+        notes.append(f"end unknown, so in no statistics: {', '.join(steps.never_closed)}")
     if not steps.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
     return cut(Table.of("steps", "Steps", columns, notes), ask.top)

@@ -29,7 +29,7 @@ class FleetSteps:
     counted: Bool
     """Whether a step is in the statistics of a rank, shape (ranks, steps)."""
     never_closed: tuple[str, ...]
-    """Steps that were never closed on a rank."""
+    """Steps whose end is not known on a rank."""
     rules: tuple[str, ...]
     """How the steps were found, every way that occurs."""
     warm_up: int

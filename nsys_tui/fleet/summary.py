@@ -102,7 +102,7 @@ class Steps:
     figures: Int64 = field(default_factory=_flat)
     """``STEP_FIGURES``, shape (steps, figures)."""
     never_closed: Bool = field(default_factory=lambda: np.zeros(0, bool))
-    """Those whose range was never closed: to the end of the capture."""
+    """Those whose end is not known."""
     warm_up: int = 1
     """How many at the beginning are warm-up."""
 

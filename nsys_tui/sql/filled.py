@@ -47,7 +47,7 @@ _TEXTS: Final = {
     "time_ns": "duration; of collectives from the last rank's start to the last one's end",
     "of_median_share": "its duration by the median of the steady steps",
     "warm_up": "1 of the first step",
-    "closed": "0 where its range was never closed",
+    "closed": "0 where its end is not known",
     "outlier": "1 where it lasts far longer than the median",
     "deviations": "distance from the median in units of the usual scatter",
     "gpu_busy_ns": "busy time of all GPUs",

@@ -125,8 +125,8 @@ def plan(
 
 
 def _complete(iterations: Iterations) -> Iterations:
-    """Iterations without a last one that was still open when the capture ended."""
-    if not len(iterations.rows) or not iterations.never_closed[-1]:
+    """Iterations without a last one whose end is not known."""
+    if not iterations.never_closed[-1:].any():
         return iterations
     return replace(
         iterations,

@@ -104,7 +104,7 @@ class IterationAnswer:
             "the host runs ahead: these are times of launching; the GPU takes ≈"
             f" {units.format_duration(round(gpu_step or 0))} a step": gpu_step,
             f"mean to max without {self.warm_up}": iterations.warm_up and len(self.table) > 1,
-            f"{open_count} never closed: in no statistics": open_count,
+            f"{open_count} {iterations.unended}: in no statistics": open_count,
             "found by a repeating pattern of kernels: a repeat may be several steps": (
                 iterations.rule is Rule.PATTERN
             ),
@@ -203,7 +203,7 @@ def _phase(name: str) -> Column:
 def _remark(row: int, answer: IterationAnswer) -> str:
     iterations = answer.table.iterations
     if iterations.never_closed[row]:
-        return "never closed"
+        return iterations.unended
     if row < iterations.warm_up:
         return "warm-up"
     if row not in answer.outliers:

@@ -43,6 +43,8 @@ _OPERATOR_NAME: Final = re.compile(r"^aten::|\bseq = ")
 """Operators of PyTorch, which many parts of a step use."""
 OUTLIER_Z: Final = 3.5
 _AHEAD: Final = 0.25
+NOTABLE: Final = 0.01
+"""Part of a step that counts."""
 _MAD_TO_SIGMA: Final = 1.4826
 _NUMBER: Final = re.compile(r"\d{1,15}(?!\d)")
 
@@ -58,8 +60,11 @@ class Rule(StrEnum):
     NONE = "no iterations found"
 
 
+_CALLED_STEPS: Final = (Rule.NAME, Rule.ASKED)
+
+
 def counted(never_closed: Bool, *, warm_up: int) -> Bool:
-    """Iterations that statistics are of: all but the warm-up and those whose range never closed.
+    """Iterations that statistics are of: all but the warm-up and those whose end is not known.
 
     Args:
         never_closed: a truth value for each, in time order.
@@ -99,7 +104,7 @@ class Iterations:
     rows: Indices
     """Rows of ``Report.ranges``, empty for a kernel pattern."""
     never_closed: Bool
-    """Iterations whose range was never closed: counted to the end of the capture."""
+    """Iterations whose end is not known: of what was recorded they have all."""
     process: int = -1
     """globalPid the iterations belong to, -1 for none."""
     first: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
@@ -127,6 +132,11 @@ class Iterations:
     def counted(self) -> Bool:
         """Those that statistics are of."""
         return counted(self.never_closed, warm_up=self.warm_up)
+
+    @property
+    def unended(self) -> str:
+        """What is said of those that were never closed."""
+        return "never closed" if self.rule in _CALLED_STEPS else "end unknown"
 
     @property
     def steady(self) -> Int64:
@@ -194,7 +204,19 @@ def find_iterations(
     warm_up = warm_up_steps(report, scope, found.start, found.duration, first=first)
     # nsys ends what the program left open with the session, to the nanosecond.
     ended = found.own_end == (report.metadata.session_duration_ns or 0)
+    ended[-1] |= _lasts_longer(found)
     return replace(found, warm_up=warm_up, never_closed=found.never_closed | ended)
+
+
+def _lasts_longer(found: Iterations) -> bool:
+    """Whether the last step lasts longer than its own range or kernels, as the others do.
+
+    Where a range that is called a step ends, its program says.
+    """
+    if found.rule in _CALLED_STEPS:
+        return False
+    pause = np.median(found.start[1:] - found.own_end[:-1])
+    return bool(pause > NOTABLE * np.median(found.duration[:-1]))
 
 
 def required_iterations(

@@ -80,7 +80,7 @@ class IterationTable:
     def why(self, row: int) -> str:
         """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
 
-        Empty where it is not longer by 1 % of the median, or was never closed. GPU work that was
+        Empty where it is not longer by 1 % of the median, or has no known end. GPU work that was
         launched longer ago than a step takes is of the steps before: then idle time alone tells,
         and what is not twice as long may just have taken the host longer.
         """

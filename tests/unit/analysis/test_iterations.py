@@ -53,7 +53,8 @@ def test_steps_are_found_by_name_and_last_from_start_to_next_start(synth: Synth)
 def test_a_capture_that_begins_in_mid_run_leaves_no_step_out(synth: Synth, name: str) -> None:
     found = find_iterations(open_report(steps(synth, name).write()))
     assert not found.warm_up
-    assert found.steady.tolist() == [100, 100, 100, 90]
+    called_a_step = name.startswith("Train")
+    assert found.steady.tolist() == [100, 100, 100, *[90] * called_a_step]
 
 
 @pytest.mark.parametrize(
@@ -259,6 +260,19 @@ def test_kernel_pattern_serves_without_ranges(synth: Synth) -> None:
     assert (found.rule, found.name) == (Rule.PATTERN, "4 kernels")
     assert found.start.tolist() == [0, 100, 200, 300, 400]
     assert found.duration.tolist() == [100, 100, 100, 100, 70]
+    assert found.steady.tolist() == [100] * 4  # what follows the last kernel is not known
+
+
+@pytest.mark.parametrize(("pause", "steady"), [(9, 5), (11, 4)])
+def test_the_last_repeat_counts_where_hardly_anything_follows_the_others(
+    synth: Synth, pause: int, steady: int
+) -> None:
+    for number in range(5):
+        for place, name in enumerate("abac"):
+            start = number * 1000 + place * 250
+            synth.kernel(name, start, start + 250 - (pause if place == 3 else 10))
+    found = find_iterations(open_report(synth.write()))
+    assert (len(found), len(found.steady)) == (5, steady)
 
 
 @pytest.mark.parametrize(

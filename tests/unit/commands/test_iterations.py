@@ -161,7 +161,7 @@ def test_fleet_and_iterations_give_a_rank_the_same_statistics(
         own[f"{name}_ns"] for name in ("mean", "median", "stddev", "max")
     ]
     assert row["median_compute_ns"] == 11
-    assert "never closed, so in no statistics: step 4" in sections["steps"]["notes"]
+    assert "end unknown, so in no statistics: step 4" in sections["steps"]["notes"]
 
 
 def test_no_iterations_are_an_error_with_the_next_step(

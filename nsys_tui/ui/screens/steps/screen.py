@@ -45,8 +45,9 @@ NOTABLE: Final = 0.1
 ON_PATH: Final = 8
 """Kinds of work of a critical path that are listed."""
 ASSUMED: Final = "≈ "
-APART: Final = "w"
-"""Mark of a step that is in no statistics."""
+WARM_UP: Final = "w"
+UNENDED: Final = "?"
+"""Marks of steps that are in no statistics."""
 
 
 def chart_lines(
@@ -60,7 +61,8 @@ def chart_lines(
     times = bar_times(answer)
     rows, _ = draw_bars(times, width, tall, glyphs, format_duration, iterations.outliers, chosen)
     for place in np.flatnonzero(~iterations.counted).tolist():
-        rows[0].put(bar_column(place, len(times), width), APART, MUTED)
+        mark = UNENDED if iterations.never_closed[place] else WARM_UP
+        rows[0].put(bar_column(place, len(times), width), mark, MUTED)
     return [row.runs() for row in rows]
 
 
@@ -74,7 +76,9 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
     bars = f"bar: {merged} steps, the slowest  " if merged > 1 else ""
-    apart = f"{APART}: warm-up, " if answer.table.iterations.warm_up else ""
+    iterations = answer.table.iterations
+    apart = f"{WARM_UP}: warm-up, " if iterations.warm_up else ""
+    apart += f"{UNENDED}: {iterations.unended}, " if iterations.never_closed.any() else ""
     return f"{bars}{apart}median {format_duration(round(answer.whole.median))}"
 
 
@@ -133,7 +137,7 @@ def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]
 def _standing(answer: IterationAnswer, step: int) -> str:
     iterations = answer.table.iterations
     if iterations.never_closed[step]:
-        return "never closed: counted to the end of the capture, in no statistics"
+        return f"{iterations.unended}: counted as far as recorded, in no statistics"
     if not iterations.counted[step]:
         return "warm-up: in no statistics"
     if step in answer.outliers:
