@@ -103,23 +103,32 @@ def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Findin
     for one in findings:
         leader = _leader(one, findings)
         if leader and (one.rule in _BESIDE or one.late >= 0):
-            one = one if leader.saved_ns else _unpriced(one)
-            beside.append((leader, replace(one, same_as=leader.subject)))
+            beside.append((leader, _part_of(leader, one)))
         elif (
-            other := leader.subject
-            if leader
-            else (
-                _covering(one, [k for k in kept if together or k.device == one.device])
-                or _copies(one, kept)
-            )
+            whole := leader
+            or _covering(one, [k for k in kept if together or k.device == one.device])
+            or _copies(one, kept)
         ):
-            later.append(replace(one, same_as=other, severity=Severity.LOW))
+            later.append(replace(_part_of(whole, one), severity=Severity.LOW))
         else:
             kept.append(one)
     for leader, one in beside:
         kept.insert(kept.index(leader) + 1 if leader in kept else len(kept), one)
     low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
     return [*kept[:low], *later, *kept[low:]]
+
+
+def _part_of(whole: Finding, one: Finding) -> Finding:
+    """A finding of time that another one gives back, too: no more than that, where it has a price.
+
+    A GPU comes late, and steps are slow, for several causes together. The wait for another GPU has
+    no price where nobody knows what that one could give back.
+    """
+    one = replace(one, same_as=whole.subject)
+    if not whole.saved_ns:
+        return _unpriced(one) if one.rule in _BESIDE or one.late >= 0 else one
+    several = one.rule == "slow_steps" or (one.late >= 0 and whole.rule == "gpu_idle")
+    return one if several else replace(one, saved_ns=min(one.saved_ns, whole.saved_ns))
 
 
 _NEARLY_ALL: Final = 0.9
@@ -219,12 +228,12 @@ _PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
 """Rules that tell of a part of the copies that nothing hides, and why it is there."""
 
 
-def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
-    """Subject of the finding above of whose copies this one tells a part, empty for none."""
+def _copies(finding: Finding, kept: Sequence[Finding]) -> Finding | None:
+    """The finding above of whose copies this one tells a part, None for none."""
     if finding.rule not in _PARTS:
-        return ""
+        return None
     above = (one for one in kept if one.rule == "exposed_copies" and one.device == finding.device)
-    return next((one.subject for one in above), "")
+    return next(above, None)
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
@@ -234,17 +243,22 @@ def _waits_for(exposed: Finding, slow: Finding) -> bool:
     return exposed.device != slow.device and 2 * cost >= exposed.stake_ns
 
 
-def _covering(finding: Finding, above: Sequence[Finding]) -> str:
-    """Subject of the finding above that has more than half of this one's time, empty for none."""
-    if finding.lost is None or not len(finding.lost[0]):
-        return ""
-    lost = intervals.total(*finding.lost)
+def _covering(finding: Finding, above: Sequence[Finding]) -> Finding | None:
+    """The finding above that has more than half of this one's time, None for none.
+
+    Or nearly all that would go with it: what both could give back, each in its way.
+    """
+    if finding.lost is None or finding.gone is None or not len(finding.lost[0]):
+        return None
+    lost, gone = intervals.total(*finding.lost), intervals.total(*finding.gone)
     for other in above:
         if other.rule == "slow_steps" or other.gone is None or other.same_as:
             continue
         if 2 * intervals.overlap_length(finding.lost, other.gone) > lost:
-            return other.subject
-    return ""
+            return other
+        if intervals.overlap_length(finding.gone, other.gone) >= _NEARLY_ALL * gone:
+            return other
+    return None
 
 
 def gravest(findings: Iterable[Finding]) -> Severity | None:
