@@ -44,8 +44,8 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
     They count where they have a tenth of a GPU's time with the idle time around them.
     What could be saved is the time in which a GPU is idle while such a launch is made, or for a
-    moment between two such kernels, whichever is more; by a CUDA graph the part of it that queued
-    kernels would not need.
+    moment beside such a kernel, whichever is more: by a CUDA graph the part of it that queued
+    kernels would not need, where these are queued between two of them, which fusing leaves out.
     """
     report, ops = case.report, case.report.operations
     longest = 1000 * arguments.number("longest")
@@ -80,17 +80,20 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     if not mine.any():
         return []
     rows, calls, top = rows[mine], calls[mine], top[mine]
-    between = _between(case, rows, device)
-    for thread in api.threads[np.unique(api.thread[calls])].tolist():
-        off = work.thread(thread).off
-        lost, between = intervals.subtract(lost, off), intervals.subtract(between, off)
-    idle, where = intervals.total(*lost), "in their launches"
-    if intervals.total(*between) > idle:
-        lost, idle, where = between, intervals.total(*between), "between them"
-    took, graph = ops.durations(rows), intervals.total(*case.idle_time.late_part(device, lost))
+    off = [work.thread(thread).off for thread in api.threads[np.unique(api.thread[calls])].tolist()]
+    off_cpu = intervals.union(*map(np.concatenate, zip(*off, strict=True)))
+    around, between = _between(case, rows, device)
+    lost, around, between = (intervals.subtract(one, off_cpu) for one in (lost, around, between))
+    where = "in their launches"
+    if intervals.total(*around) > intervals.total(*lost):
+        lost, where = around, "between them"
+    graph, took = intervals.total(*case.idle_time.late_part(device, lost)), ops.durations(rows)
+    if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
+        lost = between
+    idle = intervals.total(*lost)
     if 100 * (took.sum() + idle) < least * case.base_ns:
         return []
-    graphs, often = 2 * graph >= idle, int(np.count_nonzero(top))
+    often = int(np.count_nonzero(top))
     name = brief(ops.shown[ops.name[rows[top][0]]], _NAME_CELLS) if often else ""
     of_name = f", {most_of(often, len(rows))} {name} ({units.format_count(often)})"
     return case.finding(
@@ -109,15 +112,17 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     )
 
 
-def _between(case: Case, rows: Indices, device: int) -> Intervals:
-    """When a device idles between kernels of which one is among some: shortly, or in a run."""
+def _between(case: Case, rows: Indices, device: int) -> tuple[Intervals, Intervals]:
+    """When a device idles beside a kernel of some, and between two: shortly, or in a run."""
     ops = case.report.operations
     chosen = np.zeros(len(ops), bool)
     chosen[rows] = True
     before, after, starts, ends = case.short_gaps(device, case.launch_bound(device))
     kept = (ops.kind[before] == OpKind.KERNEL) & (ops.kind[after] == OpKind.KERNEL)
-    kept &= chosen[before] | chosen[after]
-    return starts[kept], ends[kept]
+    beside, both = (
+        kept & one for one in (chosen[before] | chosen[after], chosen[before] & chosen[after])
+    )
+    return (starts[beside], ends[beside]), (starts[both], ends[both])
 
 
 @rule(

@@ -64,6 +64,15 @@ def test_tiny_kernels_with_less_than_a_tenth_of_the_time_are_not_told(run: Synth
     assert not [one for one in found(tiny(run, ("k0",))) if one.rule == "tiny_kernels"]
 
 
+def test_of_queued_tiny_kernels_fusing_leaves_out_the_gaps_between_two(run: Synth) -> None:
+    for number in range(600):
+        call, start = number * 3 * US, 2 * MS + number * 39 * US
+        for at, took in ((0, 2), (3, 2), (6, 32)):
+            run.launch("k", (call, call + US), (start + at * US, start + (at + took) * US))
+    (one,) = [one for one in found(run) if one.rule == "tiny_kernels"]
+    assert (one.saved_ns, one.advice[:4]) == (600 * US, "fuse")
+
+
 def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
     findings = found(tiny(run, ("k0",), "cudaGraphLaunch_v10000"))
     assert {one.rule for one in findings} >= {"launch_bound"}
