@@ -67,9 +67,11 @@ def _most(gaps: Gaps) -> Indices:
 def told_where(case: Case, gaps: Gaps) -> str:
     """How many steps have nearly all of some gaps, if most named ones have none, else the gaps."""
     most, steps = gaps.take(_most(gaps)), case.iterations
-    have = np.unique(np.searchsorted(steps.start, (most.start + most.end) // 2))
-    if case.has_named_steps and 2 * len(have) < len(steps):
-        return f"{units.out_of(len(have), len(steps))} steps"
+    middle, closed = (most.start + most.end) // 2, np.flatnonzero(~steps.never_closed)
+    have = np.unique(np.searchsorted(steps.start[closed], middle))
+    inside = case.has_named_steps and len(closed) and middle.max() < steps.end[closed[-1]]
+    if inside and have[0] and 2 * len(have) < len(closed):
+        return f"{units.out_of(len(have), len(closed))} steps"
     return units.plural(len(gaps), "gap")
 
 
