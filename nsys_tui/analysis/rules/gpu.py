@@ -24,6 +24,7 @@ from nsys_tui.analysis.rules.communication import (
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
+from nsys_tui.analysis.rules.nsys import HOST_COPIES, SMALL_COPY
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
@@ -119,15 +120,22 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
     inside = np.concatenate([rows[first:last] for first, last in edges.T.tolist()])
     by_graphs = 2 * int(launches_graphs(case.report, case.report.calls[inside]).sum()) > len(inside)
+    small = np.isin(ops.copy_kind[inside], [*HOST_COPIES]) & (ops.bytes[inside] <= SMALL_COPY)
+    mostly_copies = 2 * int(small.sum()) >= len(inside)
+    advice = "fuse kernels, enlarge batches, or capture the phase as a CUDA graph"
+    if by_graphs:
+        advice = NEXT_GRAPH
+    elif mostly_copies:
+        advice = "gather the small copies in one, or keep the data on the GPU; then fuse kernels"
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "
         f"{units.plural(operations, 'short operation')} on {case.device_labels([device])},"
         f" {units.format_duration(idle_ns)} idle between launches",
-        NEXT_GRAPH
-        if by_graphs
-        else "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
-        subject="idle between short launches",
+        advice,
+        subject="idle between small copies and launches"
+        if mostly_copies
+        else "idle between short launches",
         saved_ns=min(idle_ns, intervals.total(*case.idle_time.late_part(device, lost))),
         window=(runs[0].start, runs[0].end),
         device=device,

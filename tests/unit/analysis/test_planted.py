@@ -641,6 +641,23 @@ def test_tiny_kernels_lose_all_of_a_launch_bound_run(tmp_path: Path) -> None:
     assert one.saved_ns == bound.idle_ns - 1199 * US  # queued kernels are a microsecond apart
 
 
+@pytest.mark.parametrize("kernels", [1, 2])
+def test_a_launch_bound_phase_of_which_half_are_small_copies_says_so(
+    tmp_path: Path, kernels: int
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(600):
+        run.copy(24, 10, "HtoD")
+        run.now += 10 * US
+        for _ in range(kernels):
+            run.launch("saxpy", 3 * US)
+            run.now += 10 * US
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "launch_bound"]
+    assert one.advice.startswith("gather the small copies") is (kernels == 1)
+    assert ("small copies" in one.subject) is (kernels == 1)
+
+
 def test_set_up_is_all_that_the_host_does_in_gaps_that_do_not_come_again(tmp_path: Path) -> None:
     found = find_in(case_of(programs.graphs_first, tmp_path))
     (one,) = [one for one in found if one.rule == "warm_up"]
