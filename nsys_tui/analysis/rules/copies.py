@@ -23,7 +23,7 @@ from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Operations
+from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 
@@ -43,6 +43,8 @@ _ONCE: Final = (
 """What to do about copies of set-up, from pinned memory or pageable."""
 _OFTEN: Final = 3
 """Copies from which pinning, which takes as long as one, pays."""
+_PINS: Final = 0.25
+"""Part of the bus's rate at which a host pins pages."""
 _IF_AGAIN: Final = " if it is copied again"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
@@ -93,9 +95,13 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         chosen = np.flatnonzero(ops.device[rows] == worst.index)
         alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
         of_kind = sums(codes[chosen], alone, len(kinds))
+        few = np.flatnonzero(np.bincount(codes[chosen], minlength=len(kinds)) < _OFTEN)
+        groups = [(code, chosen[codes[chosen] == code]) for code in few[of_kind[few] > 0].tolist()]
+        pinning = sum(min(of_kind[code], _pinning_ns(case, rows[mine])) for code, mine in groups)
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
         if len(most):
-            findings = _exposed(case, worst, rows[most], int(of_kind.max()), int(alone.sum()))
+            longest, nothing_beside = int(of_kind.max()), int(alone.sum())
+            findings = _exposed(case, worst, rows[most], longest, nothing_beside, int(pinning))
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -125,7 +131,7 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
 
 
 def _exposed(
-    case: Case, split: DeviceSplit, rows: Indices, longest: int, alone: int
+    case: Case, split: DeviceSplit, rows: Indices, longest: int, alone: int, pinning: int
 ) -> list[Finding]:
     """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
@@ -139,6 +145,7 @@ def _exposed(
         rows: copies of the kind that has most of the time.
         longest: how long nothing hides these.
         alone: time of copies of all kinds beside which not even a graph runs.
+        pinning: how long it takes to pin what is copied too seldom for that to pay.
     """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
@@ -160,7 +167,7 @@ def _exposed(
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}",
         _copy_advice(case, rows, hides),
         subject=f"{noun} not hidden",
-        saved_ns=saved,
+        saved_ns=min(saved, alone - pinning),
         stake_ns=known,
         when=intervals.union(ops.start[rows], ops.end[rows]),
         window=longest_of(ops, rows),
@@ -258,7 +265,7 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if around_mpi(case, rows):
         return BY_MPI
-    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * (len(rows) < _OFTEN)
+    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(ops, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
@@ -276,6 +283,23 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
 def _from_pageable(ops: Operations, rows: Indices) -> bool:
     """Whether the first of some copies is from or to pageable memory."""
     return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
+
+
+def _pinning_ns(case: Case, rows: Indices) -> float:
+    """How long the host pins memory for copies that are too few: for ever on an unknown bus."""
+    ops = case.report.operations
+    rate = bus_rate(case, int(ops.device[rows[0]])) * _PINS
+    time = int(ops.bytes[rows].sum()) / rate if rate else float(FARTHEST)
+    return time * _too_few_to_pin(ops, rows)
+
+
+def _too_few_to_pin(ops: Operations, rows: Indices) -> bool:
+    """Whether the report has so few pageable copies like some that pinning takes as long."""
+    if len(rows) >= _OFTEN or not _from_pageable(ops, rows):
+        return False
+    kind = (ops.device, ops.name, ops.src_kind, ops.dst_kind)
+    alike = np.logical_and.reduce([values == values[rows[0]] for values in kind])
+    return int(np.count_nonzero(alike)) < _OFTEN
 
 
 def around_mpi(case: Case, rows: Indices) -> bool:
