@@ -141,10 +141,8 @@ class Scheduling:
         states = states[left[np.searchsorted(times[left], starts)]]
         rows = self._calls.rows(global_tid)
         calls = intervals.union(self._report.osrt.start[rows], self._report.osrt.end[rows])
-        inside = intervals.busy_before(
-            calls, intervals.prefix(*calls), np.stack((starts, starts + 1))
-        )
-        blocked = np.isin(states, _BLOCKED) | ((states <= 0) & (inside[1] > inside[0]))
+        inside = intervals.covered(calls, starts, starts + 1) > 0
+        blocked = np.isin(states, _BLOCKED) | ((states <= 0) & inside)
         masks = {Off.BLOCKED: blocked, Off.RUNNABLE: (states == _PREEMPTED) & ~blocked}
         masks[Off.UNKNOWN] = ~(blocked | masks[Off.RUNNABLE])
         return {why: (starts[mask], ends[mask]) for why, mask in masks.items() if mask.any()}
@@ -158,15 +156,13 @@ class Scheduling:
         told = off.get(Off.RUNNABLE, intervals.empty())
         if Off.UNKNOWN not in off or not len(self._report.osrt):
             return told
-        held = intervals.meet(off[Off.UNKNOWN], self._crowded)
-        return intervals.union(*map(np.concatenate, zip(told, held, strict=True)))
+        return intervals.joined(told, intervals.meet(off[Off.UNKNOWN], self._crowded))
 
     def away(self, global_tid: int) -> Intervals:
         """When a thread was off its CPU in no call that is known to block."""
         off = self.off_by_why(global_tid)
         off.pop(Off.BLOCKED, None)
-        starts, ends = map(np.concatenate, zip(intervals.empty(), *off.values(), strict=True))
-        return intervals.union(starts, ends)
+        return intervals.joined(*off.values())
 
     @cached_property
     def _crowded(self) -> Intervals:

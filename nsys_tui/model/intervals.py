@@ -59,6 +59,11 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
     return first[edges[:-1]], reached[edges[1:]]
 
 
+def joined(*sets: Intervals) -> Intervals:
+    """The time that any of some sets covers, as a normalised set."""
+    return union(*map(np.concatenate, zip(empty(), *sets, strict=True)))
+
+
 def total(starts: npt.ArrayLike, ends: npt.ArrayLike) -> int:
     """Length of the union in nanoseconds: overlapping time counts once."""
     first, last = union(starts, ends)
@@ -151,8 +156,13 @@ def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
     return np.asarray(cum[begun] - np.where(begun > 0, ahead, 0), np.int64)
 
 
+def covered(normalised: Intervals, starts: Int64, ends: Int64) -> Int64:
+    """How long a normalised set covers each of some times [start, end): int64 [n]."""
+    cum = prefix(*normalised)
+    return busy_before(normalised, cum, ends) - busy_before(normalised, cum, starts)
+
+
 def overlap_length(a: Intervals, b: Intervals) -> int:
     """Length in nanoseconds of the time covered by both ``a`` and ``b``."""
     few, many = sorted((union(*a), union(*b)), key=lambda one: len(one[0]))
-    cum = prefix(*many)
-    return int((busy_before(many, cum, few[1]) - busy_before(many, cum, few[0])).sum())
+    return int(covered(many, *few).sum())

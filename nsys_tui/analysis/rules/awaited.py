@@ -17,7 +17,7 @@ from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import OsrtCalls
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import brief
@@ -70,7 +70,7 @@ def asked_by(case: Case, thread: int) -> tuple[str, str]:
     return "another program", words.ASKED
 
 
-def _named(calls: OsrtCalls, pattern: re.Pattern[str]) -> Bool:
+def _named(calls: ThreadEvents, pattern: re.Pattern[str]) -> Bool:
     """Which calls have a name that begins as a pattern wants it."""
     return np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
 
@@ -143,10 +143,7 @@ def decoder(case: Case, thread: int, waits: Intervals) -> bool:
     """Whether a thread takes a picture from the GPU's decoder right after most of some waits."""
     api, events = case.report.api, case.report.host_events
     begun = [
-        one.start[
-            np.array([words.DECODES.match(name) is not None for name in one.names], bool)[one.name]
-            & (one.threads[one.thread] == thread)
-        ]
+        one.start[_named(one, words.DECODES) & (one.threads[one.thread] == thread)]
         for one in (api, events)
     ]
     times = np.sort(np.concatenate(begun))
@@ -255,7 +252,7 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> boo
         return False
     sleeps = case.stalls.work.near(thread, *waits).by_class[cause]
     slept = intervals.union(sleeps.starts, sleeps.ends)
-    lasted = np.diff(intervals.busy_before(slept, intervals.prefix(*slept), waits[1]))
+    lasted = intervals.covered(slept, waits[1][:-1], waits[1][1:])
     period = np.diff(waits[1])
     regular = spread(period) <= _REGULAR[cause] * float(np.median(period))
     return regular and 2 * spread(period) < spread(lasted)

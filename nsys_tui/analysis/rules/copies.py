@@ -125,9 +125,8 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     whole = (category == Category.GRAPH) & ops.counted[of_device]
     others = of_device[whole | np.isin(category, hiding)]
     work = intervals.union(ops.start[others], ops.end[others])
-    edges = np.maximum(np.stack((ops.start[rows], ops.end[rows])), case.first_step)
-    hidden = np.diff(intervals.busy_before(work, intervals.prefix(*work), edges), axis=0)[0]
-    return np.asarray(edges[1] - edges[0] - hidden, np.int64)
+    start, end = np.maximum(np.stack((ops.start[rows], ops.end[rows])), case.first_step)
+    return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 
 
 def _exposed(
@@ -240,7 +239,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
         spans = clipped(ops, mine, case.scope.window)
-        time = float(intervals.total(*intervals.union(*spans)))
+        time = float(intervals.total(*spans))
         mine = mine[(ops.bytes[mine] >= LARGE) & (ops.kind[mine] == OpKind.MEMCPY)]
         if len(mine):
             rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)

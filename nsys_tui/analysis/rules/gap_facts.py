@@ -136,14 +136,14 @@ def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
 
 def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Intervals:
     """The parts of some times in which their threads wait for nobody: what hosts can do ahead."""
-    parts = [intervals.empty()]
+    parts: list[Intervals] = []
     for one, mine in rows_of_values(thread):
         spans = intervals.union(starts[mine], ends[mine])
         by_class = case.stalls.work.near(int(case.report.api.threads[one]), *spans).by_class
         for waits in (by_class[cause] for cause in _FOR_OTHERS if cause in by_class):
-            spans = intervals.subtract(spans, intervals.union(waits.starts, waits.ends))
+            spans = intervals.subtract(spans, (waits.starts, waits.ends))
         parts.append(spans)
-    return intervals.union(*map(np.concatenate, zip(*parts, strict=True)))
+    return intervals.joined(*parts)
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

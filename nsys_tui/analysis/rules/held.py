@@ -160,14 +160,14 @@ def _launched_late(case: Case, device: int) -> Intervals:
     late = np.flatnonzero((begun > done) & (calls >= 0))
     late = late[api.start[calls[late]] >= done[late]]
     threads = api.threads[api.thread[calls[late]]]
-    spans = [intervals.empty()]
+    spans: list[Intervals] = []
     for thread in np.unique(threads).tolist():
         mine, over = late[threads == thread], _waits_over(case, thread)
         long = _long((done[mine], begun[mine]))
         near = (np.searchsorted(over, long + apart) for apart in (-_REST_NS, _REST_NS))
         if not _goes_on_after(case, thread, long[np.equal(*near)]):
             spans.append(_since(over, (done[mine], begun[mine])))
-    return intervals.union(*map(np.concatenate, zip(*spans, strict=True)))
+    return intervals.joined(*spans)
 
 
 def _may_wait(case: Case) -> tuple[Indices, Indices]:
@@ -212,8 +212,7 @@ def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     work = case.stalls.work.thread(thread)
     causes = FOR_THREADS if thread in case.report.osrt.threads else (Cause.OFF_CPU,)
     own = [work.by_class[cause] for cause in causes if cause in work.by_class]
-    parts = [intervals.empty(), *((one.starts, one.ends) for one in own)]
-    starts, ends = intervals.union(*map(np.concatenate, zip(*parts, strict=True)))
+    starts, ends = intervals.joined(*((one.starts, one.ends) for one in own))
     starts, ends = starts[ends - starts >= _REST_NS], ends[ends - starts >= _REST_NS]
     begun = min((int(named.starts[0]) for named in work.by_class.values()), default=0)
     last = np.searchsorted(starts, waits[1] - _REST_NS) - 1

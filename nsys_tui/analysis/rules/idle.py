@@ -153,7 +153,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         pauses, hidden = _hidden_pauses(case, gaps)
         saved += pauses
         advice += words.PAUSED.format(units.format_duration(pauses)) if pauses else ""
-        gone = intervals.union(*map(np.concatenate, zip(lost, hidden, strict=True)))
+        gone = intervals.joined(lost, hidden)
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
     short = told[told.index(", ") :] if told.startswith(_AFTER) else told

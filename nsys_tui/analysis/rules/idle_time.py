@@ -84,16 +84,11 @@ class IdleTime:
     def idlest(self, devices: Iterable[int], spans: Intervals) -> tuple[int, Intervals]:
         """Which of some devices idled longest in some intervals, and when; -1 of none."""
         merged = intervals.union(*spans)
-        before = intervals.prefix(*merged)
-
-        def idle_ns(device: int) -> int:
-            few, many, cum = self._idle_of[device][0], merged, before
-            if len(few[0]) > len(many[0]):
-                few, many, cum = many, few, intervals.prefix(*few)
-            covered = intervals.busy_before(many, cum, few[1])
-            return int((covered - intervals.busy_before(many, cum, few[0])).sum())
-
-        device = max(devices, key=idle_ns, default=-1)
+        device = max(
+            devices,
+            key=lambda one: intervals.overlap_length(self._idle_of[one][0], merged),
+            default=-1,
+        )
         return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
 
     def by_turns(self, device: int, others: Iterable[int]) -> bool:
@@ -159,4 +154,4 @@ class IdleTime:
             mine = calls[spans[2] == thread]
             spent = intervals.union(api.start[mine], api.end[mine])
             parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))
-        return device, intervals.union(*map(np.concatenate, zip(*parts, strict=True)))
+        return device, intervals.joined(*parts)

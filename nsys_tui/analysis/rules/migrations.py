@@ -63,9 +63,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
         covered = _with_faults((ops.start[mine], ops.end[mine]), faults.get(device))
         groups += len(covered[0])
-        before = intervals.prefix(*covered)
-        edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
-        time[of_device] = edges[1] - edges[0]
+        time[of_device] = intervals.covered(covered, starts, ends)
         sizes = np.append(0, np.cumsum(ops.bytes[mine]))
         first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
         size[of_device] = sizes[last] - sizes[first]
@@ -116,7 +114,7 @@ def _waits_for_pages(
     known = sum(more for more in longer.values() if more)
     compute = next(one.compute_ns for one in case.splits if one.index == device)
     on_bus = max(0, min(takes, least) - max(0, compute - int(time.sum())))
-    runs = intervals.total(*intervals.union(ops.start[rows], ops.end[rows]))
+    runs = intervals.total(ops.start[rows], ops.end[rows])
     lasts, cost = (min(runs, known + ns) for ns in (takes, takes - on_bus))
     of_name = sums(codes, time, len(names))
     top, unseen = int(np.argmax(of_name)), unseen and takes > 0
@@ -168,7 +166,7 @@ def _with_faults(moves: Intervals, faults: Intervals | None) -> Intervals:
     """Migrations with recorded faults, else those between them, no longer than the one before."""
     starts, ends = moves
     if faults is not None:
-        return intervals.union(*map(np.append, moves, faults))
+        return intervals.joined(moves, faults)
     apart = starts[1:] - np.maximum.accumulate(ends)[:-1]
     near = apart <= np.maximum((ends - starts)[:-1], _FAULT_NS)
     until = np.where(near, np.maximum(starts[1:], ends[:-1]), ends[:-1])

@@ -95,9 +95,9 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
     gpu, lost = case.idle_time.held_up_by_calls(np.concatenate((calls, waits)))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
-    before, next_to, *between = case.short_gaps(gpu, case.launch_bound(gpu))
+    before, next_to, done, resumed = case.short_gaps(gpu, case.launch_bound(gpu))
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
-    lost = intervals.union(*(np.append(a, b[in_row]) for a, b in zip(lost, between, strict=True)))
+    lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
     # Only what reads a value makes the host wait for it, and only a GPU's own host holds it up.
     mine = np.isin(ops.process[rows], np.unique(ops.process[case.by_device[gpu]]))
@@ -113,8 +113,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     starts, ends = case.idle_time.idle_part(gpu, after_them)
     then = intervals.total(starts, ends)
     # A call left out brings the host ahead by what it lasts, less what idles in it.
-    edges = np.stack((api.start[waits], begun))
-    idled = np.diff(intervals.busy_before(lost, intervals.prefix(*lost), edges), axis=0)[0]
+    idled = intervals.covered(lost, api.start[waits], begun)
     ahead = lead(begun, api.durations(waits) - idled, ends, ends - starts)
     hidden = (starts, starts + np.minimum(ahead, ends - starts))
     saved = idle + intervals.total(*hidden)
@@ -138,7 +137,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
         device=gpu,
         lost=lost,
-        gone=intervals.union(*map(np.concatenate, zip(lost, hidden, strict=True))),
+        gone=intervals.joined(lost, hidden),
     )
 
 

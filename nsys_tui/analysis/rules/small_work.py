@@ -81,7 +81,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         return []
     rows, calls, top = rows[mine], calls[mine], top[mine]
     off = [work.thread(thread).off for thread in api.threads[np.unique(api.thread[calls])].tolist()]
-    off_cpu = intervals.union(*map(np.concatenate, zip(*off, strict=True)))
+    off_cpu = intervals.joined(*off)
     around, between = _between(case, rows, device)
     lost, around, between = (intervals.subtract(one, off_cpu) for one in (lost, around, between))
     where = "in their launches"

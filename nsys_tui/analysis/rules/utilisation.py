@@ -192,7 +192,8 @@ def _low(
     if not size:
         return
     edges = np.minimum(lo + size * np.arange(-(-(hi - lo) // size) + 1, dtype=np.int64), hi)
-    used = _summed(part, edges) if compat else _covered(part, edges)
+    busy = intervals.union(part.starts, part.ends)
+    used = _summed(part, edges) if compat else intervals.covered(busy, edges[:-1], edges[1:])
     lengths = np.diff(edges)
     low = 100 * used / lengths < threshold
     heads = np.flatnonzero(low & np.append(True, ~low[:-1]))
@@ -200,11 +201,6 @@ def _low(
         tail = head + int(np.argmin(np.append(low[head:], False)))
         length = int(lengths[head:tail].sum())
         yield 100 * int(used[head:tail].sum()) / length, int(edges[head]), length
-
-
-def _covered(part: _Part, edges: Int64) -> Int64:
-    busy = intervals.union(part.starts, part.ends)
-    return np.diff(intervals.busy_before(busy, intervals.prefix(*busy), edges))
 
 
 def _summed(part: _Part, edges: Int64) -> Int64:

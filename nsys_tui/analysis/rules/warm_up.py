@@ -104,7 +104,7 @@ def _tried(case: Case, device: int) -> int:
     np.maximum.at(last, ops.name[rows], ops.start[rows])
     warm = case.set_up_until[device] if case.has_named_steps else -FARTHEST
     once = rows[last[ops.name[rows]] < warm]
-    return intervals.total(*intervals.union(ops.start[once], ops.end[once]))
+    return intervals.total(ops.start[once], ops.end[once])
 
 
 def _charged(gaps: Gaps) -> Int64:
@@ -184,11 +184,8 @@ def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
     for caller, places in rows_of_values(gaps.caller[lacking]):
         mine = lacking[places]
         ready = case.stalls.work.scheduling.ready(int(case.report.api.threads[caller]))
-        before, until = (
-            intervals.busy_before(ready, intervals.prefix(*ready), times[mine])
-            for times in (gaps.start, gaps.end)
-        )
-        lacks[mine] = 2 * (until - before) > gaps.idle[mine]
+        could = intervals.covered(ready, gaps.start[mine], gaps.end[mine])
+        lacks[mine] = 2 * could > gaps.idle[mine]
     return lacks
 
 

@@ -21,7 +21,6 @@ from nsys_tui.analysis.thread_states import Scheduling, of_thread, osrt_calls
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.report import Report
@@ -80,7 +79,7 @@ def switch_stacks(
         top = builder.add((report.thread_name(tid),))
         mine = of_thread(osrt, calls, tid)
         base = above[np.searchsorted(calls, mine)]
-        took = _inside(times, *clipped(osrt, mine, scope.window))
+        took = intervals.covered(times, *clipped(osrt, mine, scope.window))
         kept = (took > 0) & (base != DROPPED)
         for code in np.unique(osrt.name[mine[kept]]).tolist():
             leaf = builder.label(api_name(osrt.names[code]))
@@ -97,13 +96,6 @@ def switch_stacks(
     untold = (report.lacks(Capability.OSRT),) if not report.can(Capability.OSRT) else ()
     tree = weighted(builder, every, amounts, "ns")
     return Stacks(tree, np.concatenate(rows), node, (*rules.labels, *untold))
-
-
-def _inside(times: intervals.Intervals, start: Int64, end: Int64) -> Int64:
-    """Time of each call that lies in a set of disjoint intervals, int64 [n]."""
-    sums = intervals.prefix(*times)
-    before, after = (intervals.busy_before(times, sums, edges) for edges in (start, end))
-    return np.asarray(after - before, np.int64)
 
 
 NEEDED: Final = {

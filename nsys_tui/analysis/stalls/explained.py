@@ -242,8 +242,8 @@ def others_worked(report: Report, scope: Scope, device: Integers, edges: Int64) 
         rows = np.flatnonzero(others & (ops.device == one))
         mine = np.flatnonzero(device == one)
         busy = intervals.union(ops.start[rows], ops.end[rows])
-        before = intervals.busy_before(busy, intervals.prefix(*busy), edges[:, mine])
-        worked[mine] = 2 * np.diff(before, axis=0)[0] > np.diff(edges[:, mine], axis=0)[0]
+        start, end = edges[:, mine]
+        worked[mine] = 2 * intervals.covered(busy, start, end) > end - start
     return worked
 
 

@@ -158,13 +158,8 @@ class ThreadWork:
             if events is None:
                 continue
             near = events.near(lo, hi)
-            covered = intervals.union(
-                np.concatenate((covered[0], near.starts)), np.concatenate((covered[1], near.ends))
-            )
-            sums = intervals.prefix(*covered)
-            within = intervals.busy_before(covered, sums, hi) - intervals.busy_before(
-                covered, sums, lo
-            )
+            covered = intervals.joined(covered, (near.starts, near.ends))
+            within = intervals.covered(covered, lo, hi)
             shares[cause] = within - before
             before = within
         return shares | {Cause.NOTHING: hi - lo - before}
