@@ -391,6 +391,38 @@ def buckets(path: Path, late: int = 0, longer: float = 1.0, wider: float = 1.0) 
     return synth
 
 
+def queued_buckets(path: Path, part: int) -> Synth:
+    """Two ranks reduce four parts of a backward pass, each for 1.5 ms, one transfer after another.
+
+    Between steps both GPUs idle for 2 ms, and nobody knows why.
+
+    Args:
+        path: of the report.
+        part: how long rank 1 computes each, where rank 0 does for 1 ms; ns.
+    """
+    synth, begin = _ranks(path, 2), 0
+    for step in range(12):
+        since, free = [begin + 4 * MS] * 2, [0, 0]
+        for gpu, at in enumerate(since):
+            synth.process(10 + gpu)
+            synth.launch("gemm", (begin, begin + US), (begin, at), grid=FULL, **_where(gpu))
+        for _ in range(4):
+            done = [since[0] + MS, since[1] + part]
+            starts = [max(one) for one in zip(done, free, strict=True)]
+            free = [max(starts) + 1500 * US] * 2
+            for gpu in range(2):
+                synth.process(10 + gpu)
+                call = (begin + 2 * US, begin + 3 * US)
+                synth.launch("gemm", call, (since[gpu], done[gpu]), grid=FULL, **_where(gpu))
+                times = (starts[gpu], free[gpu])
+                synth.launch("ncclDevKernel_AllReduce", call, times, **_where(gpu, 20))
+            since = done
+        for gpu in range(2):
+            synth.process(10 + gpu).nvtx(f"step {step}", begin, free[0])
+        begin = free[0] + 2 * MS
+    return synth
+
+
 def far_ahead(path: Path) -> Synth:
     """Two hosts launch steps of 8 ms in 1 ms each; in every sixth they wait for the queue."""
     synth, free = _ranks(path, 2), [0, 0]

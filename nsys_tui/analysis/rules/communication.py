@@ -140,6 +140,24 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     return late, False
 
 
+def of_last_ranks(case: Case, device: int) -> int:
+    """What the last rank of each collective of a GPU has exposed of it: how long all transfer.
+
+    The others begin sooner and wait; of a collective whose ranks are not known, its own.
+    """
+    ops, rows = case.report.operations, case.by_device[device]
+    rows = rows[ops.category[rows] == Category.COMM]
+    waits = collective_waits(case.report)
+    _, place, known = np.intersect1d(rows, waits.row, return_indices=True)
+    last = rows.copy()
+    last[place] = waits.last[known]
+    last = np.where(np.isin(ops.device[last], [*case.by_device]), last, rows)
+    by_device = [(one, last[ops.device[last] == one]) for one in case.by_device]
+    return sum(
+        int(bare(case, *each, (Category.COMPUTE, Category.MEMORY)).sum()) for each in by_device
+    )
+
+
 def idle_for_host(case: Case) -> Int64:
     """By device, how long it idled from the first step on while its host worked, or did I/O."""
     gaps = case.stalls.gaps

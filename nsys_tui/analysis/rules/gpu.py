@@ -18,10 +18,10 @@ from nsys_tui.analysis.rules.communication import (
     finer_batches,
     idle_for_host,
     late_gpu,
+    of_last_ranks,
     pairwise,
     staying,
 )
-from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
 from nsys_tui.analysis.rules.nsys import HOST_COPIES, SMALL_COPY
@@ -190,8 +190,9 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
     others come in time, and of a pipeline what more micro-batches would save. The run is never
-    shorter than the other work of any GPU, so the busiest one bounds it too; while its host
-    works, or copies run beside, hiding communication shortens nothing.
+    shorter than the other work of any GPU, so the busiest one bounds it too, and who comes last
+    waits for transfers alone; while its host works, or copies run beside, hiding them shortens
+    nothing.
     """
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
@@ -203,10 +204,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     least = min(worst.exposed_comm_ns, others)
     kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)
     least_of_all = min(s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
-    ops, rows = case.report.operations, case.by_device[worst.index]
-    rows = rows[ops.category[rows] == Category.COMM]
-    alone = int(bare(case, worst.index, rows, (Category.COMPUTE, Category.MEMORY)).sum())
-    saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, alone)
+    transfers = of_last_ranks(case, worst.index)
+    saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"

@@ -107,6 +107,14 @@ def test_of_the_buckets_after_each_step_the_last_stays(
     assert one.saved_ns == 8 * goes * MS
 
 
+@pytest.mark.parametrize("part", [2 * MS, MS])
+def test_transfers_cost_what_the_last_rank_has_exposed_of_them(part: int, tmp_path: Path) -> None:
+    """Those of a quick GPU begin late as well; where both are alike, one of each step stays."""
+    _, findings = found(lambda path: ranks.queued_buckets(path, part), tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert one.saved_ns == pytest.approx(12 * 1500 * US, rel=0.01)
+
+
 def test_who_waits_for_a_late_rank_needs_no_compute_to_hide_it(tmp_path: Path) -> None:
     _, findings = found(ranks.late_behind_collectives, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
