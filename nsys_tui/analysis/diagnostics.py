@@ -22,6 +22,9 @@ _LOSS: Final = re.compile(
 )
 _UNSURE: Final = re.compile(r"(?i)\bmight\b")
 _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
+_NONE_LOST: Final = re.compile(
+    r"(?i)(lost|dropped)\s*[:=]\s*0\b|\b(0|no)( \w+)? events( \w+)? (lost|dropped)"
+)
 _CUDA: Final = re.compile(r"(?i)cuda|cupti")
 _OF_A_PART: Final = re.compile(r"(?i)unified memory|legacy|hardware|\bgraph")
 """What is said of CUDA that is no reason for there being nothing of it."""
@@ -64,7 +67,7 @@ class Message:
     @property
     def tells_of_loss(self) -> bool:
         """Whether it says that events are missing which should be there."""
-        text = self.first.text
+        text = _NONE_LOST.sub("", self.first.text)
         return self.serious and bool(_LOSS.search(text)) and not _ROUTINE.search(text)
 
     @property

@@ -217,7 +217,7 @@ CAUSES: Final = (
     "more kernel time",
     "data wait",
     "other comm",
-    "late launch",
+    "idle GPU",
     "late before",
     "unknown",
 )

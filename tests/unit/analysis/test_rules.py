@@ -546,9 +546,17 @@ def test_lost_data_is_told_from_routine_messages(synth: Synth) -> None:
     synth.diagnostic("Not all CUDA events might have been collected.", severity=2)
     synth.diagnostic("No NVTX events collected. Does the process use NVTX?", severity=2)
     synth.diagnostic("Number of CUDA events collected: 12.", severity=1)
+    synth.diagnostic("Number of CUDA events lost: 0", severity=2)
+    synth.diagnostic("0 CUDA events were dropped.", severity=2)
     outcome = run(synth, "data_loss")
     assert len(outcome.table) == 1
     assert outcome.findings[0].severity == "medium"
+
+
+@pytest.mark.parametrize("lost", ["lost: 5", "lost: 05", "lost: 0, dropped: 3"])
+def test_what_was_lost_beside_nothing_lost_is_told(lost: str, synth: Synth) -> None:
+    synth.kernel("k", 0, 9).diagnostic(f"Number of CUDA events {lost}", severity=2)
+    assert len(run(synth, "data_loss").findings) == 1
 
 
 def test_what_a_child_process_lost_is_told_as_such(synth: Synth) -> None:

@@ -70,7 +70,7 @@ def of(fleet: Fleet, rank: int) -> dict[str, float]:
         ("kernels", "more kernel time"),
         ("copy", "data wait"),
         ("loading", "data wait"),
-        ("launch", "late launch"),
+        ("launch", "idle GPU"),
     ],
 )
 def test_a_planted_reason_is_found_and_what_it_cost(why: str, cause: str, tmp_path: Path) -> None:
