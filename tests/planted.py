@@ -564,7 +564,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.halo: "idle, MPI: MPI_Sendrecv",
     programs.handing_over: "idle, wait: while loader runs decode_jpeg",
     programs.held_up: "",
-    programs.late_helper: "idle, wait: pthread_cond_wait",
+    programs.ticking_helper: "",
     programs.fused_little: "idle around tiny kernels",
     programs.launched_late: "idle, launch latency: cudaLaunchKernel",
     programs.logging: "idle, I/O: write",

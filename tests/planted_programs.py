@@ -303,7 +303,8 @@ def behind_a_socket(path: Path) -> Synth:
     return serving(path, waits="poll")
 
 
-def late_helper(path: Path) -> Synth:
+def ticking_helper(path: Path) -> Synth:
+    """The other thread neither works nor hands anything over."""
     return serving(path, answers=False)
 
 

@@ -70,6 +70,11 @@ def asked_by(case: Case, thread: int) -> tuple[str, str]:
     return "another program", words.ASKED
 
 
+def trains(case: Case) -> bool:
+    """Whether ranges name what no server does."""
+    return any(words.TRAINS.search(name) for name in case.report.ranges.names)
+
+
 def _named(calls: ThreadEvents, pattern: re.Pattern[str]) -> Bool:
     """Which calls have a name that begins as a pattern wants it."""
     return np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
@@ -87,9 +92,9 @@ def _serving(case: Case) -> Bool:
     MPI's progress has such loops and is no server, nor is a training that fetches its data, or a
     process that only connects to servers itself.
     """
-    calls, ranges, ops = case.report.osrt, case.report.ranges, case.report.operations
+    calls, ops = case.report.osrt, case.report.operations
     mpi = any(kind.startswith("mpi_") for kind in case.report.host_events.kinds)
-    if not len(calls) or mpi or any(words.TRAINS.search(name) for name in ranges.names):
+    if not len(calls) or mpi or trains(case):
         return np.zeros(len(calls), bool)
     serves, waits, answers, connects = (
         _named(calls, pattern)
@@ -107,11 +112,11 @@ def _serving(case: Case) -> Bool:
     return answering
 
 
-def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
+def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str]:
     """Which other threads of the process end most of the waits, and the call they are in meanwhile.
 
     Returns:
-        the thread, and the call, each empty where that is not known; whether it ends at a rate.
+        the thread, the call, and whom that waits for, each empty where not known; what to do.
     """
     calls = case.report.osrt
     rows = np.flatnonzero(_named(calls, words.SIGNALS))
@@ -123,7 +128,7 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
     lasted = waits[1] - waits[0]
     time = np.bincount(calls.thread[rows[last[near]]], lasted[near], len(calls.threads))
     if not len(time) or 2 * time.sum() <= lasted.sum():
-        return "", "", False
+        return "", "", "", ""
     others = calls.threads[2 * time >= time.max()].tolist()
     other = int(calls.threads[np.argmax(time)])
     who = case.report.thread_name(other) if len(others) == 1 else f"one of {len(others)} threads"
@@ -131,12 +136,15 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, bool]:
     shares = work.shares(*waits)
     cause = max(sorted(shares), key=lambda one: shares[one].sum())
     if cause not in SHARES[: Cause.HOST]:
-        return who, "", False
+        return who, "", "", words.LATE_THREAD
     codes = work.by_class[cause].longest(*waits, mostly=True)
     code = int(np.argmax(np.bincount(codes + 1, lasted))) - 1
     call = case.stalls.work.name(code)
-    outside = cause is Cause.WAIT and words.WAITS.match(call) is not None
-    return who, call, outside and all(_ticks(case, one, code) for one in others)
+    if cause is not Cause.WAIT or not words.WAITS.match(call):
+        return who, call, "", words.LATE_THREAD
+    if all(_ticks(case, one, code) for one in others):
+        return who, call, "the next tick", words.PACED
+    return who, call, *(asked_by(case, other) if is_asked(case, other) else ("", words.AWAITED))
 
 
 def decoder(case: Case, thread: int, waits: Intervals) -> bool:

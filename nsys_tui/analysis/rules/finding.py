@@ -249,7 +249,11 @@ CERTAINTY: Final = {
         "what is missing may lie outside of what you look at",
         "nsys profile --duration=5",
     ),
-    "dominant_kernel": Certainty(_MEASURED, "it may already run as fast as this GPU can", by_ncu()),
+    "dominant_kernel": Certainty(
+        _MEASURED,
+        "how fast it could be is in no row, so it has no price: it may be as fast as this GPU can",
+        by_ncu(),
+    ),
     "exposed_communication": Certainty(
         _INFERRED,
         "ranks may wait for the slowest one: then its delay is the cause, not the transfer",
@@ -295,7 +299,9 @@ CERTAINTY: Final = {
     ),
     "launch_bound": _SLOWED,
     "low_occupancy": Certainty(
-        _INFERRED, "tensor-core kernels are often built so and lose nothing", by_ncu()
+        _INFERRED,
+        "what more warps would gain is in no row, so it has no price: many kernels lose nothing",
+        by_ncu(),
     ),
     "migrations_in_kernels": Certainty(
         _INFERRED,

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.awaited import spread
+from nsys_tui.analysis.rules.awaited import is_asked, spread
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
@@ -192,19 +192,18 @@ def _others(case: Case, thread: int) -> list[int]:
 
 
 def is_alone(case: Case, thread: int, waits: Intervals) -> bool:
-    """Whether it is known that no other thread of the program does anything in most of some waits.
+    """Whether it is known that no other thread of the program works in most of some waits.
 
-    The others of the process, or of its pool, neither work through them nor go on to something.
+    Nor does one of the process, or of its pool, go on to something at their ends, but for those
+    that take requests.
     """
     if not (case.report.can(Capability.SCHED) or case.report.can(Capability.SAMPLES)):
         return False
-    threads = [case.stalls.work.thread(other) for other in _others(case, thread)]
-    events = [named for one in threads for named in one.by_class.values()]
-    edges = np.sort(np.concatenate([waits[0][:0], *(e.starts for e in events)]))
-    goes_on = np.not_equal(*(np.searchsorted(edges, time) for time in waits))
-    worked = sum(int(_worked(one, waits).sum()) for one in threads)
-    rests = int((waits[1] - waits[0])[~goes_on].sum()) - worked
-    return 2 * rests > intervals.total(*waits)
+    others = _others(case, thread)
+    if any(_goes_on(case, one, waits) for one in others if not is_asked(case, one)):
+        return False
+    worked = sum(int(_worked(case.stalls.work.thread(one), waits).sum()) for one in others)
+    return 2 * worked < intervals.total(*waits)
 
 
 def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:

@@ -59,7 +59,7 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
 def _short_gaps(case: Case) -> list[Finding]:
     """Gaps too short to be looked at one by one, where they add up to much.
 
-    A launch that is made only when the GPU is idle already comes late; of others the GPU itself
+    A launch whose call ends only when the GPU is idle already comes late; of others the GPU itself
     needs the time.
     """
     least = max(_MUCH * case.base_ns, 1)
@@ -77,7 +77,7 @@ def _short_gaps(case: Case) -> list[Finding]:
     return case.finding(
         "gpu_idle",
         f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
-        f" {plural(len(starts), 'short gap')}: each launch comes only when the one before is done",
+        f" {plural(len(starts), 'short gap')}: each launch returns only after the work before it",
         words.NEXT_GRAPH
         if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum())
         else "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
@@ -296,15 +296,13 @@ def _told(
         return name, Confidence.INFERRED, words.PACED
     woken = cause is Cause.WAIT and not awaits
     if woken and any(waker := awaited.waker(case, facts.thread_of(case, gaps), lost)):
-        *names, paced = waker
+        *names, whom, advice = waker
         other, call = (brief(name, _PLACE_CELLS) for name in names)
-        if paced:
-            tick = f", waits for the next tick: {call} of {other}"
-            return tick, Confidence.INFERRED, words.PACED
-        advice = words.AWAITED if words.WAITS.match(call) else words.LATE_THREAD
+        if whom:
+            return f", waits for {whom}: {call} of {other}", Confidence.INFERRED, advice
         told = f"while {other} is in {call}" if call else f"until {other} wakes it"
         return f", {cause.label}: {told}", Confidence.INFERRED, advice
-    if woken and not case.has_named_steps and _has_no_work(case, what, gaps, lost):
+    if woken and _has_no_work(case, what, gaps, lost):
         name = f", waits for work: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.GIVEN
     if polls:
@@ -352,14 +350,19 @@ def _told(
     if what and what != "Unknown":
         most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "
         told += f": {most * several}{brief(what, _NAME_CELLS)}"
-    inferred = cause in _NOT_KNOWN or cause not in SHARES
+    inferred = awaits or cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
 
 
 def _has_no_work(case: Case, what: str, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether nobody in the program works meanwhile, nor does a limit of time end the waits."""
-    thread = facts.thread_of(case, gaps)
-    return is_alone(case, thread, lost) and not awaited.limits_itself(case, thread, what, lost)
+    """Whether nobody in a program works meanwhile, nor does a limit of time end the waits.
+
+    One that trains has some, and one that waits within its own steps.
+    """
+    thread, inside = facts.thread_of(case, gaps), facts.hold_most(gaps, gaps.range >= 0)
+    steps = inside and case.has_named_steps
+    busy = steps or awaited.trains(case) or not is_alone(case, thread, lost)
+    return not (busy or awaited.limits_itself(case, thread, what, lost))
 
 
 def _host(

@@ -120,7 +120,7 @@ CAUSES: Final = {
     ),
     Cause.WAIT: _in_system(
         "see which thread should wake this one: that one is late, or busy",
-        "a wait may end by its own time limit, and is then a sleep",
+        "it may end by its own time limit, or when a client has something to ask: no fault",
         works=False,
     ),
     Cause.IO: _in_system(
@@ -221,8 +221,8 @@ SPREAD: Final = (
 STAGES: Final = (
     "if one is the next stage of the other: more, smaller micro-batches, or stages of equal work"
 )
+AWAITED: Final = "see who is to send what it waits for: late or busy, or a client that asks nothing"
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
-AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 NEXT_GRAPH: Final = "launch the next graph before this one ends, or let one graph do more"
 HELD_LAUNCH: Final = (
     "see what the launch waits for: a lock, pages of host memory, a first use",

@@ -367,6 +367,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.cameras, "idle, waits for the next tick: select of one of 3 threads"),
         (programs.decoded_in_hardware, "idle, waits for the next tick: ioctl"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
+        (programs.ticking_helper, "idle, waits for work: pthread_cond_wait"),
         (programs.connecting, "idle, waits for another program: pthread_cond_wait"),
         (programs.behind_a_socket, "idle, waits for requests: poll"),
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
@@ -1173,7 +1174,15 @@ def test_what_the_host_does_for_as_long_later_is_no_set_up_though_the_gpu_idles_
 
 
 def waiting(
-    path: Path, call: str, *, fixed: bool, works: bool, rounds: str, decodes: bool
+    path: Path,
+    call: str,
+    *,
+    fixed: bool,
+    works: bool,
+    rounds: str,
+    decodes: bool,
+    wakes: str,
+    before: bool,
 ) -> Synth:
     """A thread that waits in a call, for 3 ms or up to 5, before each work of some milliseconds.
 
@@ -1184,6 +1193,9 @@ def waiting(
         works: another thread of the process is on a CPU meanwhile.
         rounds: name of the range around each round, if any.
         decodes: a picture of the video decoder is taken after it.
+        wakes: another thread takes requests, or asks for them all the time; if it "signals" it
+            wakes this one.
+        before: the range begins with the work, not with the wait.
     """
     synth, now = bare(path), 0
     for number in range(STEPS):
@@ -1192,6 +1204,10 @@ def waiting(
         if works:
             synth.sched(begun, True, tid=99).sched(now, False, tid=99)
         synth.osrt(call, begun, now)
+        for wake in range(begun, now, MS) if wakes else ():
+            synth.osrt("epoll_wait", wake, min(wake + MS // 2, now - 3 * US), tid=98)
+        if wakes == "signals":
+            synth.osrt("pthread_cond_signal", now - 2 * US, now - US, tid=98)
         if decodes:
             synth.api("cuvidMapVideoFrame64", now + US, now + 20 * US)
         start = now + 30 * US
@@ -1199,7 +1215,7 @@ def waiting(
         synth.launch(f"k{number % 3}", (start - 8 * US, start - 4 * US), (start, now), grid=FULL)
         synth.api("cudaDeviceSynchronize", start - 3 * US, now)
         if rounds:
-            synth.nvtx(f"{rounds} {number}", begun, now)
+            synth.nvtx(f"{rounds} {number}", start - 20 * US if before else begun, now)
     return synth
 
 
@@ -1211,6 +1227,12 @@ def waiting(
         ("pthread_cond_timedwait", {"fixed": True}, "wait: "),
         ("pthread_cond_wait", {"works": True}, "wait: while "),
         ("pthread_cond_wait", {"rounds": "train step"}, "wait: "),
+        ("pthread_cond_wait", {"rounds": "step"}, "wait: "),
+        ("pthread_cond_wait", {"rounds": "step", "before": True}, "waits for work: "),
+        ("pthread_cond_wait", {"rounds": "train step", "before": True}, "wait: "),
+        ("pthread_cond_wait", {"wakes": "ticks"}, "waits for work: "),
+        ("pthread_cond_wait", {"wakes": "ticks", "works": True}, "wait: "),
+        ("pthread_cond_wait", {"wakes": "signals"}, "waits for requests: epoll_wait of"),
         ("ioctl", {"decodes": True}, "waits for the video decoder: ioctl"),
         ("ioctl", {}, "OSRT call: ioctl"),
     ],
@@ -1218,8 +1240,9 @@ def waiting(
 def test_a_wait_for_work_is_no_fault_where_nobody_works_meanwhile(
     call: str, how: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
-    usual: dict[str, Any] = {"fixed": False, "works": False, "rounds": "", "decodes": False}
+    usual: dict[str, Any] = dict.fromkeys(("fixed", "works", "decodes", "before"), False)
+    usual |= {"rounds": "", "wakes": ""}
     report = waiting(tmp_path / "r.sqlite", call, **usual | how).write()
     (one,) = [o for o in find_in(Case(open_report(report))) if o.rule == "gpu_idle" and o.stake_ns]
     assert f", {told}" in one.title
-    assert (one.saved_ns > 0) is not told.startswith("waits for work")
+    assert (one.saved_ns > 0) is not told.startswith(("waits for work", "waits for requests"))
