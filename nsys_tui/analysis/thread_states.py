@@ -139,8 +139,7 @@ class Scheduling:
         times, switched_in, states = switches
         left = np.flatnonzero(~switched_in)
         states = states[left[np.searchsorted(times[left], starts)]]
-        rows = self._calls.rows(global_tid)
-        calls = intervals.union(self._report.osrt.start[rows], self._report.osrt.end[rows])
+        calls = self._report.osrt.runs(self._calls.rows(global_tid))
         inside = intervals.covered(calls, starts, starts + 1) > 0
         blocked = np.isin(states, _BLOCKED) | ((states <= 0) & inside)
         masks = {Off.BLOCKED: blocked, Off.RUNNABLE: (states == _PREEMPTED) & ~blocked}
@@ -234,8 +233,7 @@ class Scheduling:
     def _api_calls(self, global_tid: int) -> Intervals:
         """When a thread is in CUDA calls."""
         api = self._report.api
-        rows = np.flatnonzero(api.threads[api.thread] == global_tid)
-        return intervals.union(api.start[rows], api.end[rows])
+        return api.runs(api.threads[api.thread] == global_tid)
 
 
 def _paired(times: Int64, switched_in: Bool, end: int) -> ThreadStates:

@@ -15,9 +15,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int16, Int32, Int64, Integers, UInt8
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kernel_names import short_name, short_names
 from nsys_tui.model.kinds import MPI
 from nsys_tui.model.target import Device, Stream
@@ -91,6 +93,10 @@ class EventSet:
         np.maximum(length, 0, out=length)
         length_ns: Int64 = length
         return length_ns
+
+    def runs(self, rows: Any) -> Intervals:
+        """When any of some events goes on, as a normalised set."""
+        return intervals.union(self.start[rows], self.end[rows])
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""

@@ -17,6 +17,7 @@ from nsys_tui.analysis.rules.nsys import (
     PAGEABLE,
     SMALL_COPY,
     TO_HOST,
+    of_memory,
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.window import clipped
@@ -124,7 +125,7 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     category = ops.category[of_device]
     whole = (category == Category.GRAPH) & ops.counted[of_device]
     others = of_device[whole | np.isin(category, hiding)]
-    work = intervals.union(ops.start[others], ops.end[others])
+    work = ops.runs(others)
     start, end = np.maximum(np.stack((ops.start[rows], ops.end[rows])), case.first_step)
     return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 
@@ -168,7 +169,7 @@ def _exposed(
         subject=f"{noun} not hidden",
         saved_ns=min(saved, alone - pinning),
         stake_ns=known,
-        when=intervals.union(ops.start[rows], ops.end[rows]),
+        when=ops.runs(rows),
         window=longest_of(ops, rows),
         device=split.index,
         doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in TO_HOST),
@@ -243,8 +244,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
         mine = mine[(ops.bytes[mine] >= LARGE) & (ops.kind[mine] == OpKind.MEMCPY)]
         if len(mine):
             rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
-            pageable = (ops.src_kind[mine] == PAGEABLE) | (ops.dst_kind[mine] == PAGEABLE)
-            best = np.maximum(np.quantile(rate, FAST), bus * pageable)
+            best = np.maximum(np.quantile(rate, FAST), bus * of_memory(ops, mine, PAGEABLE))
             time -= float((ops.durations(mine) - ops.bytes[mine] / best).clip(0).sum())
         most = max(most, time)
     return round(most)
@@ -307,6 +307,6 @@ def around_mpi(case: Case, rows: Indices) -> bool:
     own = np.isin(events.thread_process, ops.processes[np.unique(ops.process[rows])])
     of_mpi = np.flatnonzero(events.of_mpi & own[events.thread])
     around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
-    copies = intervals.union(ops.start[rows], ops.end[rows])
+    copies = ops.runs(rows)
     near = intervals.meet(copies, around)
     return 2 * len(near[0]) > len(copies[0])

@@ -16,9 +16,10 @@ from nsys_tui.analysis.rules.nsys import (
     HOST_COPIES,
     PAGEABLE,
     PINNED,
+    of_memory,
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.model.arrays import Float64, Indices
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
@@ -128,8 +129,7 @@ def _narrow(case: Case) -> list[Finding]:
     """Pinned or peer copies of a GPU of which even the fastest are far slower than its bus."""
     ops, findings, large = case.report.operations, list[Finding](), case.copies
     large = large[(ops.bytes[large] >= LARGE) & (ops.durations(large) > 0)]
-    pinned = (ops.src_kind[large] == PINNED) | (ops.dst_kind[large] == PINNED)
-    pinned &= np.isin(ops.copy_kind[large], HOST_COPIES)
+    pinned = of_memory(ops, large, PINNED) & np.isin(ops.copy_kind[large], HOST_COPIES)
     ways = (("pinned", pinned, _LINK), ("peer", ops.copy_kind[large] == _PEER, _PEER_LINK))
     for device, (what, chosen, advice) in product(np.unique(ops.device[large]).tolist(), ways):
         mine, bus = large[chosen & (ops.device[large] == device)], bus_rate(case, device)
@@ -157,12 +157,8 @@ def _narrow(case: Case) -> list[Finding]:
 def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:
     """What tells slow copies from fast ones: the kind of memory, or that they came first."""
     ops = case.report.operations
-
-    def pageable(rows: Indices) -> Float64:
-        kinds = np.stack((ops.src_kind[rows], ops.dst_kind[rows]))
-        return np.asarray((kinds == PAGEABLE).any(axis=0), np.float64)
-
-    if pageable(late).mean() > 0.5 > pageable(fast).mean():
+    slow, quick = (of_memory(ops, rows, PAGEABLE).mean() for rows in (late, fast))
+    if slow > 0.5 > quick:
         return "pageable memory", "pin the host memory (cudaHostAlloc, pin_memory=True)"
     if ops.start[late].max() < ops.start[fast].min():
         return "they come first", "touch, register or reuse the memory before it is copied"

@@ -175,8 +175,6 @@ def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
 
 def usual_name(case: Case, codes: Integers, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
-    if not len(codes):
-        return ""
     group, names = factorise(codes)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
@@ -279,8 +277,7 @@ def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that launch work of the GPU itself, the work done before, take most of it."""
     calls = case.report.calls[case.by_device[int(gaps.device[0])]]
     calls, api = calls[calls >= 0], case.report.api
-    spent = intervals.union(api.start[calls], api.end[calls])
-    return 2 * intervals.overlap_length(spent, lost) > intervals.total(*lost)
+    return 2 * intervals.overlap_length(api.runs(calls), lost) > intervals.total(*lost)
 
 
 def are_long(case: Case, gaps: Gaps) -> bool:

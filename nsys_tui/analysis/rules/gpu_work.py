@@ -136,7 +136,7 @@ def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
     """How long a device does other work while some kernels run."""
     ops, others = case.report.operations, case.by_device[device]
     others = others[~np.isin(ops.name[others], ops.name[rows])]
-    return intervals.overlap_length(intervals.union(ops.start[others], ops.end[others]), runs)
+    return intervals.overlap_length(ops.runs(others), runs)
 
 
 def _is_mostly_small(case: Case, rows: Indices) -> bool:
@@ -212,8 +212,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             rest = " beside other work"
         name = brief(names[top], _WAVE_CELLS if rest else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
-        info = report.devices[device].info
-        sms = (info and info.sm_count) or 0
+        sms = int(case.sm_counts[device])
         few = blocks < sms
         findings = case.finding(
             "small_grids",

@@ -286,8 +286,7 @@ def _work_of(case: Case, finding: Finding) -> Intervals | None:
         return None
     ops, rows = case.report.operations, case.by_device[finding.device]
     computes, rows = (rows[ops.category[rows] == one] for one in (Category.COMPUTE, category))
-    parts = (intervals.union(ops.start[some], ops.end[some]) for some in (rows, computes))
-    return intervals.subtract(*parts)
+    return intervals.subtract(ops.runs(rows), ops.runs(computes))
 
 
 def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:

@@ -152,6 +152,6 @@ class IdleTime:
             own = ~queued & ((call < 0) | (api.thread[call] == thread))
             own &= np.isin(owner, (-1, api.thread_process[thread]))
             mine = calls[spans[2] == thread]
-            spent = intervals.union(api.start[mine], api.end[mine])
+            spent = api.runs(mine)
             parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))
         return device, intervals.joined(*parts)

@@ -171,9 +171,5 @@ def _alone(case: Case, device: int, kind: Int64) -> int:
     ops, every = case.report.operations, case.by_device[device]
     every = every[ops.category[every] != Category.MEMORY]
     moving = kind[ops.name[every]] >= 0
-    mine, others = (
-        intervals.union(ops.start[rows], ops.end[rows]) for rows in (every[moving], every[~moving])
-    )
-    return intervals.total(
-        *intervals.subtract(intervals.subtract(mine, others), case.launches_bind(device))
-    )
+    alone = intervals.subtract(ops.runs(every[moving]), ops.runs(every[~moving]))
+    return intervals.total(*intervals.subtract(alone, case.launches_bind(device)))

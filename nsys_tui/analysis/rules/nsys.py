@@ -17,9 +17,9 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.analysis.stats.summary import pids, tids
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Integers
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
-from nsys_tui.model.events import ApiCalls
+from nsys_tui.model.events import ApiCalls, Operations
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
@@ -42,6 +42,11 @@ PINNED: Final = 1
 MANAGED: Final = 4
 
 
+def of_memory(ops: Operations, rows: Indices, kind: int) -> Bool:
+    """Which of some copies are from or to a kind of memory."""
+    return np.asarray((ops.src_kind[rows] == kind) | (ops.dst_kind[rows] == kind), np.bool_)
+
+
 @rule(
     "Asynchronous copies of pageable memory",
     advice="An asynchronous copy from or to pageable host memory is staged by the driver and partly"
@@ -58,8 +63,7 @@ def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     pattern = _ASYNC_NSYS if arguments.flag("compat") else _ASYNC
     rows = _launched_by(case, OpKind.MEMCPY, pattern)
-    pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
-    rows = rows[pageable & (ops.bytes[rows] >= arguments.count("min_bytes"))]
+    rows = rows[of_memory(ops, rows, PAGEABLE) & (ops.bytes[rows] >= arguments.count("min_bytes"))]
     advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
     findings = _blocking(
         case, "cuda_memcpy_async", rows, "asynchronous copy of pageable memory", advice
@@ -94,8 +98,8 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
     if not (compat or arguments.flag("device_to_device")):
         harmless |= kind == 8
     rows = rows[~harmless]
-    pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
-    advice = "use cudaMemcpyAsync on a stream" + ", with pinned host memory" * bool(pageable.any())
+    pin = ", with pinned host memory" * bool(of_memory(ops, rows, PAGEABLE).any())
+    advice = f"use cudaMemcpyAsync on a stream{pin}"
     findings = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
     return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 

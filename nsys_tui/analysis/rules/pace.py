@@ -17,7 +17,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST, Operations
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -89,7 +89,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             continue
         factor = 1 + arguments.number("slower") / 200
         longer = [_is_longer(both, factor) for both in times]
-        beside = [took[part].sum() / intervals.total(*_runs(ops, rows[part])) for part in parts]
+        beside = [took[part].sum() / intervals.total(*ops.runs(rows[part])) for part in parts]
         if late[0][known[slow][longer]].sum() < least or beside[1] > _BESIDE * beside[0]:
             continue
         usual = np.zeros(len(kinds))
@@ -134,10 +134,6 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(
         columns, tuple(sorted(findings, key=lambda one: -one.order_ns)[:1]), hidden=hidden
     )
-
-
-def _runs(ops: Operations, rows: Indices) -> Intervals:
-    return intervals.union(ops.start[rows], ops.end[rows])
 
 
 def _is_longer(times: Sequence[Int64], factor: float) -> bool:
@@ -231,7 +227,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         order = [c for c in np.argsort(-time, kind="stable").tolist() if time[c]]
         whole, second = int(time.sum()), int(time[order[1]])
         spans = [rows[code == c] for c in order[:2]]
-        runs = [_runs(ops, of_process) for of_process in spans]
+        runs = [ops.runs(of_process) for of_process in spans]
         together = intervals.overlap_length(*runs)
         by_turns, work = 10 * together <= second, ops.durations(rows) * filled(case, rows)
         room = whole - int(work.sum())
@@ -283,7 +279,7 @@ def _held(case: Case, rows: Sequence[Indices], runs: Sequence[Intervals]) -> int
         calls = case.report.calls[mine]
         begun = ops.start[mine].copy()
         begun[calls >= 0] = np.minimum(begun, case.report.api.end[calls])[calls >= 0]
-        held += intervals.overlap_length(intervals.union(begun, ops.start[mine]), busy)
+        held += intervals.overlap_length((begun, ops.start[mine]), busy)
     return held
 
 

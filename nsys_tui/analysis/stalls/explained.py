@@ -241,7 +241,7 @@ def others_worked(report: Report, scope: Scope, device: Integers, edges: Int64) 
     for one in np.unique(device).tolist():
         rows = np.flatnonzero(others & (ops.device == one))
         mine = np.flatnonzero(device == one)
-        busy = intervals.union(ops.start[rows], ops.end[rows])
+        busy = ops.runs(rows)
         start, end = edges[:, mine]
         worked[mine] = 2 * intervals.covered(busy, start, end) > end - start
     return worked
