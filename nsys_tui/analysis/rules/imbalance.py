@@ -13,20 +13,24 @@ from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Float64, Int64
+from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit, Values
 from nsys_tui.names import brief
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.model.events import Operations
 
 _SOME: Final = 0.1
 """Part of a GPU's compute time that its run has to wait for, else it being slower matters not."""
 MORE_WORK: Final = "has more work than the others"
 """End of the subject of a GPU that is not slow."""
+_AT_ONCE_NS: Final = 10_000
+"""From the end of a collective to the next that waited for it alone, at most."""
 _MODEL_CELLS: Final = 30
 _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 
@@ -105,16 +109,28 @@ def _is_another_model(split: DeviceSplit, splits: Sequence[DeviceSplit]) -> bool
 
 
 def _paces(case: Case, device: int) -> float:
-    """Part of a GPU's compute time that does not merely fill the time between late launches.
+    """Part of a GPU's compute time that its run waits for.
 
-    All of it where most does not: a launch-bound phase in a run is no reason to be slow.
+    What merely fills the time between late launches is none, where most does: a launch-bound phase
+    in a run is no reason to be slow. Nor is what runs beside collectives, one at once after the
+    other, that go on when it ends.
     """
     ops, rows = case.report.operations, case.by_device[device]
-    rows = rows[ops.category[rows] == Category.COMPUTE]
-    computes = intervals.union(*clipped(ops, rows, case.base))
-    beside = intervals.overlap_length(computes, case.launch_bound(device))
-    rest = 1 - beside / max(intervals.total(*computes), 1)
-    return rest if 2 * rest < 1 else 1.0
+    compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
+    computes = intervals.union(*clipped(ops, compute, case.base))
+    whole = max(intervals.total(*computes), 1)
+    late = intervals.overlap_length(computes, case.launch_bound(device)) / whole
+    longer = _outlasting(ops, comm, computes)
+    beside = intervals.overlap_length(computes, longer) / whole
+    return 1 - beside - late * (2 * late > 1)
+
+
+def _outlasting(ops: Operations, comm: Indices, computes: Intervals) -> Intervals:
+    """Communication without a pause at whose end nothing computes."""
+    starts, ends = intervals.union(ops.start[comm], ops.end[comm] + _AT_ONCE_NS)
+    ends = ends - _AT_ONCE_NS
+    over = intervals.covered(computes, ends - _AT_ONCE_NS, ends) == 0
+    return starts[over], ends[over]
 
 
 def work_together(case: Case) -> bool:

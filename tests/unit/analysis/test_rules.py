@@ -290,8 +290,24 @@ def test_exposed_communication_and_imbalance(tmp_path: Path) -> None:
     assert exposed.findings[0].window == (100 * US, 150 * US)
     uneven = run(synth, "gpu_imbalance")
     assert [gpu for (gpu,) in rows(uneven, "GPU")] == ["GPU 0", "GPU 1"]
-    assert uneven.findings[0].saved_ns == 20 * US
+    assert uneven.findings[0].saved_ns == 15 * US  # What runs beside the collective ends before it.
     assert run(synth, "gpu_imbalance:threshold=21").findings == []
+
+
+@pytest.mark.parametrize(("pause", "saved"), [(0, 40), (40, 80)])
+def test_a_slow_gpu_costs_nothing_beside_collectives_that_outlast_it(
+    pause: int, saved: int, tmp_path: Path
+) -> None:
+    """Three collectives, of which the last is at once behind the others or waits for compute."""
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for device, length in ((0, 200), (1, 240)):
+        synth.kernel("gemm", 0, length * US, device=device)
+        synth.kernel("gemm", length * US, 2 * length * US, device=device)
+        for start in (240, 340, 440 + pause):
+            name = "ncclDevKernel_AllReduce"
+            synth.kernel(name, start * US, (start + 100) * US, device=device, stream=9)
+    (one,) = run(synth, "gpu_imbalance").findings
+    assert one.saved_ns == saved * US
 
 
 @pytest.mark.parametrize(("kernels", "length", "saved"), [(6, 20, 10), (5, 24, 20)])
