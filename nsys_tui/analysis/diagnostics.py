@@ -165,8 +165,8 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     rows = np.flatnonzero(silent[api.thread]) if silent.any() else np.empty(0, np.intp)
     rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
     asks, captures = rows[asked[api.name[rows]]], rows[captured[api.name[rows]]]
-    owner = api.thread_process[api.thread]
-    in_graphs = np.isin(owner[asks], owner[captures]) & (kind is not OpKind.GRAPH)
+    asking, capturing = (api.thread_process[api.thread[calls]] for calls in (asks, captures))
+    in_graphs = np.isin(asking, capturing) & (kind is not OpKind.GRAPH)
     missing: Indices = asks[~in_graphs]
     return missing
 

@@ -142,7 +142,7 @@ class IdleTime:
         held = np.searchsorted(begun, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = begun[held], done[held]
-        after = np.searchsorted(ops.start[rows], gaps[1])
+        after = np.searchsorted(rows, np.searchsorted(ops.start, gaps[1]))
         after = np.append(rows, -1)[after]
         call = np.where(after >= 0, self.report.calls[after], -1)
         owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
