@@ -199,7 +199,7 @@ class RankView:
         position = bisect_left(earlier, call.start)
         previous = earlier[position - 1] if position else 0
         waits = (w.start for w in self._waits if w.stream == ended_by.stream)
-        return "event" if any(previous < w < call.start for w in waits) else "stream order"
+        return "event" if any(previous < w < call.start for w in waits) else "late start"
 
     def _end(self, each: Range) -> int:
         return self.end_of_all if each.end is None else each.end

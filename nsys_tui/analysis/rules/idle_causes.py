@@ -252,7 +252,7 @@ ON_DEVICE: Final = Words(
 QUEUED: Final = {
     Cause.PEER: "waits for other ranks",
     Cause.EVENT: "its stream waits for an event",
-    Cause.STREAM: "its stream waits, why is not recorded",
+    Cause.STREAM: "launched in time, begins late, why is not recorded",
 }
 """What the GPU itself waits for, where no other GPU of the report works meanwhile."""
 BY_DOING: Final = {

@@ -79,7 +79,7 @@ _KEYS: Final = {
     Cause.PEER: "peer",
     Cause.PROCESS: "other process",
     Cause.EVENT: "event",
-    Cause.STREAM: "stream order",
+    Cause.STREAM: "late start",
     Cause.UNKNOWN: "unknown",
 }
 _DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM))

@@ -191,9 +191,9 @@ def test_a_collective_waits_for_its_peer(tmp_path: Path) -> None:
     assert row.shares == {}
 
 
-def test_a_stream_that_waits_for_an_event_is_told_from_stream_order(tmp_path: Path) -> None:
+def test_a_stream_that_waits_for_an_event_is_told_from_a_late_start(tmp_path: Path) -> None:
     plain = waiting(tmp_path).launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
-    assert gap_before(plain).cause == "stream order"
+    assert gap_before(plain).cause == "late start"
     waits = (
         waiting(tmp_path)
         .sync(15, 18, "stream wait", stream=7)
@@ -205,7 +205,7 @@ def test_a_stream_that_waits_for_an_event_is_told_from_stream_order(tmp_path: Pa
         .sync(15, 18, "stream wait", stream=9)
         .launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
     )
-    assert gap_before(of_another_stream).cause == "stream order"
+    assert gap_before(of_another_stream).cause == "late start"
 
 
 def test_the_api_call_decides_what_a_synchronisation_row_is(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_the_api_call_decides_what_a_synchronisation_row_is(tmp_path: Path) -> N
         .sync(15, 18, 2, stream=7, corr=77)
         .launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
     )
-    assert gap_before(synth).cause == "stream order"
+    assert gap_before(synth).cause == "late start"
 
 
 def test_equal_correlation_ids_in_two_processes_are_told_apart(tmp_path: Path) -> None:
@@ -484,12 +484,12 @@ def held_up(tmp_path: Path, call: tuple[int, int], api: str = "cudaLaunchKernel_
     )
 
 
-def test_a_launch_call_that_spans_the_gap_is_no_stream_order(tmp_path: Path) -> None:
+def test_a_launch_call_that_spans_the_gap_is_no_late_start(tmp_path: Path) -> None:
     row = gap_before(held_up(tmp_path, (50 * US, 295 * US)))
     assert row.label == "other API: cudaLaunchKernel"
     assert row.shares == {"launch latency": 5 * US, "other API": 195 * US}
     early = gap_before(held_up(tmp_path, (50 * US, 130 * US)))
-    assert early.cause == "stream order", "the call was done long before the kernel began"
+    assert early.cause == "late start", "the call was done long before the kernel began"
     short = gap_before(held_up(tmp_path, (60 * US, 290 * US)).nvtx("x", 0, 9))
     assert short.cause == "other API"
 

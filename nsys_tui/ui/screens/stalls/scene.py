@@ -38,7 +38,7 @@ AXIS_FROM: Final = 10
 """Lines of the pane from which one of them is an axis."""
 NO_REASON: Final = {
     Cause.UNKNOWN.key: "no API call is known that launched what ends it",
-    Cause.STREAM.key: "launched before the GPU fell idle: it waited for its stream",
+    Cause.STREAM.key: "launched before the GPU fell idle: why it began so late is not recorded",
     Cause.EVENT.key: "launched in time: its stream waited for an event",
     Cause.PEER.key: "launched before the GPU fell idle: it waited for the other ranks",
 }
