@@ -46,7 +46,7 @@ _TEXTS: Final = {
     "label": "name of the step",
     "time_ns": "duration; of collectives from the last rank's start to the last one's end",
     "of_median_share": "its duration by the median of the steady steps",
-    "warm_up": "1 of the first step",
+    "warm_up": "1 of a warm-up step",
     "closed": "0 where its end is not known",
     "outlier": "1 where it lasts far longer than the median",
     "deviations": "distance from the median in units of the usual scatter",

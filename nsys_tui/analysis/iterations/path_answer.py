@@ -37,7 +37,7 @@ class OnPath(NamedTuple):
     name: str
     where: str
     time_ns: int
-    """Sum of its segments: by so much the step gets shorter at most if it took no time."""
+    """Sum of its segments: by so much the step gets shorter at most if it took no time there."""
     segments: int
     share: float
     """Of the step, 0 to 1."""
@@ -110,7 +110,7 @@ class StepPath:
         told = [f"{format_count(edges.count(edge))} {edge}" for edge in (Edge.RECORDED, Edge.ORDER)]
         assumed = edges.count(Edge.ASSUMED)
         notes = [
-            "a line's time is the most by which the step gets shorter if that work took none",
+            "a line's time is the most by which the step gets shorter if that work took none in it",
             f"what waited for what: {', '.join(told)}, {format_count(assumed)} assumed"
             + " (nothing recorded links them, times fit)" * bool(assumed),
         ]
