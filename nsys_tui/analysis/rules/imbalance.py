@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.communication import pairwise
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
@@ -113,14 +114,16 @@ def _paces(case: Case, device: int) -> float:
 
     What merely fills the time between late launches is none, where most does: a launch-bound phase
     in a run is no reason to be slow. Nor is what runs beside collectives, one at once after the
-    other, that go on when it ends.
+    other, that go on when it ends, and wait for no other rank.
     """
     ops, rows = case.report.operations, case.by_device[device]
     compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
     computes = intervals.union(*clipped(ops, compute, case.base))
     whole = max(intervals.total(*computes), 1)
     late = intervals.overlap_length(computes, case.launch_bound(device)) / whole
-    longer = _outlasting(ops, comm, computes)
+    waits = collective_waits(case.report)
+    waited = waits.row[waits.until > ops.start[waits.row] + _AT_ONCE_NS]
+    longer = _outlasting(ops, np.setdiff1d(comm, waited), computes)
     beside = intervals.overlap_length(computes, longer) / whole
     return 1 - beside - late * (2 * late > 1)
 
