@@ -274,7 +274,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
     findings: list[Finding] = []
     if len(outliers):
-        worst = int(slowest[0])
+        worst, closed = int(slowest[0]), int((~steps.never_closed).sum())
         why = longer_because(case.report, steps, worst, case.scope, case.work)
         if why and not case.works and len(steps.rows):
             why += longer_in(case, steps, worst)
@@ -282,7 +282,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         by_range = " (by range)" if steps.rule is StepRule.OUTERMOST else ""
         findings = case.finding(
             "slow_steps",
-            f"{units.out_of(len(outliers), len(steps))} steps{what}{by_range}:"
+            f"{units.out_of(len(outliers), closed)} steps{what}{by_range}:"
             f" {brief(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" median {units.format_duration(round(median))}",
