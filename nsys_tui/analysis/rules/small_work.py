@@ -59,7 +59,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     time = sums(codes, ops.durations(rows), len(names))
-    most = np.lexsort((-time, -count))
+    most = np.lexsort((-time, -count))[: np.count_nonzero(count)]
     order, hidden = cut(most, arguments)
     findings: list[Finding] = []
     if len(rows) >= A_RUN:

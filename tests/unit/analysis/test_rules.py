@@ -75,6 +75,7 @@ def test_of_tiny_kernels_launched_as_often_the_longer_is_named(synth: Synth) -> 
         synth.launch(
             "ab"[number % 2], (call, call + 9 * US), (call + 10 * US, call + 10 * US + took)
         )
+    synth.launch("long", (41 * MS, 41 * MS + 9 * US), (42 * MS, 43 * MS))
     outcome = run(synth, "tiny_kernels")
     assert rows(outcome, "Launches", "Kernel") == [(1000, "b"), (1000, "a")]
     assert "led by b (1,000)" in outcome.findings[0].title
