@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.nccl.waiting import collective_waits
+from nsys_tui.analysis.rules.case import AND_OTHERS
 from nsys_tui.analysis.rules.communication import pairwise
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
@@ -33,6 +34,9 @@ MORE_WORK: Final = "has more work than the others"
 _AT_ONCE_NS: Final = 10_000
 """From the end of a collective to the next that waited for it alone, at most."""
 _MODEL_CELLS: Final = 30
+_ALIKE: Final = 0.5
+"""Part of the slowest GPU's excess from which another one holds the run up beside it."""
+_NAMED: Final = 3
 _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 
 
@@ -56,35 +60,43 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         splits = []
     compute = np.array([split.compute_ns for split in splits], np.int64)
     others = _medians_of_others(compute)
-    more = 100 * (compute - others) / others
+    excess = compute - others
+    more = 100 * excess / others
     rows = np.flatnonzero(more >= arguments.number("threshold"))
     findings: list[Finding] = []
     if len(rows):
         slow = int(rows[np.argmax([more[device] for device in rows])])
-        split, saved = splits[slow], compute[slow] - others[slow]
+        split, saved = splits[slow], excess[slow]
         advice = "balance the work, or look for a throttled or shared GPU"
-        subject, doubt, settle = f"{split.device.label} slower than the others", "", ""
-        if 2 * _slower_ns(case, split.index) < saved:
+        near = rows[more[rows] >= _ALIKE * more[slow]].tolist()
+        slower = {row: 2 * _slower_ns(case, splits[row].index) >= excess[row] for row in near}
+        label, computes, doubt, settle = split.device.label, "computes", "", ""
+        subject = f"{label} slower than the others"
+        if not slower[slow]:
             advice = "give the others a part of its work"
             saved = _balanced(case, split, compute.mean(), others[slow])
-            subject = f"{split.device.label} {MORE_WORK}"
+            subject = f"{label} {MORE_WORK}"
             doubt, settle = "it may be work that no other GPU can do", _BY_SHAPE
         elif _is_another_model(split, splits):
             advice = (
                 f"it is a {brief(split.device.name, _MODEL_CELLS)}, as no other is: give it less"
             )
             saved = compute[slow] - len(splits) / (1 / compute).sum()
+        elif sum(slower.values()) > 1:
+            alike = [splits[row] for row in near if slower[row]]
+            label, computes = _together(case, alike, split), "compute up to"
+            subject = f"{label} slower than the others"
         paces = _paces(case, split.index)
         findings = case.finding(
             "gpu_imbalance",
-            f"{split.device.label} computes {units.format_percent(more[slow])} longer"
+            f"{label} {computes} {units.format_percent(more[slow])} longer"
             f" than the others ({units.format_duration(split.compute_ns)} against"
             f" {units.format_duration(round(others[slow]))})",
             advice,
             subject=subject,
             saved_ns=round(saved * paces),
             at_most=Severity.HIGH if paces > _SOME else Severity.LOW,
-            stake_ns=round(compute[slow] - others[slow]),
+            stake_ns=round(excess[slow]),
             window=case.base,
             device=split.index,
             screen="2",
@@ -101,6 +113,13 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
     return Result(columns, findings)
+
+
+def _together(case: Case, alike: Sequence[DeviceSplit], slowest: DeviceSplit) -> str:
+    """GPUs that are slow together: the slowest gains nothing alone, while others still pace it."""
+    if len(alike) <= _NAMED:
+        return case.device_labels(split.index for split in alike)
+    return slowest.device.label + AND_OTHERS
 
 
 def _is_another_model(split: DeviceSplit, splits: Sequence[DeviceSplit]) -> bool:

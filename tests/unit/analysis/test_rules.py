@@ -311,6 +311,30 @@ def test_a_slow_gpu_costs_nothing_beside_collectives_that_outlast_it(
     assert one.saved_ns == saved * US
 
 
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ([120 * US], "GPU 3, GPU 4 compute up to 22.0% longer"),
+        ([108 * US], "GPU 4 computes 22.0% longer"),
+        ([100 * US, 20 * US], "GPU 4 computes 22.0% longer"),
+    ],
+    ids=["as_slow", "less_slow", "more_work"],
+)
+def test_gpus_that_are_slow_together_are_named_together(
+    second: list[int], told: str, tmp_path: Path
+) -> None:
+    """Which of two slow GPUs is mended matters not while the other one holds the run up as long."""
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for device, lengths in enumerate([*[[100 * US]] * 3, second, [122 * US]]):
+        for number, length in enumerate(lengths):
+            start = sum(lengths[:number])
+            synth.kernel("gemm", start, start + length, device=device)
+        synth.kernel("ncclDevKernel_AllReduce", 122 * US, 150 * US, device=device, stream=9)
+    (one,) = run(synth, "gpu_imbalance").findings
+    assert one.title.startswith(told)
+    assert (one.subject == "GPU 3, GPU 4 slower than the others") == (", " in told)
+
+
 @pytest.mark.parametrize(("kernels", "length", "saved"), [(6, 20, 10), (5, 24, 20)])
 def test_work_that_others_would_do_gains_half_of_it(
     kernels: int, length: int, saved: int, tmp_path: Path
