@@ -1,8 +1,8 @@
 """The one verdict over a comparison: what decides it, in what order, and the sentence that says so.
 
-The mean time of a step decides; where it does not tell, the tail of the step times. What the GPUs
-did in a step stands beside it. Without enough steps the same mix of kernels stands for that
-(definitions: "Compare").
+The mean time of a step decides; where it does not tell, the tail of the step times, then what the
+GPUs did in a step. Without enough steps the same mix of kernels stands for that (definitions:
+"Compare").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from nsys_tui.analysis.compare.comparability import different_work, explained
 from nsys_tui.analysis.compare.pooling import of_the_same_run
 from nsys_tui.analysis.compare.rows import Row
-from nsys_tui.analysis.compare.side import HOST_AHEAD, WHOLE, Named, Side
+from nsys_tui.analysis.compare.side import HOST_AHEAD, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
     ENOUGH_RUNS,
     FEWEST,
@@ -36,17 +36,14 @@ _WORDS: Final = {
 }
 """Groups whose instances stand for steps where there are too few, in order: the first that both
 sides have."""
-_TAIL: Final = {
+_BEHIND: Final = {
     "p95": "p95 of steps",
     "p99": "p99 of steps",
     "slow": "share of slow steps",
-}
-"""What decides where the mean of steps tells neither better nor worse, in order."""
-_BESIDE: Final = {
     "busy": "GPU busy time per step",
     "kernel_time": "time of compute kernels per step",
 }
-"""What changed behind steps that take as long: the first that tells is named."""
+"""What decides where the mean of steps tells neither better nor worse, in order."""
 FORCE: Final = "--force compares them anyway"
 
 
@@ -110,7 +107,9 @@ def judged(
     if not force and (reason := different_work(a, b)):
         return Judgement(Verdict.UNKNOWN, "none", None, f"{reason}; {FORCE}")
     by_step = a.by_step and b.by_step and wall is not None
-    judgement = _by_steps(a, b, rows) if by_step else _by_instances(a, b, rules, wall)
+    judgement = (
+        _by_steps(a, b, rows, rules.threshold) if by_step else _by_instances(a, b, rules, wall)
+    )
     if judgement.change is None:
         return judgement
     if judgement.verdict.told and not force and (reason := explained(a, b, judgement.change)):
@@ -163,25 +162,34 @@ def _settled_by(a: Side, b: Side, change: Change) -> str:
     return ", or ".join(ways)
 
 
-def _by_steps(a: Side, b: Side, rows: dict[str, Row]) -> Judgement:
-    """The mean time of a step decides; where it does not tell, the tail of the steps."""
+def _by_steps(a: Side, b: Side, rows: dict[str, Row], threshold: float) -> Judgement:
+    """The mean time of a step decides; where it does not tell, what lies behind it."""
     wall = rows["wall"].change
     counts = f"{len(a.steps)} against {len(b.steps)} steady steps"
     text = f"mean wall per step {percent(wall)}, {counts}"
     if wall.verdict.told:
         return Judgement(wall.verdict, "steps", wall, text)
-    for key, what in _TAIL.items():
+    for key, what in _BEHIND.items():
         row = rows.get(key)
         if row is not None and row.verdict.told:
             text = f"{text}; but {what} {_change_text(row)}"
             return Judgement(row.verdict, "steps", row.change, text)
-    behind = ((rows[key], what) for key, what in _BESIDE.items() if key in rows)
-    told = [f"; but {what} {percent(row.change)}" for row, what in behind if row.verdict.told]
-    return Judgement(wall.verdict, "steps", wall, text + "".join(told[:1]))
+    for key in ("busy", "kernel_time"):
+        row = rows.get(key)
+        if row is not None and wall.verdict is Verdict.SAME and _hides(row, threshold):
+            text = f"{text}; but {_BEHIND[key]} {percent(row.change)}"
+            return Judgement(row.verdict, "steps", row.change, text)
+    return Judgement(wall.verdict, "steps", wall, text)
+
+
+def _hides(row: Row, threshold: float) -> bool:
+    """Whether a figure may have changed behind the time of a step, which did not."""
+    ratio = row.change.ratio
+    return row.verdict is Verdict.INCONCLUSIVE and ratio is not None and abs(ratio) > threshold
 
 
 def _change_text(row: Row) -> str:
-    if row.share:
+    if row.key in TAIL and row.share:
         return f"{format_share(row.a_total, WHOLE)} and {format_share(row.b_total, WHOLE)}"
     return percent(row.change)
 
