@@ -362,6 +362,7 @@ class Database:
         except _TROUBLE as error:
             if self._closed:
                 raise unreadable(self.path, "it is closed", "open it again") from error
+            self.check_unchanged()
             hint = "if the file is damaged, export or copy the report again"
             raise _refused_by_sqlite(self.path, error, hint) from error
 

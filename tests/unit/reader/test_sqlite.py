@@ -282,6 +282,16 @@ class TestHardening:
             with pytest.raises(UnreadableReportError, match="changed while"):
                 db.check_unchanged()
 
+    def test_pages_that_a_writer_left_half_way_are_not_called_damage(self, tmp_path: Path) -> None:
+        path = make(tmp_path / "r.sqlite")
+        with Database.open(path) as db:
+            with path.open("r+b") as file:
+                file.seek(db.header.page_size)
+                file.write(b"\xff" * (db.size - db.header.page_size))
+                file.write(b"more")
+            with pytest.raises(UnreadableReportError, match="changed while"):
+                db.query("SELECT count(value || 'x') FROM StringIds")
+
     def test_a_file_that_is_replaced_while_open_still_reads_as_it_was(self, tmp_path: Path) -> None:
         path = make(tmp_path / "r.sqlite")
         with Database.open(path) as db:
