@@ -25,7 +25,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
-from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.groups import factorise_rows, rows_of_values, sums
 from nsys_tui.model.table import Column, Unit
 
 LARGE: Final = 1_000_000
@@ -50,7 +50,8 @@ _IF_AGAIN: Final = " if it is copied again"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
 """How it could be wrong that copies to the host, or memsets, can be hidden."""
-BY_MPI: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
+_STAGED: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
+_BY_MPI: Final = "MPI makes these copies: give it one packed GPU buffer, and check its GPUDirect"
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -262,8 +263,8 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
     took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
     if 2 * int(took[small].sum()) > int(took.sum()):
         return "gather small copies in one buffer, or keep the data on the GPU"
-    if around_mpi(case, rows):
-        return BY_MPI
+    if advice := mpi_advice(case, rows):
+        return advice
     pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(ops, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
@@ -301,12 +302,28 @@ def _too_few_to_pin(ops: Operations, rows: Indices) -> bool:
     return int(np.count_nonzero(alike)) < _OFTEN
 
 
-def around_mpi(case: Case, rows: Indices) -> bool:
-    """Whether most of some copies are made right before or after an MPI call of their process."""
+def mpi_advice(case: Case, rows: Indices) -> str:
+    """What to do about copies that MPI makes, or most of which are near its calls; else empty."""
     events, ops = case.report.host_events, case.report.operations
     own = np.isin(events.thread_process, ops.processes[np.unique(ops.process[rows])])
     of_mpi = np.flatnonzero(events.of_mpi & own[events.thread])
     around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
     copies = ops.runs(rows)
     near = intervals.meet(copies, around)
-    return 2 * len(near[0]) > len(copies[0])
+    if 2 * len(near[0]) <= len(copies[0]):
+        return ""
+    return _BY_MPI if _called_by_mpi(case, rows, of_mpi) else _STAGED
+
+
+def _called_by_mpi(case: Case, rows: Indices, of_mpi: Indices) -> bool:
+    """Whether most of some copies are called for within MPI calls, of the same threads."""
+    events, api, calls = case.report.host_events, case.report.api, case.report.calls[rows]
+    inside = 0
+    for thread, places in rows_of_values(api.thread[calls[calls >= 0]]):
+        mine, own = calls[calls >= 0][places], events.threads[events.thread[of_mpi]]
+        own = of_mpi[own == api.threads[thread]]
+        within = intervals.covered(
+            intervals.union(events.start[own], events.end[own]), api.start[mine], api.end[mine]
+        )
+        inside += int(np.count_nonzero(within == api.durations(mine)))
+    return 2 * inside > len(rows)

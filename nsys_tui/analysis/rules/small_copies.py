@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import BY_MPI, around_mpi
+from nsys_tui.analysis.rules.copies import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gap_facts import free_time, lead
 from nsys_tui.analysis.rules.nsys import (
@@ -123,8 +123,8 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     most = most_of(len(of_top), len(rows))
     advice = _GATHER[kind in HOST_COPIES]
-    if all(around_mpi(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES):
-        advice = BY_MPI
+    if all(of_mpi := [mpi_advice(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES]):
+        advice = of_mpi[0]
     elif then > idle:
         advice = "read them later, or all at once, so that the host launches ahead"
     return case.finding(

@@ -74,6 +74,26 @@ def test_small_copies_that_stage_messages_of_mpi_are_told_as_such(
     assert ("GPU-aware MPI" in one.advice) is back
 
 
+@pytest.mark.parametrize("within", [True, False])
+def test_copies_that_mpi_makes_itself_are_not_to_be_left_to_it(
+    tmp_path: Path, within: bool
+) -> None:
+    """A strided type goes piece by piece: MPI has the GPU's buffers already."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("advect", 2 * MS)
+        for way, name in (("DtoH", "MPI_Issend"), ("HtoD", "MPI_Wait")):
+            begun = run.now
+            for _ in range(10):
+                run.copy(24, 6, way)
+            start = begun if within else run.now
+            run.report.mpi(name, start, start + run.now - begun + US, "wait")
+            run.now = start + run.now - begun + US
+    (one,) = found(run.report, "small_copies")
+    assert one.advice.startswith("MPI makes these copies") is within
+    assert ("GPU-aware MPI" in one.advice) is not within
+
+
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
     assert "GPU-aware MPI" in one.advice
