@@ -54,6 +54,7 @@ _SHORTER: Final = frozenset(("last_waves", "small_grids"))
 """Rules on kernels that could be shorter, which know themselves where that shortens nothing."""
 _MAY_WAIT_NS: Final = 20_000
 """A CUDA call that lasts so long may have waited for a GPU."""
+_CALLBACKS: Final = re.compile(r"LaunchHostFunc|StreamAddCallback")
 _FEW: Final = 4
 """Of so many times as many steps some waits are in few alone."""
 _MUCH: Final = 0.05
@@ -137,12 +138,25 @@ def _waits_over(case: Case, thread: int) -> Int64:
     long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
     ops = case.report.operations  # Who touches a page waits until it has come.
     waited = [api.end[long], api.end[polls], ops.end[np.isin(ops.copy_kind, UVM_COPY_KINDS)]]
+    of_threads = FOR_THREADS if case.once("who is told of work", lambda: _is_told(case)) else ()
     for cause, events in work.thread(thread).by_class.items():
-        if cause in (Cause.MPI, *FOR_THREADS):
+        if cause in (Cause.MPI, *of_threads):
             codes = np.unique(events.name)
             asks = [cause is Cause.MPI or bool(WAITS.match(work.name(one))) for one in codes]
             waited.append(events.ends[np.isin(events.name, codes[asks])])
     return np.sort(np.append(np.concatenate(waited), case.base[0]))
+
+
+def _is_told(case: Case) -> bool:
+    """Whether a thread may be woken because a GPU is done, by what no long call of CUDA shows.
+
+    By a callback or a thread that asks for it, or from another process that uses GPUs.
+    """
+    api, (_, polls) = case.report.api, case.once("calls that may wait", lambda: _may_wait(case))
+    used = np.flatnonzero(np.bincount(api.name, minlength=len(api.names)))
+    calls_back = any(_CALLBACKS.search(api.names[code]) for code in used)
+    several = len(api.thread_process) and len(np.unique(api.thread_process)) > 1
+    return calls_back or bool(len(polls)) or several or any(one.comm_ns for one in case.splits)
 
 
 def launched_late(case: Case, device: int) -> Intervals:

@@ -66,6 +66,24 @@ def test_shorter_kernels_save_only_what_their_host_waits_for(
         assert finding.advice.startswith("60.00 ms once the host is quicker")
 
 
+@pytest.mark.parametrize(
+    ("call", "needed"), [("", 1), ("cudaLaunchHostFunc_v10000", STEPS), ("cudaEventQuery", STEPS)]
+)
+def test_a_host_that_polls_waits_for_its_gpu_only_if_somebody_is_told_of_it(
+    tmp_path: Path, call: str, needed: int
+) -> None:
+    synth = stepping(tmp_path / "r.sqlite", [False] * STEPS)
+    for step in range(STEPS):
+        begun, done = (
+            step * (PART_MS + 4) * MS + some * US for some in (20, PART_MS * 1000 + 3990)
+        )
+        synth.osrt("poll", begun, done)
+        if call:
+            synth.api(call, done, done + US, tid=11)
+    finding = small_grids(synth)
+    assert finding.saved_ns == pytest.approx(needed * SPARE, abs=STEPS * 10 * US)
+
+
 def reducing(path: Path, took: Sequence[int], small: Sequence[bool]) -> Synth:
     """GPUs that compute, each for some time in ms, and reduce together, over and over."""
     synth, begin = Synth(path), 0
