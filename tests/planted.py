@@ -611,7 +611,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     training.one_value_first: "",
     training.streamed: "",
     training.streamed_beside_graphs: "",
-    training.one_hot_gpu: "GPU 3 slower than the others",
+    training.one_hot_gpu: "expert longer on GPU 3",
     training.parted: "kernels of several streams run apart",
     training.sharing_sms: "",
     training.two_by_turns: "waiting for GPUs by turns in collectives",

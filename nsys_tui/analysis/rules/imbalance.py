@@ -34,6 +34,7 @@ MORE_WORK: Final = "has more work than the others"
 _AT_ONCE_NS: Final = 10_000
 """From the end of a collective to the next that waited for it alone, at most."""
 _MODEL_CELLS: Final = 30
+_NAME_CELLS: Final = 22
 _ALIKE: Final = 0.5
 """Part of the slowest GPU's excess from which another one holds the run up beside it."""
 _NAMED: Final = 3
@@ -50,10 +51,11 @@ _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     """Compute time of each GPU against the median of the others, where all run the same kernels.
 
-    A slow GPU could be as fast as the others. One that runs more kernels, or larger ones, has more
-    work, which does not vanish: divided in whatever way, some GPU computes for the mean of all at
-    least, so that the gain ends there (of two GPUs, at half of the difference). One of another
-    model stays slow: the gain ends where all of them, each at its pace, end together.
+    A slow GPU could be as fast as the others. One that runs more kernels, or larger ones, or is as
+    fast in all but one, has more work, which does not vanish: divided in whatever way, some GPU
+    computes for the mean of all at least, so that the gain ends there (of two GPUs, at half of the
+    difference). One of another model stays slow: the gain ends where all of them, each at its pace,
+    end together.
     """
     splits = [split for split in case.splits if split.compute_ns]
     if len(splits) < 2 or not (work_together(case) and _do_the_same(case)):
@@ -69,7 +71,8 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         split, saved = splits[slow], excess[slow]
         advice = "balance the work, or look for a throttled or shared GPU"
         near = rows[more[rows] >= _ALIKE * more[slow]].tolist()
-        slower = {row: 2 * _slower_ns(case, splits[row].index) >= excess[row] for row in near}
+        longer = {row: _slower_ns(case, splits[row].index) for row in near}
+        slower = {row: 2 * longer[row][0] >= excess[row] for row in near}
         label, computes, doubt, settle = split.device.label, "computes", "", ""
         subject = f"{label} slower than the others"
         if not slower[slow]:
@@ -82,6 +85,11 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
                 f"it is a {brief(split.device.name, _MODEL_CELLS)}, as no other is: give it less"
             )
             saved = compute[slow] - len(splits) / (1 / compute).sum()
+        elif (name := longer[slow][1]) >= 0:
+            advice = "other kernels are as quick: balance its data, or see the GPU's clocks"
+            saved = _balanced(case, split, compute.mean(), others[slow])
+            subject = f"{brief(case.report.operations.shown[name], _NAME_CELLS)} longer on {label}"
+            doubt, settle = "if its clock is lower, all of the difference could be saved", _BY_SHAPE
         elif sum(slower.values()) > 1:
             alike = [splits[row] for row in near if slower[row]]
             label, computes = _together(case, alike, split), "compute up to"
@@ -181,11 +189,14 @@ def _do_the_same(case: Case) -> bool:
     return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
 
 
-def _slower_ns(case: Case, slow: int) -> float:
+def _slower_ns(case: Case, slow: int) -> tuple[float, int]:
     """How much longer kernels of a GPU take than on the others, where all have the same work.
 
     A launch is measured by those of its name and shape on the others, without any by those of its
     name and their threads; what others do not run at all is no slower, but more work.
+
+    Returns:
+        The time, and the only name whose kernels take longer, -1 where others do, too.
     """
     ops, launch = case.report.operations, case.report.launch_attributes
     rows = np.concatenate([*case.by_device.values()])
@@ -199,7 +210,11 @@ def _slower_ns(case: Case, slow: int) -> float:
         pace = sums(codes[~own], time[~own], len(there)) / np.maximum(there, 1)
         mine = codes[own]
         usual = np.where(there[mine] > 0, pace[mine] * threads[own], usual)
-    return float((time[own] - usual)[usual > 0].sum())
+    known, took, name = usual > 0, time[own], ops.name[rows[own]]
+    longer = np.bincount(name[known], (took - usual)[known], 1)
+    top, rest = int(longer.argmax()), longer.sum() - longer.max()
+    compared = took[known & (name != top)].sum() > _SOME * took.sum()
+    return float(longer.sum()), top if compared and rest < _SOME * longer.max() else -1
 
 
 def _balanced(case: Case, busiest: DeviceSplit, mean: float, others: float) -> float:

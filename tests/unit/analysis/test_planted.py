@@ -1246,3 +1246,29 @@ def test_a_wait_for_work_is_no_fault_where_nobody_works_meanwhile(
     (one,) = [o for o in find_in(Case(open_report(report))) if o.rule == "gpu_idle" and o.stake_ns]
     assert f", {told}" in one.title
     assert (one.saved_ns > 0) is not told.startswith(("waits for work", "waits for requests"))
+
+
+@pytest.mark.parametrize("attention", [2000, 2250])
+def test_a_gpu_that_is_as_quick_in_all_kernels_but_one_is_not_slow(
+    tmp_path: Path, attention: int
+) -> None:
+    """Kernels of one name alone that take longer have more data: they gain half, divided evenly."""
+
+    def run(path: Path) -> Synth:
+        synth = bare(path).gpu(1)
+        for step in range(STEPS):
+            for device, durations in enumerate(((6000, 2000), (7000, attention))):
+                now = step * 10 * MS
+                for name, took in zip(("experts", "attention"), durations, strict=True):
+                    end = now + took * US
+                    synth.kernel(name, now, end, device=device, stream=7 + device, grid=FULL)
+                    now = end
+                end = (step + 1) * 10 * MS
+                name = "ncclDevKernel_AllReduce"
+                synth.kernel(name, now, end, device=device, stream=7 + device)
+        return synth
+
+    (one,) = [one for one in find_in(case_of(run, tmp_path)) if one.rule == "gpu_imbalance"]
+    alone = attention == 2000
+    assert one.subject == ("experts longer on GPU 1" if alone else "GPU 1 slower than the others")
+    assert one.saved_ns == STEPS * (500 if alone else 1250) * US
