@@ -171,7 +171,9 @@ class Case:
             return self.base[0]
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
-            early = [intervals.total(*moved) for moved in self._moved(until).values()]
+            early = [
+                intervals.total(*moved) for moved in self._moved((self.base[0], until)).values()
+            ]
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
@@ -182,18 +184,35 @@ class Case:
         return max(self.base[0], begin, first)
 
     @cached_property
-    def moved_first(self) -> dict[int, Intervals]:
-        """When copies and communication of each device ran before all steps, beside no compute."""
-        return self._moved(self.first_step)
+    def steady(self) -> tuple[int, int]:
+        """From the first step to the last kernel, after which copies fetch results, only once.
 
-    def _moved(self, until: int) -> dict[int, Intervals]:
-        ops, before, alone = self.report.operations, (self.base[0], until), {}
+        To the end of the work where kernels hardly recur, or copies that nothing hides come before.
+        """
+        ops, done = self.report.operations, self.base[0]
         for device, rows in self.by_device.items():
-            rows = rows[: np.searchsorted(ops.start[rows], until)]
+            kernels = rows[ops.category[rows] != Category.MEMORY]
+            done = max(done, int(ops.end[kernels].max(initial=done)))
+            if self._early[device] == -FARTHEST:
+                return self.first_step, self.base[1]
+        last = sum(intervals.total(*moved) for moved in self._moved((done, self.base[1])).values())
+        moved = sum(split.exposed_memory_ns for split in self.splits)
+        return self.first_step, done if moved and last >= _NEARLY_ALL * moved else self.base[1]
+
+    @cached_property
+    def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:
+        """When copies and communication of each device ran before and after that, alone."""
+        (lo, hi), (first, last) = self.base, self.steady
+        return self._moved((lo, first)), self._moved((last, hi))
+
+    def _moved(self, window: tuple[int, int]) -> dict[int, Intervals]:
+        ops, alone = self.report.operations, {}
+        for device, rows in self.by_device.items():
+            rows = rows[slice(*np.searchsorted(ops.start[rows], window))]
             category = ops.category[rows]
             moving = rows[(category == Category.MEMORY) | (category == Category.COMM)]
             moved, computed = (
-                intervals.union(*clipped(ops, chosen, before))
+                intervals.union(*clipped(ops, chosen, window))
                 for chosen in (moving, rows[category == Category.COMPUTE])
             )
             alone[device] = intervals.subtract(moved, computed)
@@ -201,12 +220,11 @@ class Case:
 
     @cached_property
     def steady_splits(self) -> Sequence[DeviceSplit]:
-        """Where time went from the first step on: what comes before it is set-up."""
-        early = [intervals.total(*moved) for moved in self.moved_first.values()]
-        if max(early, default=0) < WORTH_A_LINE * self.base_ns:
+        """Where time went meanwhile: what is moved before and after comes once."""
+        once = [intervals.total(*moved) for part in self.moved_once for moved in part.values()]
+        if max(once, default=0) < WORTH_A_LINE * self.base_ns:
             return self.splits
-        scope = replace(self.scope, window=(self.first_step, self.base[1]))
-        return splits_with_waiting(self.report, scope)
+        return splits_with_waiting(self.report, replace(self.scope, window=self.steady))
 
     @property
     def warm_up_steps(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
@@ -26,6 +26,7 @@ from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import factorise_rows, rows_of_values, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 
 LARGE: Final = 1_000_000
@@ -42,6 +43,7 @@ _ONCE: Final = (
     "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_RESULTS: Final = "after its last kernel"
 _OFTEN: Final = 3
 """Copies from which pinning, which takes as long as one, pays."""
 _PINS: Final = 0.25
@@ -99,7 +101,11 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         of_kind = sums(codes[chosen], alone, len(kinds))
         few = np.flatnonzero(np.bincount(codes[chosen], minlength=len(kinds)) < _OFTEN)
         groups = [(code, chosen[codes[chosen] == code]) for code in few[of_kind[few] > 0].tolist()]
-        pinning = sum(min(of_kind[code], _pinning_ns(case, rows[mine])) for code, mine in groups)
+        pinning = sum(
+            min(of_kind[code], _pinning_ns(case, rows[mine]))
+            for code, mine in groups
+            if _too_few_to_pin(ops, rows[mine])
+        )
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
         if len(most):
             longest, nothing_beside = int(of_kind.max()), int(alone.sum())
@@ -127,7 +133,7 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     whole = (category == Category.GRAPH) & ops.counted[of_device]
     others = of_device[whole | np.isin(category, hiding)]
     work = ops.runs(others)
-    start, end = np.maximum(np.stack((ops.start[rows], ops.end[rows])), case.first_step)
+    start, end = np.clip(np.stack((ops.start[rows], ops.end[rows])), *case.steady)
     return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 
 
@@ -156,7 +162,8 @@ def _exposed(
     bound = "at most " if split.exposed_is_upper_bound else ""
     known = alone if split.exposed_is_upper_bound else split.exposed_memory_ns
     work = split.busy_ns - min(known, split.exposed_memory_ns)
-    rest = case.where(lambda rows: ops.end[rows] > case.first_step)
+    first, last = case.steady
+    rest = case.where(lambda rows: (ops.end[rows] > first) & (ops.start[rows] < last))
     saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
     saved = min(saved, alone)
     hides = 2 * saved >= known
@@ -177,34 +184,42 @@ def _exposed(
     )
 
 
-def moved_first(case: Case) -> list[Finding]:
-    """Copies and communication before all steps, on the GPU that has most of it.
+def moved_once(case: Case) -> list[Finding]:
+    """Copies and communication before all steps, or after them, on the GPU that has most of it."""
+    ops, (first, last) = case.report.operations, case.steady
+    before = case.where(lambda rows: ops.start[rows] < first)
+    after = case.where(lambda rows: ops.start[rows] >= last)
+    begun = "before the first step" if case.has_named_steps else "before most of its work"
+    parts = zip(case.moved_once, (before, after), (begun, _RESULTS), strict=True)
+    return [one for part in parts for one in _moved_once(case, *part)]
 
-    Copies still take what they need on the bus.
-    """
+
+def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: str) -> list[Finding]:
+    """Copies still take what they need on the bus, a few results pinned memory of their own."""
     ops = case.report.operations
-    lasts = {device: intervals.total(*moved) for device, moved in case.moved_first.items()}
+    lasts = {device: intervals.total(*moved) for device, moved in parts.items()}
     device = max(lasts, key=lambda one: lasts[one], default=-1)
     if device < 0 or not lasts[device]:
         return []
-    moved, steps = case.moved_first[device], case.has_named_steps
-    early = case.where(lambda rows: ops.start[rows] < case.first_step)
-    early = early[ops.device[early] == device]
+    moved, rows = parts[device], rows[ops.device[rows] == device]
     copies, sent = (
-        early[ops.category[early] == category] for category in (Category.MEMORY, Category.COMM)
+        rows[ops.category[rows] == category] for category in (Category.MEMORY, Category.COMM)
     )
     others = AND_OTHERS if sum(2 * one > lasts[device] for one in lasts.values()) > 1 else ""
     saved, what = lasts[device], "communication"
     advice = "leave the warm-up out of what you measure"
     if ops.durations(copies).sum() > ops.durations(sent).sum():
         what, longest = "copies", copies[np.argsort(-ops.durations(copies), kind="stable")]
-        saved, advice = saved - _at_least(case, device, copies), _ONCE[_from_pageable(ops, longest)]
+        saved -= _at_least(case, device, copies)
+        if when == _RESULTS and len(copies) < A_RUN:
+            saved -= _pinning_ns(case, copies)
+        advice = _ONCE[_from_pageable(ops, longest)]
     return case.finding(
         "warm_up",
         f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
-        f" before {'the first step' if steps else 'most of its work'}: only once",
+        f" {when}: only once",
         advice,
-        subject=f"{what} of set-up (once)",
+        subject=f"{what} of {'results' if when == _RESULTS else 'set-up'} (once)",
         saved_ns=max(0, saved),
         stake_ns=lasts[device],
         at_most=Severity.MEDIUM,
@@ -285,12 +300,12 @@ def _from_pageable(ops: Operations, rows: Indices) -> bool:
     return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
 
 
-def _pinning_ns(case: Case, rows: Indices) -> float:
-    """How long the host pins memory for copies that are too few: for ever on an unknown bus."""
+def _pinning_ns(case: Case, rows: Indices) -> int:
+    """How long the host pins the pageable memory of some copies: for ever on an unknown bus."""
     ops = case.report.operations
     rate = bus_rate(case, int(ops.device[rows[0]])) * _PINS
-    time = int(ops.bytes[rows].sum()) / rate if rate else float(FARTHEST)
-    return time * _too_few_to_pin(ops, rows)
+    size = int(ops.bytes[rows[of_memory(ops, rows, PAGEABLE)]].sum())
+    return round(size / rate) if rate else FARTHEST * (size > 0)
 
 
 def _too_few_to_pin(ops: Operations, rows: Indices) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import moved_first
+from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -59,7 +59,7 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
         (Column("Start", Unit.NS), gaps.start[shown]),
         (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
     )
-    findings = (_warm_up(case, gaps) if len(gaps) else []) + moved_first(case)
+    findings = (_warm_up(case, gaps) if len(gaps) else []) + moved_once(case)
     return Result(columns, tuple(findings), hidden=hidden)
 
 

@@ -94,6 +94,27 @@ def test_copies_that_mpi_makes_itself_are_not_to_be_left_to_it(
     assert ("GPU-aware MPI" in one.advice) is not within
 
 
+@pytest.mark.parametrize("last", [True, False])
+def test_results_fetched_after_all_kernels_are_no_copies_to_hide(
+    tmp_path: Path, last: bool
+) -> None:
+    """They come once: kernels before the last could not hide them, nor does pinning them pay."""
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(99):
+        run.launch("triad", MS)
+        if not last and number % 33 == 0:
+            run.copy(120_000_000, 12, "DtoH", "pageable")
+    for _ in range(3 * last):
+        run.copy(120_000_000, 12, "DtoH", "pageable")
+    case = Case(open_report(run.report.write(), use_cache=False))
+    findings = find_in(case)
+    once = [one for one in findings if "after its last kernel: only once" in one.title]
+    hidden = [one for one in findings if one.rule == "exposed_copies" and one.saved_ns]
+    assert (len(once), len(hidden)) == (last, not last)
+    assert not any(one.saved_ns for one in once)
+    assert ("Worth fixing: copies" in verdict(case, findings)) is not last
+
+
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
     assert "GPU-aware MPI" in one.advice
