@@ -52,11 +52,13 @@ COMM_PREFIXES: Final = r"(?i)^(void )?(nccl|rccl|msccl|nvshmem)"
 
 COMM_IN_FRAMEWORK: Final = (
     r"cross_device_reduce",
-    r"deep_ep::",
+    r"\b(inter|intra)node(_ll)?::",
+    r"hybrid_ep::",
     r"userbuffers_",
-    r"allreduce_fusion",
-    r"allreduce_(one|two)_?shot",
-    r"(one|two)_?shot_all_?reduce",
+    r"all_?reduce_?fusion",
+    r"all_?reduce_?(one|two)_?shot",
+    r"(one|two)_?shot_?all_?reduce",
+    r"a2a_?(dispatch|combine)",
     r"multimem_all_(reduce|gather)",
     r"lamport_(style|allreduce)",
     r"mscclpp::",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 from nsys_tui.model.notes import Note
@@ -172,7 +173,8 @@ class Devices:
 
     TARGET_INFO_CUDA_DEVICE decides; without a row there, TARGET_INFO_GPU.cuDevice (on machines with
     several display adapters those with a bus location come first); else the ordinal stands for
-    itself and processes are grouped by it.
+    itself and processes are grouped by it. A process may see a part of a GPU (MIG): how many SMs
+    it has, TARGET_INFO_CUDA_DEVICE tells.
     """
 
     def __init__(self, db: Database) -> None:
@@ -183,13 +185,12 @@ class Devices:
         for info, ordinal in sorted(gpus, key=lambda gpu: not gpu[0].bus):
             if ordinal is not None:
                 self._by_ordinal.setdefault(ordinal, info.id)
-        self._by_member = {
-            Member(pid, ordinal): gpu
-            for pid, ordinal, gpu in db.select(
-                "TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId")
-            )
-            if _number(gpu) is not None
-        }
+        columns = ("pid", "cudaId", "gpuId", "numMultiprocessors")
+        rows = [
+            (Member(*row[:2]), *row[2:]) for row in db.select("TARGET_INFO_CUDA_DEVICE", columns)
+        ]
+        self._by_member = {one: gpu for one, gpu, _ in rows if _number(gpu) is not None}
+        self._sms = {one: sms for one, _, sms in rows if _number(sms)}
 
     def assign(self, pairs: list[tuple[int, int]]) -> tuple[tuple[Device, ...], list[int]]:
         """Groups (globalPid, deviceId) pairs into physical GPUs.
@@ -236,6 +237,8 @@ class Devices:
 
     def _device(self, gpu_id: int | None, members: tuple[Member, ...], several: bool) -> Device:
         info = self._info.get(gpu_id) if gpu_id is not None else None
+        if info and (sms := [self._sms[one] for one in members if one in self._sms]):
+            info = replace(info, sm_count=max(sms))
         number = gpu_id if gpu_id is not None else members[0].ordinal
         name = info.name if info and info.name else f"GPU {number}"
         return Device(gpu_id, members, name, info, several)

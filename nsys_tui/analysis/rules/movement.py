@@ -34,12 +34,12 @@ _OF_TORCH: Final = (re.compile(r"elementwise copy\b"), re.compile(r"cat\b"), re.
 """Short names of the first kinds."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MOVES: Final = re.compile(
-    r"cast|concat|convert|copy|memcpy|nchw|nhwc|permute|reformat|transpose", re.IGNORECASE
+    r"cast|cat|concat|convert|copy|memcpy|nchw|nhwc|permute|reformat|transpose", re.IGNORECASE
 )
 _HOW: Final = re.compile(
-    r"array|batched|bf|coalesced|cuda|data|device|double|float|folded|fp|from|generic|gpu|half|in"
-    r"|int|kernel|layout|matrix|naive|optimized|out|packed|shared|simple|strided|tensor|tiled|to"
-    r"|type|vec|vectorized|wrapped|[a-z]",
+    r"array|batched|bf|chunk|coalesced|contiguous|cuda|data|device|double|float|folded|fp|from"
+    r"|generic|gpu|half|in|int|kernel|layout|matrix|naive|no|optimized|out|packed|shared|simple"
+    r"|sizes|split|strided|tensor|tiled|to|type|vec|vectorized|with|wrapped|[a-z]",
     re.IGNORECASE,
 )
 """A name of such words alone, one of them a move, tells of nothing else."""

@@ -77,8 +77,17 @@ def test_copies_may_go_and_of_elementwise_kernels_what_they_hand_on(
     assert (finding.confidence, finding.severity) == (Confidence.GUESS, Severity.HIGH)
 
 
-def test_of_a_programs_own_transposes_nobody_knows_what_could_be_saved(tmp_path: Path) -> None:
-    (finding,) = found(one_after_another(tmp_path / "r.sqlite", (GEMM, OWN)))
+FSDP = (
+    "void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<float, c10::BFloat16>(T1 **)",
+    "void at::native::split_with_sizes_copy_out_contiguous_no_cast_kernel(char **, char **)",
+)
+
+
+@pytest.mark.parametrize("name", [OWN, *FSDP])
+def test_of_a_programs_own_copies_nobody_knows_what_could_be_saved(
+    tmp_path: Path, name: str
+) -> None:
+    (finding,) = found(one_after_another(tmp_path / "r.sqlite", (GEMM, name)))
     assert (finding.saved_ns, finding.stake_ns) == (0, 20 * MS)
     assert finding.severity is Severity.MEDIUM
 
@@ -110,6 +119,11 @@ def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
         if read:
             synth.api("cudaStreamSynchronize_v3020", start + 6_000, start + 19_500)
     assert [one.saved_ns for one in found(synth)] == saved
+
+
+@pytest.mark.parametrize("name", ["split_k_reduce_kernel(float *)", "chunk_scan_fwd_kernel"])
+def test_splitting_and_chunks_alone_are_no_move(tmp_path: Path, name: str) -> None:
+    assert not found(one_after_another(tmp_path / "r.sqlite", (GEMM, name)))
 
 
 def test_copies_beside_other_kernels_cost_nothing(tmp_path: Path) -> None:

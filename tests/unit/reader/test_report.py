@@ -107,6 +107,16 @@ def test_a_gpu_id_that_is_no_number_leaves_the_ordinal(synth: Synth, gpu_id: obj
     assert [(device.gpu_id, len(device.members)) for device in report.devices] == [(4, 2)]
 
 
+@pytest.mark.parametrize(("seen", "has"), [(None, 108), (0, 108), (60, 60)])
+def test_a_process_that_sees_a_part_of_a_gpu_has_its_sms(
+    synth: Synth, seen: int | None, has: int
+) -> None:
+    synth.gpu(4, "A", cu_device=0).cuda_device(1000, 0, 4, numMultiprocessors=seen)
+    (device,) = opened(synth.kernel("k", 0, 10, device=0)).devices
+    assert device.info
+    assert device.info.sm_count == has
+
+
 def test_a_program_with_tens_of_thousands_of_streams(synth: Synth) -> None:
     for number in range(33_000):
         synth.kernel("k", number, number + 1, stream=number)
@@ -387,6 +397,21 @@ def test_communication_patterns_of_the_user_are_added(synth: Synth) -> None:
         Category.COMPUTE,
     ]
     assert custom.operations.category.tolist()[0] == Category.COMM
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("void dpsk::ep::internode::combine<false, (int)4>(void *)", Category.COMM),
+        ("void deep_ep::intranode::dispatch<8>(void *)", Category.COMM),
+        ("trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8>(Params)", Category.COMM),
+        ("void moe_comm::moeA2ADispatchKernel<4>(Params)", Category.COMM),
+        ("block_all_reduce_sum_f32_f32_kernel(float *, float *, int)", Category.COMPUTE),
+    ],
+)
+def test_communication_is_told_by_name(synth: Synth, name: str, category: Category) -> None:
+    report = opened(synth.kernel(name, 0, 10))
+    assert report.operations.category.tolist() == [category]
 
 
 @needs_reports
