@@ -66,7 +66,7 @@ async def test_planted_problems_of_the_demo_are_found_gravest_first(
         if size[0] > 100:
             # The planted one, and the one after it, which holds the validation.
             assert re.search(r"2 of 10 steps much slower: Train step 8", texts), "below its stall"
-            assert re.search(r"3x asynchronous copy of pageable memory", texts)
+            assert re.search(r"3x async copy of pageable memory", texts)
             assert re.search(r"1 launch-bound phase: 480 short operations", texts)
             assert re.search(r"idle .* sync call", texts)
             assert re.search(r"GPU 0 0\.890 s \[2\] overlap collectives", texts)

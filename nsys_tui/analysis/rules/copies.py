@@ -195,7 +195,10 @@ def moved_once(case: Case) -> list[Finding]:
 
 
 def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: str) -> list[Finding]:
-    """Copies still take what they need on the bus, a few results pinned memory of their own."""
+    """Copies still take what they need on the bus.
+
+    Before pageable memory is as quick it must be pinned, which pays for a run of results alone.
+    """
     ops = case.report.operations
     lasts = {device: intervals.total(*moved) for device, moved in parts.items()}
     device = max(lasts, key=lambda one: lasts[one], default=-1)
@@ -210,10 +213,10 @@ def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: st
     advice = "leave the warm-up out of what you measure"
     if ops.durations(copies).sum() > ops.durations(sent).sum():
         what, longest = "copies", copies[np.argsort(-ops.durations(copies), kind="stable")]
-        saved -= _at_least(case, device, copies)
-        if when == _RESULTS and len(copies) < A_RUN:
+        pageable = _from_pageable(ops, longest)
+        saved, advice = saved - _at_least(case, device, copies), _ONCE[pageable]
+        if pageable and (when != _RESULTS or len(copies) < A_RUN):
             saved -= _pinning_ns(case, copies)
-        advice = _ONCE[_from_pageable(ops, longest)]
     return case.finding(
         "warm_up",
         f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
@@ -301,11 +304,9 @@ def _from_pageable(ops: Operations, rows: Indices) -> bool:
 
 
 def _pinning_ns(case: Case, rows: Indices) -> int:
-    """How long the host pins the pageable memory of some copies: for ever on an unknown bus."""
-    ops = case.report.operations
-    rate = bus_rate(case, int(ops.device[rows[0]])) * _PINS
-    size = int(ops.bytes[rows[of_memory(ops, rows, PAGEABLE)]].sum())
-    return round(size / rate) if rate else FARTHEST * (size > 0)
+    """How long the host pins the memory of copies: for ever on an unknown bus."""
+    rate = bus_rate(case, int(case.report.operations.device[rows[0]])) * _PINS
+    return round(int(case.report.operations.bytes[rows].sum()) / rate) if rate else FARTHEST
 
 
 def _too_few_to_pin(ops: Operations, rows: Indices) -> bool:

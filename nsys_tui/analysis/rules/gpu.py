@@ -186,7 +186,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
 
 
 def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
-    """Priced at most as what the GPU's own compute could hide.
+    """Priced at most as what the GPU's own compute could hide, whatever a graph may hold.
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
     others come in time, and of a pipeline what more micro-batches would save. The run is never
@@ -199,7 +199,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = worst.exposed_waiting_ns or 0, -1
-    hidden = worst.compute_ns - worst.compute_comm_overlap_ns
+    hidden = worst.compute_ns - worst.compute_comm_overlap_ns + worst.graph_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
     kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)

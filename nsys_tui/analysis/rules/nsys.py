@@ -65,9 +65,7 @@ def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
     rows = _launched_by(case, OpKind.MEMCPY, pattern)
     rows = rows[of_memory(ops, rows, PAGEABLE) & (ops.bytes[rows] >= arguments.count("min_bytes"))]
     advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
-    findings = _blocking(
-        case, "cuda_memcpy_async", rows, "asynchronous copy of pageable memory", advice
-    )
+    findings = _blocking(case, "cuda_memcpy_async", rows, "async copy of pageable memory", advice)
     return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 
 

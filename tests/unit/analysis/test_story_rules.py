@@ -8,6 +8,7 @@ import pytest
 from machine import Machine
 from planted import FULL, MS, US, bare, copies_of
 from planted_programs import halo
+from planted_training import weights
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
@@ -270,3 +271,27 @@ def test_code_that_is_unloaded_each_time_is_to_be_kept(tmp_path: Path, unloads: 
             run.call("cuModuleUnload", 60 * US)
     (one,) = found(run.report, "module_loading")
     assert one.advice.startswith("keep it loaded") is unloads
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_compute_in_graphs_may_hide_communication_however_they_are_traced(
+    tmp_path: Path, whole: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(100):
+        start = number * 2 * MS
+        if whole:
+            synth.graph(start, start + MS)
+        else:
+            synth.kernel("gemv", start, start + MS, grid=FULL, graphNodeId=7)
+        synth.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start + MS, start + 2 * MS)
+    (one,) = found(synth, "exposed_communication")
+    assert one.saved_ns == 100 * MS
+
+
+def test_what_is_copied_once_saves_what_pinning_it_leaves(tmp_path: Path) -> None:
+    (one,) = found(weights(tmp_path / "r.sqlite"), "warm_up")
+    assert "30.00 ms of copies before the first step" in one.title
+    pinned, pinning = 150e6 / 26, 150e6 / (26 / 4)
+    assert one.saved_ns == pytest.approx(30 * MS - pinned - pinning, rel=0.01)
+    assert one.stake_ns == 30 * MS
