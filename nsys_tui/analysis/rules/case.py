@@ -34,7 +34,8 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.intervals import Intervals
@@ -43,6 +44,8 @@ from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
+_UNTOLD, _PREFETCHED = 0, 1
+"""Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _EVICTED: Final = 4
 """Cause of migrations: the GPU's memory is full."""
 _EVICTED_SHARE: Final = 10
@@ -359,6 +362,17 @@ class Case:
         api = self.report.api
         used = np.flatnonzero(np.bincount(api.name[api.real], minlength=len(api.names)))
         return any("MemPrefetch" in api.names[code] for code in used)
+
+    def on_demand(self, rows: Integers) -> Bool:
+        """Which of some operations are migrations that a touched page starts, and no call.
+
+        Pages that the program prefetches, or may where no cause is recorded, are none.
+        """
+        ops, may_prefetch = self.report.operations, self.prefetches
+        may_prefetch |= not self.report.can(Capability.API)
+        asked = (_PREFETCHED, _UNTOLD) if may_prefetch else (_PREFETCHED,)
+        moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
+        return np.asarray(moved & ~np.isin(ops.migration[rows], asked), np.bool_)
 
     @property
     def page_advice(self) -> str:

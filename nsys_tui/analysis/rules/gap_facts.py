@@ -11,12 +11,13 @@ from nsys_tui import units
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import api_name, strip_op_id
@@ -73,6 +74,30 @@ def told_where(case: Case, gaps: Gaps) -> str:
     if inside and have[0] and 2 * len(have) < len(closed):
         return f"{units.out_of(len(have), len(closed))} steps"
     return units.plural(len(gaps), "gap")
+
+
+def after_all_launches(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps come after all that the program has a GPU do: the host then reads its results.
+
+    Pages that the host touches still come back to it, and nothing that it launches waits for them.
+    """
+    ops, fetched = case.report.operations, case.copies[_touched_by_host(case, case.copies)]
+    if not len(fetched):
+        return np.zeros(len(gaps), np.bool_)
+    asked = np.delete(np.arange(len(ops)), fetched)
+    last = np.full(len(case.report.devices), -FARTHEST)
+    np.maximum.at(last, ops.device[asked], ops.end[asked])
+    return np.asarray(gaps.start >= last[gaps.device], np.bool_)
+
+
+def fetch_pages(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the time the host works on pages of the GPU that come as it touches them."""
+    return hold_most(gaps, _touched_by_host(case, gaps.next))
+
+
+def _touched_by_host(case: Case, rows: Integers) -> Bool:
+    to_host = np.isin(case.report.operations.copy_kind[rows], TO_HOST)
+    return np.asarray(to_host & case.on_demand(rows), np.bool_)
 
 
 def emptied_by(case: Case, gaps: Gaps) -> str:

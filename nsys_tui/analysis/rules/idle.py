@@ -117,7 +117,7 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
 def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
+    gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
     gaps = gaps.take(~first_uses(case, gaps)).by_time()
     causes = (*words.CAUSES, *words.QUEUED, Cause.SYNC)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
@@ -241,9 +241,11 @@ def _told(
     what, several = facts.most_called(case, cause, gaps, lost)
     inside = f" in {brief(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
+    if facts.fetch_pages(case, gaps):
+        advice = words.ON_PAGES
+    elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
+        advice = case.page_advice
     if cause in _NOT_KNOWN and facts.hold_most(gaps, migrates):
-        if cause is Cause.UNKNOWN:
-            advice = case.page_advice
         return f", {Cause.NOTHING.label} before pages migrate", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
@@ -373,7 +375,9 @@ def _host(
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     after = ""
-    if facts.is_rare(case, gaps):
+    if advice == words.ON_PAGES:
+        pass
+    elif facts.is_rare(case, gaps):
         advice, inside = words.PAUSES, inside or _RARELY
     elif wait := facts.emptied_by(case, gaps):
         after = f"{_AFTER}{brief(wait, _NAME_CELLS)}"

@@ -8,14 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.copies import FAST, bus_rate
+from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate
 from nsys_tui.analysis.rules.finding import Finding, by_ncu
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
-from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
@@ -28,8 +26,6 @@ _FAULT_NS: Final = 100_000
 """A fault takes up to this, however short the migration before."""
 _FEWEST_QUIET: Final = 3
 """Launches without migrations from which is known how long they take."""
-_UNTOLD, _PREFETCHED = 0, 1
-"""Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _AFTER_FAULTS: Final = 3
 """Causes from here on follow no fault of their own."""
 
@@ -43,15 +39,11 @@ _AFTER_FAULTS: Final = 3
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name with the time and bytes of migrations that run at the same time.
 
-    For pages that the program prefetches, or may where no cause is recorded, no kernel waits.
     Recorded faults count as a whole; without them, what is shorter than the migration before.
     Prefetched pages still cross the bus, which other kernels can hide.
     """
     ops = case.report.operations
-    moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
-    may_prefetch = case.prefetches or not case.report.can(Capability.API)
-    asked = (_PREFETCHED, _UNTOLD) if may_prefetch else (_PREFETCHED,)
-    moved = moved[~np.isin(ops.migration[moved], asked)]
+    moved = case.copies[case.on_demand(case.copies)]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
@@ -110,7 +102,10 @@ def _waits_for_pages(
     ops, (names, rows, codes, time, size) = case.report.operations, waiting
     longer = {code: _without(case, rows[codes == code]) for code in np.unique(codes).tolist()}
     blind = np.isin(codes, [code for code, more in longer.items() if more is None])
-    takes, least = int(time[blind].sum()), _on_bus(case, device, moved, int(size[blind].sum()))
+    moved = moved[ops.device[moved] == device]
+    during = intervals.union(ops.start[rows], ops.end[rows])
+    moved = moved[intervals.covered(during, ops.start[moved], ops.start[moved] + 1) > 0]
+    takes, least = int(time[blind].sum()), _on_bus(case, moved, int(size[blind].sum()))
     known = sum(more for more in longer.values() if more)
     compute = next(one.compute_ns for one in case.splits if one.index == device)
     on_bus = max(0, min(takes, least) - max(0, compute - int(time.sum())))
@@ -138,16 +133,27 @@ def _waits_for_pages(
     )
 
 
-def _on_bus(case: Case, device: int, moved: Indices, size: int) -> int:
-    """How long pages of some size need at least: those of one direction, at the best known rate."""
+def _on_bus(case: Case, moved: Indices, size: int) -> int:
+    """How long pages of some size need at least, with those of one direction at the best rate.
+
+    Large ones tell what the bus allows; else it may be as quick as its generation.
+
+    Args:
+        case: the report.
+        moved: migrations of one GPU while kernels run that wait for them.
+        size: bytes of those that count.
+    """
     ops = case.report.operations
-    mine = moved[(ops.device[moved] == device) & (ops.bytes[moved] > 0)]
-    if not len(mine):
+    moved = moved[ops.bytes[moved] > 0]
+    if not len(moved):
         return 0
-    of_kind = np.bincount(ops.copy_kind[mine], ops.bytes[mine])
-    rate = np.quantile(ops.bytes[mine] / np.maximum(ops.durations(mine), 1), FAST)
-    share = float(of_kind.max() / of_kind.sum())
-    return round(size * share / max(float(rate), bus_rate(case, device)))
+    of_kind = np.bincount(ops.copy_kind[moved], ops.bytes[moved])
+    rate = ops.bytes[moved] / np.maximum(ops.durations(moved), 1)
+    large = rate[ops.bytes[moved] >= LARGE]
+    best = float(np.quantile(large if len(large) else rate, FAST))
+    if not len(large):
+        best = max(best, bus_rate(case, int(ops.device[moved[0]])))
+    return round(size * float(of_kind.max() / of_kind.sum()) / best)
 
 
 def _faults(case: Case) -> dict[int, Intervals]:

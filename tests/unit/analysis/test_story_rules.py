@@ -58,6 +58,45 @@ def test_evicted_pages_are_not_to_be_prefetched(tmp_path: Path) -> None:
     assert "fit the GPU's memory" in one.advice
 
 
+def reading_results(path: Path, loops: int) -> Synth:
+    """The host works on managed pages for 4 ms after each kernel, and these come back to it."""
+    synth = bare(path)
+    for at in range(0, loops * 10 * MS, 10 * MS):
+        synth.launch("add", (at, at + 5 * US), (at + 10 * US, at + 5 * MS), grid=FULL)
+        synth.api("cudaDeviceSynchronize", at + 10 * US, at + 5 * MS + 5 * US)
+        for page in range(40):
+            begun = at + 5 * MS + 50 * US + page * 100 * US
+            synth.memcpy(begun, begun + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
+    return synth.sched(0, True).sched(loops * 10 * MS, False)
+
+
+def test_results_that_the_host_reads_at_the_end_are_no_idle_gpu(tmp_path: Path) -> None:
+    assert found(reading_results(tmp_path / "r.sqlite", 1), "gpu_idle") == []
+
+
+def test_pages_that_the_host_works_on_between_kernels_are_to_be_left(tmp_path: Path) -> None:
+    (one,) = [
+        one
+        for one in found(reading_results(tmp_path / "r.sqlite", 5), "gpu_idle")
+        if "host compute" in one.title
+    ]
+    assert one.advice.startswith("the host works on pages of the GPU")
+    assert 4 * 4 * MS < one.saved_ns < 4 * 5 * MS  # not after the last kernel
+
+
+@pytest.mark.parametrize("size", [1 << 20, 1 << 16])
+def test_large_pages_tell_the_rate_of_the_bus(tmp_path: Path, size: int) -> None:
+    synth, lasts = bare(tmp_path / "r.sqlite"), size // 10
+    synth.launch("add", (0, 5 * US), (20 * US, 20 * US + 19 * lasts), grid=FULL)
+    for page in range(10):
+        begun = 20 * US + page * 2 * lasts
+        synth.memcpy(begun, begun + lasts, kind="UVM HtoD", bytes=size, migrationCause=2)
+        synth.memcpy(6 * MS + begun, 6 * MS + begun + lasts, kind="UVM DtoH", bytes=size)
+    (one,) = found(synth, "migrations_in_kernels")
+    rate = 10 if size > 1_000_000 else 26
+    assert one.saved_ns == pytest.approx(19 * lasts - 10 * size / rate, rel=0.01)
+
+
 @pytest.mark.parametrize("back", [True, False])
 def test_small_copies_that_stage_messages_of_mpi_are_told_as_such(
     tmp_path: Path, back: bool
