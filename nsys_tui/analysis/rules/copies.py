@@ -45,7 +45,7 @@ _ONCE: Final = (
 """What to do about copies of set-up, from pinned memory or pageable."""
 _RESULTS: Final = "after its last kernel"
 _OFTEN: Final = 3
-"""Copies from which pinning, which takes as long as one, pays."""
+"""Rounds of copies from which pinning, which takes as long as one, pays."""
 _PINS: Final = 0.25
 """Part of the bus's rate at which a host pins pages."""
 _IF_AGAIN: Final = " if it is copied again"
@@ -99,12 +99,13 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         chosen = np.flatnonzero(ops.device[rows] == worst.index)
         alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
         of_kind = sums(codes[chosen], alone, len(kinds))
-        few = np.flatnonzero(np.bincount(codes[chosen], minlength=len(kinds)) < _OFTEN)
-        groups = [(code, chosen[codes[chosen] == code]) for code in few[of_kind[few] > 0].tolist()]
+        groups = [
+            (code, chosen[codes[chosen] == code]) for code in np.flatnonzero(of_kind).tolist()
+        ]
         pinning = sum(
             min(of_kind[code], _pinning_ns(case, rows[mine]))
             for code, mine in groups
-            if _too_few_to_pin(ops, rows[mine])
+            if _too_few_to_pin(case, rows[mine])
         )
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
         if len(most):
@@ -173,7 +174,7 @@ def _exposed(
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
         f" {most_of(longest, alone)} {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}",
-        _copy_advice(case, rows, hides),
+        _copy_advice(case, rows, longest, hides),
         subject=f"{noun} not hidden",
         saved_ns=min(saved, alone - pinning),
         stake_ns=known,
@@ -269,7 +270,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     return round(most)
 
 
-def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
+def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
     ops = case.report.operations
     first = rows[0]
     if ops.kind[first] == OpKind.MEMSET:
@@ -283,13 +284,15 @@ def _copy_advice(case: Case, rows: Indices, hides: bool) -> str:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if advice := mpi_advice(case, rows):
         return advice
-    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(ops, rows)
+    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(case, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
+    if 2 * _around_all(ops, rows, kernels) > exposed:
+        return "copy in smaller pieces: nothing computes before the first, or after the last"
     computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():
         if ops.copy_kind[first] in TO_HOST:
@@ -309,13 +312,34 @@ def _pinning_ns(case: Case, rows: Indices) -> int:
     return round(int(case.report.operations.bytes[rows].sum()) / rate) if rate else FARTHEST
 
 
-def _too_few_to_pin(ops: Operations, rows: Indices) -> bool:
-    """Whether the report has so few pageable copies like some that pinning takes as long."""
-    if len(rows) >= _OFTEN or not _from_pageable(ops, rows):
+def _too_few_to_pin(case: Case, rows: Indices) -> bool:
+    """Whether the report has so few pageable copies like some that pinning takes as long.
+
+    Those of most of the bytes count; as one where no kernel runs between: they are of several
+    arrays, such as a program's input or its results.
+    """
+    ops = case.report.operations
+    if not _from_pageable(ops, rows):
         return False
     kind = (ops.device, ops.name, ops.src_kind, ops.dst_kind)
-    alike = np.logical_and.reduce([values == values[rows[0]] for values in kind])
-    return int(np.count_nonzero(alike)) < _OFTEN
+    alike = np.flatnonzero(np.logical_and.reduce([one == one[rows[0]] for one in kind]))
+    alike = alike[np.argsort(-ops.bytes[alike], kind="stable")]
+    size = np.cumsum(ops.bytes[alike])
+    alike = alike[ops.bytes[alike] >= ops.bytes[alike[np.searchsorted(2 * size, size[-1])]]]
+    kernels = np.flatnonzero((ops.kind == OpKind.KERNEL) & (ops.device == ops.device[rows[0]]))
+    rounds = np.unique(np.searchsorted(ops.start[kernels], ops.start[alike]))
+    return min(len(alike), len(rounds) if len(kernels) else len(alike)) < _OFTEN
+
+
+def _around_all(ops: Operations, rows: Indices, kernels: Indices) -> int:
+    """Time of some copies of a GPU before all of its kernels, and after them."""
+    kernels = kernels[ops.device[kernels] == ops.device[rows[0]]]
+    if not len(kernels):
+        return 0
+    first, last = ops.start[kernels].min(), ops.end[kernels].max()
+    starts, ends = ops.runs(rows)
+    before, after = np.minimum(ends, first) - starts, ends - np.maximum(starts, last)
+    return int(before.clip(0).sum() + after.clip(0).sum())
 
 
 def mpi_advice(case: Case, rows: Indices) -> str:

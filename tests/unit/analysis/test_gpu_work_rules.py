@@ -210,11 +210,16 @@ class TestSmallGrids:
         assert found(bare, "small_grids") == []
 
 
+def rounds(synth: Synth, computes: int) -> None:
+    """Three uploads from pageable memory, a kernel before each."""
+    for at in range(0, 3 * (computes + 15 * MS), computes + 15 * MS):
+        launched(synth, "k", at, at + computes, SMS)
+        synth.memcpy(at + computes, at + computes + 15 * MS, bytes=3 * 10**8, src="pageable")
+
+
 class TestExposedCopies:
     def test_volume_rate_and_what_to_do(self, synth: Synth) -> None:
-        launched(synth, "k", 0, 30 * MS, SMS)
-        for at in (30, 45, 60):
-            synth.memcpy(at * MS, (at + 15) * MS, bytes=3 * 10**8, src="pageable")
+        rounds(synth, 10 * MS)
         (finding,) = found(synth, "exposed_copies")
         pinned = 9 * 10**8 // 26
         saved = 30 * MS + 45 * MS - pinned
@@ -226,13 +231,30 @@ class TestExposedCopies:
         assert "pin the host memory" in finding.advice
 
     def test_what_kernels_cannot_hide_is_no_more_than_they_take(self, synth: Synth) -> None:
-        launched(synth, "k", 0, 10 * MS, SMS)
-        for at in (10, 25, 40):
-            synth.memcpy(at * MS, (at + 15) * MS, bytes=3 * 10**8, src="pageable")
+        rounds(synth, 10 * MS // 3)
         (finding,) = found(synth, "exposed_copies")
-        assert finding.saved_ns == pytest.approx(55 * MS - 9 * 10**8 // 26, abs=1)
+        assert finding.saved_ns == pytest.approx(55 * MS - 9 * 10**8 // 26, abs=3)
         assert finding.stake_ns == 45 * MS
         assert finding.advice.startswith("pin the host memory, and copy less")
+
+    def test_copies_in_a_row_are_of_arrays_that_are_copied_once(self, synth: Synth) -> None:
+        launched(synth, "k", 0, 30 * MS, SMS)
+        for at in (30, 45, 60):
+            synth.memcpy(at * MS, (at + 15) * MS, bytes=3 * 10**8, kind="DtoH", dst="pageable")
+        for at in range(MS, 20 * MS, MS):
+            synth.memcpy(at, at + 1000, bytes=8, kind="DtoH", dst="pageable")
+        (finding,) = found(synth, "exposed_copies")
+        assert finding.saved_ns == 0
+        assert finding.advice.startswith("pin the host memory if it is copied again")
+
+    @pytest.mark.parametrize("streams", [8, 1])
+    def test_pieces_hide_all_but_the_first_and_the_last(self, synth: Synth, streams: int) -> None:
+        for part in range(8):
+            at, stream = part * 10 * MS, 13 + part % streams
+            synth.memcpy(at, at + 10 * MS, bytes=10**8, src="pinned", stream=stream)
+            synth.kernel("k", at + 10 * MS, at + 20 * MS, stream=stream, grid=(SMS, 1, 1))
+        (finding,) = found(synth, "exposed_copies")
+        assert "in smaller pieces" in finding.advice
 
     @pytest.mark.parametrize("others", [0, 20])
     def test_pinning_for_one_copy_saves_nothing(self, synth: Synth, others: int) -> None:
