@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.answer import DOCUMENT, RuleAnswer
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Severity
-    from nsys_tui.analysis.rules.ranking import RULES, gravest, ranked
+    from nsys_tui.analysis.rules.ranking import RULES, find_in, gravest, ranked
     from nsys_tui.analysis.rules.register import parse_rule
     from nsys_tui.text.folding import fitted
 
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("which report file?", hint="nsys-tui analyze REPORT; see --help")
     names = [name for value in arguments.rules for name in value.split(",") if name.strip()]
     wanted = [parse_rule(name) for name in names if name != "all"]
-    if not names or "all" in names:
+    if "all" in names:
         wanted += [(name, {}) for name in RULES if name not in dict(wanted)]
     kind = arguments.format.partition(":")[0]
     if names and kind in ("csv", "tsv") and len(wanted) > 1:
@@ -124,8 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     report, scope = options.part_from(arguments)
     case = Case(report, scope)
     outcomes = [RULES[name].run(case, values) for name, values in wanted]
-    findings = ranked(case, (one for outcome in outcomes for one in outcome.findings))
-    answer = RuleAnswer(case, findings, outcomes if names else ())
+    found = (one for outcome in outcomes for one in outcome.findings)
+    findings = ranked(case, found) if names else find_in(case)
+    answer = RuleAnswer(case, findings, outcomes)
     if kind == "json":
         print_document(DOCUMENT, answer, report, report.notes)
     else:
