@@ -60,6 +60,11 @@ _SET_UP: Final = 0.05
 _GRAPHS_OF: Final = 3
 """Part of the work up to which all graphs are made where that is set-up: a third."""
 _NEARLY_ALL: Final = 0.9
+_TOO_SHORT_NS: Final = 1_000_000
+"""GPU work that lasts less than this is a first try, not a run."""
+_ONCE_NS: Final = 10_000_000
+"""So is less than this in which no kernel comes again."""
+_TWICE: Final = 2
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
 
@@ -101,6 +106,29 @@ class Case:
     def works(self) -> bool:
         """Whether any device works in the time looked at."""
         return any(split.busy_ns for split in self.splits) or bool(len(self.operations))
+
+    @cached_property
+    def is_one_shot(self) -> bool:
+        """Whether the GPU hardly works, or does few things without a kernel that recurs."""
+        if self.base_ns < _TOO_SHORT_NS or not self._are_few:
+            return self.base_ns < _TOO_SHORT_NS
+        limit = _TOO_SHORT_NS if self._of_a_name > 1 else _ONCE_NS
+        return sum(split.busy_ns for split in self.splits) < limit
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether it is that and no more: its few kernels run once, or once more to be timed."""
+        return self.is_one_shot and self._are_few and self._of_a_name <= _TWICE
+
+    @property
+    def _are_few(self) -> bool:
+        return self.scope.window is None and len(self.operations) < A_RUN
+
+    @property
+    def _of_a_name(self) -> int:
+        """How many operations but copies have the most frequent name."""
+        ops, rows = self.report.operations, self.operations
+        return int(np.bincount(ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]).max(initial=0))
 
     @cached_property
     def clock_trouble(self) -> str:
@@ -444,6 +472,7 @@ class Case:
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         counts = weight // 2 if known[0] is Confidence.GUESS else weight
         rated = at_least or severity(counts, self.base_ns)
+        at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:

@@ -114,7 +114,7 @@ def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Findin
             kept.append(one)
     for leader, one in beside:
         kept.insert(kept.index(leader) + 1 if leader in kept else len(kept), one)
-    low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
+    low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), 0) or len(kept)
     return [*kept[:low], *later, *kept[low:]]
 
 

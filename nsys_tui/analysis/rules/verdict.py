@@ -10,7 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
-from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
@@ -189,10 +189,6 @@ def not_looked_at(case: Case) -> list[NotLookedAt]:
 
 WORTH_FIXING: Final = 0.01
 """Part of the time looked at from which a finding is named."""
-TOO_SHORT_NS: Final = 1_000_000
-"""GPU work that lasts less than this is a first try, not a run."""
-ONCE_NS: Final = 10_000_000
-"""So is less than this in which no kernel comes again."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
 _SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
@@ -219,7 +215,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     doubts = [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, _session_ns(case)), *doubts]
-    if _is_one_shot(case):
+    if case.is_one_shot:
         return ". ".join([*parts, *said])
     ops = case.report.operations
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
@@ -240,13 +236,13 @@ def first_words(case: Case) -> str:
     if not case.works:
         return ""
     busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns)
-    return busy if _is_one_shot(case) else f"{busy}. What is worth fixing is not known yet"
+    return busy if case.is_one_shot else f"{busy}. What is worth fixing is not known yet"
 
 
 def _busy(case: Case, session_ns: int) -> str:
     """How busy the GPUs were, or that this is too little to judge."""
     busy, whole = sum(split.busy_ns for split in case.splits), len(case.splits) * case.base_ns
-    if _is_one_shot(case):
+    if case.is_one_shot:
         return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
@@ -257,18 +253,6 @@ def _busy(case: Case, session_ns: int) -> str:
         return f"{name} {share} busy"
     covered, session = format_duration(case.base_ns), format_duration(session_ns)
     return f"{name} {share} busy in the {covered} of {session} with GPU work"
-
-
-def _is_one_shot(case: Case) -> bool:
-    """Whether a whole report has a handful of operations, short or without a kernel that recurs."""
-    if case.base_ns < TOO_SHORT_NS:
-        return True
-    ops, rows = case.report.operations, case.operations
-    if case.scope.window or len(rows) >= A_RUN:
-        return False
-    kernels = ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]
-    limit = TOO_SHORT_NS if len(np.unique(kernels)) < len(kernels) else ONCE_NS
-    return sum(split.busy_ns for split in case.splits) < limit
 
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:

@@ -66,7 +66,7 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
     gaps = gaps.take(gaps.device == device)
-    early = _middle(gaps) < case.set_up_until[gaps.device]
+    early = (_middle(gaps) < case.set_up_until[gaps.device]) | case.is_set_up
     each = np.where(early, _charged(gaps), _used_first(gaps))
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
@@ -76,7 +76,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest
     )
     before = 2 * int(each[early].sum()) > cost
-    first = "before most of its work"
+    first = "between a few operations" if case.is_set_up else "before most of its work"
     if case.has_named_steps:
         first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
     where = first if before else "at first use of code"
@@ -196,6 +196,8 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     """
     report = case.report
     api = report.api
+    if case.is_set_up:
+        return np.ones(len(gaps), np.bool_)
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     first: Bool = (gaps.cause == Cause.MODULE) & before

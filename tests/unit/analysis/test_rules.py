@@ -517,11 +517,11 @@ def test_allocations_and_loading_count_inside_the_loop_only(synth: Synth) -> Non
 
 
 def test_waits_are_told_by_range_with_the_idle_time_they_cause(synth: Synth) -> None:
-    synth.nvtx("layer 1", 0, 2 * MS).nvtx("other", 2 * MS, 9 * MS)
+    synth.nvtx("layer 1", 0, 2 * MS).nvtx("other", 2 * MS, 19 * MS)
     synth.launch("a", call=(0, US), gpu=(US, 100 * US))
     synth.api("cudaStreamSynchronize_v3020", 50 * US, MS)
-    synth.launch("b", call=(MS + US, MS + 2 * US), gpu=(MS + 3 * US, 3 * MS))
-    synth.api("cudaStreamSynchronize_v3020", 2 * MS + US, 3 * MS)
+    synth.launch("b", call=(MS + US, MS + 2 * US), gpu=(MS + 3 * US, 13 * MS))
+    synth.api("cudaStreamSynchronize_v3020", 2 * MS + US, 13 * MS)
     outcome = run(synth, "sync_by_range")
     assert rows(outcome, "NVTX Range", "Calls", "GPU Idle") == [
         ("layer #", 1, MS + 3 * US - 100 * US),
@@ -532,7 +532,8 @@ def test_waits_are_told_by_range_with_the_idle_time_they_cause(synth: Synth) -> 
 
 
 def test_idle_time_before_migrations_of_unified_memory_is_told(synth: Synth) -> None:
-    synth.launch("a", call=(0, US), gpu=(US, 100 * US))
+    for begun in (US, 30 * US, 60 * US):
+        synth.launch("a", call=(begun - US, begun), gpu=(begun, begun + 29 * US))
     for number in range(1, 4):
         synth.memcpy(number * MS, number * MS + 10 * US, kind=11)
     (finding,) = run(synth, "gpu_idle").findings
@@ -547,7 +548,7 @@ def test_idle_time_before_migrations_of_unified_memory_is_told(synth: Synth) -> 
 
 
 def test_idle_time_without_a_call_asks_for_calls(synth: Synth) -> None:
-    synth.kernel("a", 0, 100 * US).kernel("b", MS, 2 * MS)
+    synth.kernel("a", 0, 100 * US).kernel("b", MS, 12 * MS)
     (finding,) = run(synth, "gpu_idle").findings
     assert "1 gap, unknown" in finding.title
     assert "--trace=cuda" in finding.advice

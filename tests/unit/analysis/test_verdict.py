@@ -9,6 +9,7 @@ from planted_kernels import one_after_another
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
@@ -153,6 +154,22 @@ def test_a_run_is_one_shot_by_its_work_and_not_by_its_span(
         synth.memcpy(start, start + copy)
         synth.launch("k", call=(start, start + copy), gpu=(start + copy, start + copy + kernel))
     assert told(synth).startswith("One-shot: ") is once
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_idle_time_between_a_few_things_done_once_is_no_loss(tmp_path: Path, times: int) -> None:
+    """A first try waits for what it sets up; what runs three times may be a run, if a small one."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(2000 * MS)
+    synth.memcpy(0, 10 * US)
+    synth.api("cudaFree_v3020", 100 * US, 300 * MS)
+    for number in range(times):
+        start = (310 + 20 * number) * MS
+        synth.launch("gemm", call=(start, start + US), gpu=(start + US, start + 200 * US))
+    found = find_in(Case(open_report(synth.write())))
+    idle = [one.rule for one in found if one.rule in ("gpu_idle", "warm_up")]
+    assert ("gpu_idle" in idle) is (times == 3)
+    assert "warm_up" in idle
+    assert {one.severity for one in found} == {Severity.LOW}
 
 
 def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
