@@ -167,7 +167,7 @@ def _exposed(
     rest = case.where(lambda rows: (ops.end[rows] > first) & (ops.start[rows] < last))
     saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
     saved = min(saved, alone)
-    hides = 2 * saved >= known
+    hides = 2 * min(saved, work) >= known
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"

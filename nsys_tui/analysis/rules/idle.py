@@ -340,7 +340,7 @@ def _told(
         told = f", {cause.label} until {case.device_labels([before])} is done"
         return told, Confidence.INFERRED, words.STAGES
     if wait and cause is Cause.NOTHING:
-        told = f", {cause.label} after {brief(wait, _NAME_CELLS)}"
+        told = f", {cause.label} after {brief(wait, _NAME_CELLS)}{inside}"
         tells = f"; else {OPTIONS[Capability.SCHED]} tells"
         advice = words.WAITS_FIRST + tells * (not case.report.can(Capability.SCHED))
         return told, Confidence.INFERRED, advice

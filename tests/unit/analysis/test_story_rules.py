@@ -155,6 +155,35 @@ def test_results_fetched_after_all_kernels_are_no_copies_to_hide(
     assert ("Worth fixing: copies" in verdict(case, findings)) is not last
 
 
+@pytest.mark.parametrize(("lasts", "little"), [(20 * US, True), (2 * MS, False)])
+def test_what_hardly_computes_hides_no_copies(tmp_path: Path, lasts: int, little: bool) -> None:
+    """However much quicker pinned memory, and both directions at once, would be."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        run.copy(8_000_000, 8, "HtoD", "pageable")
+        run.launch("jacobi", lasts)
+        run.copy(4_000_000, 8, "DtoH", "pageable")
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("pin the host memory")
+    assert ("too little runs to hide copies behind" in one.advice) is little
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_time_after_a_wait_that_nobody_recorded_is_placed_by_its_range(
+    tmp_path: Path, ranges: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        begun = run.now
+        run.now += 4 * MS
+        if ranges:
+            run.named("Verify", begun)
+    idle = [one for one in found(run.report, "gpu_idle") if "nothing recorded after" in one.title]
+    assert [("in Verify" in one.title) for one in idle] == [ranges]
+
+
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
     assert "GPU-aware MPI" in one.advice
