@@ -110,10 +110,10 @@ class Case:
     @cached_property
     def is_one_shot(self) -> bool:
         """Whether the GPU hardly works, or does few things without a kernel that recurs."""
-        if self.base_ns < _TOO_SHORT_NS or not self._are_few:
-            return self.base_ns < _TOO_SHORT_NS
-        limit = _TOO_SHORT_NS if self._of_a_name > 1 else _ONCE_NS
-        return sum(split.busy_ns for split in self.splits) < limit
+        if not self.works or self.base_ns < _TOO_SHORT_NS:
+            return self.works
+        limit = _TOO_SHORT_NS if self._are_few and self._of_a_name > 1 else _ONCE_NS
+        return self._are_few and sum(split.busy_ns for split in self.splits) < limit
 
     @property
     def is_set_up(self) -> bool:

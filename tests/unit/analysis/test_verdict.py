@@ -172,6 +172,12 @@ def test_idle_time_between_a_few_things_done_once_is_no_loss(tmp_path: Path, tim
     assert {one.severity for one in found} == {Severity.LOW}
 
 
+def test_a_run_without_gpu_work_is_no_first_try(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("backbone", 0, 900 * MS)
+    (one,) = [one for one in find_in(Case(open_report(synth.write()))) if one.rule == "host_only"]
+    assert one.severity is Severity.HIGH
+
+
 def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for number in range(30):
