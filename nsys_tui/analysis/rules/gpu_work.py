@@ -268,7 +268,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
-    launch, (each, waves) = report.launch_attributes, _waves(case)
+    launch, (each, waves) = report.launch_attributes, waves_of(case)
     uneven = (waves > 1) & (each <= _EVEN * np.ceil(each))
     short = uneven[ops.device[every], launch.code[every]]
     short &= (ops.kind[every] == OpKind.KERNEL) & (ops.category[every] == Category.COMPUTE)
@@ -317,7 +317,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     return Result(columns, waited_for(case, findings, empty), hidden=hidden)
 
 
-def _waves(case: Case) -> tuple[Float64, Float64]:
+def waves_of(case: Case) -> tuple[Float64, Float64]:
     """Blocks for each SM, and waves in which they run, of each configuration on each device.
 
     0 where grid or limits are not known.

@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
@@ -106,7 +107,8 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
-    group, kinds = factorise_rows((*kinds_of(gaps), facts.pauses(case, gaps).view(np.uint8)))
+    apart = np.where(between_tiny(case, gaps), 2, facts.pauses(case, gaps))
+    group, kinds = factorise_rows((*kinds_of(gaps), apart))
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[:, 0].tolist()):
         mine = gaps.take(group == number)

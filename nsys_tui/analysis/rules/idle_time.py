@@ -64,11 +64,11 @@ class IdleTime:
 
     def late_part(self, device: int, spans: Intervals) -> Intervals:
         """What of each idle time would not pass with the next operation queued, or in a graph."""
-        starts = np.minimum(spans[0] + self._steps[device], spans[1])
+        starts = np.minimum(spans[0] + self.steps[device], spans[1])
         return starts[starts < spans[1]], spans[1][starts < spans[1]]
 
     @cached_property
-    def _steps(self) -> dict[int, int]:
+    def steps(self) -> dict[int, int]:
         """Of each device the usual time between queued kernels of a stream, within limits."""
         ops, api, steps = self.report.operations, self.report.api, {}
         for device, rows in self.by_device.items():

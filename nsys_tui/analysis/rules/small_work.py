@@ -10,21 +10,28 @@ from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules.case import A_RUN, Case
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.gpu_work import filled
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
-from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.rules.gpu_work import filled, waves_of
+from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
+from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Integers
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
-from nsys_tui.model.groups import regroup, sums
+from nsys_tui.model.groups import regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9
+_BESIDE: Final = ", in which streams run side by side"
+_TELLING: Final = 4
+"""Part of what a graph saves, one of so many, from which running side by side is told."""
+_STRAIGHT: Final = (Cause.HOST, Cause.LAUNCH_LATENCY)
+"""Causes of gaps in which a host may go from one launch straight to the next."""
+_GRAPH_NS: Final = 5_000
+"""What launching a graph takes longer than a kernel."""
 _NEXT_NS: Final = 1_000_000
 """A launch that comes later after a kernel waits for something else, too."""
 
@@ -46,16 +53,11 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     What could be saved is the time in which a GPU is idle while such a launch is made, or for a
     moment beside such a kernel, whichever is more: by a CUDA graph the part of it that queued
     kernels would not need, where these are queued between two of them, which fusing leaves out.
+    Kernels of several streams that come late run side by side in a graph, as far as they have room,
+    up to where their streams wait for each other.
     """
-    report, ops = case.report, case.report.operations
-    longest = 1000 * arguments.number("longest")
-    rows = case.where(
-        lambda rows: (ops.durations(rows) < longest) & (ops.kind[rows] == OpKind.KERNEL)
-    )
-    calls = report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
-    alone = (np.bincount(calls)[calls] == 1) & ~launches_graphs(report, calls)
-    rows, calls = rows[alone], calls[alone]
+    ops, longest = case.report.operations, arguments.number("longest")
+    rows, calls = _one_by_one(case, 1000 * longest)
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     time = sums(codes, ops.durations(rows), len(names))
@@ -73,6 +75,29 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
+def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
+    """Kernels shorter than so many ns with a launch call for each, and these calls."""
+    report, ops = case.report, case.report.operations
+    rows = case.where(
+        lambda rows: (ops.durations(rows) < longest) & (ops.kind[rows] == OpKind.KERNEL)
+    )
+    calls = report.calls[rows]
+    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    alone = (np.bincount(calls)[calls] == 1) & ~launches_graphs(report, calls)
+    return rows[alone], calls[alone]
+
+
+def between_tiny(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps are told of as lying between tiny kernels: the host goes straight to the next."""
+    told = case.once("tiny kernels", lambda: RULES["tiny_kernels"].run(case).findings)
+    inside, straight = np.zeros(len(gaps), bool), np.isin(gaps.cause, _STRAIGHT)
+    for one in told:
+        if one.lost is not None and len(one.lost[0]):
+            covered = intervals.covered(one.lost, gaps.start, gaps.end)
+            inside |= straight & (gaps.device == one.device) & (2 * covered > gaps.idle)
+    return inside
+
+
 def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -> list[Finding]:
     ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
     device, lost = case.idle_time.held_up_by_calls(calls)
@@ -88,6 +113,9 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     if intervals.total(*around) > intervals.total(*lost):
         lost, where = around, "between them"
     graph, took = intervals.total(*case.idle_time.late_part(device, lost)), ops.durations(rows)
+    beside = _together(case, device)
+    graph += beside
+    told = _TELLING * beside > graph
     if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
         lost = between
     idle = intervals.total(*lost)
@@ -101,7 +129,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"
         f"{of_name if often else ''}: {case.device_labels([device])} idle"
         f" {units.format_duration(idle)} {where}",
-        f"{'capture a CUDA graph, or ' * graphs}fuse them: that shortens their own"
+        f"{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens their own"
         f" {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="idle around tiny kernels",
         saved_ns=graph if graphs else idle,
@@ -109,7 +137,49 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         device=device,
         screen="3",
         lost=lost,
+        doubt="kernels that run side by side may slow each other" * told,
     )
+
+
+def _together(case: Case, device: int) -> int:
+    """How much sooner kernels on several streams are done if all of them are launched at once.
+
+    From one wait for a stream, or for the GPU, to the next it takes as long as the longest stream,
+    or as they all have room. What is queued by now waits for no launch.
+    """
+    report, ops, api = case.report, case.report.operations, case.report.api
+    rows = case.by_device[device]
+    rows = rows[(report.calls[rows] >= 0) & (ops.category[rows] == Category.COMPUTE)]
+    used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
+    ordered = any(one.default for one in used) and any(one.blocking for one in used)
+    if len(used) < 2 or ordered or len(np.unique(ops.process[rows])) > 1:
+        return 0
+    calls, took = report.calls[rows], ops.durations(rows)
+    reach = np.maximum.accumulate(ops.end[rows])
+    parts, step = np.searchsorted(_orders(case), api.start[calls]), case.idle_time.steps[device]
+    count = int(parts.max()) + 1
+    late, longest = np.zeros(len(rows), bool), np.zeros(count)
+    for place in rows_of_codes(ops.stream[rows], len(ops.streams)):
+        late[place[1:]] = api.end[calls[place[1:]]] >= ops.end[rows[place[:-1]]]
+        longest = np.maximum(longest, np.bincount(parts[place], took[place] + step, count))
+    apart = ops.start[rows] - np.append(-FARTHEST, reach[:-1])
+    busy = np.maximum(took + np.minimum(apart, 0), 0) + np.clip(apart, 0, step)
+    share = waves_of(case)[1][device, report.launch_attributes.code[rows]]
+    share = np.where(share > 0, np.minimum(share, 1), 1)
+    late &= took < report.launch_bound.duration
+    whole, needed, bound = (
+        np.bincount(parts, of, count) for of in (busy, share * (took + step), 2 * late - 1)
+    )
+    sooner = whole - np.maximum(longest, needed) - _GRAPH_NS
+    return int(sooner[(sooner > 0) & (bound >= 0)].sum())
+
+
+def _orders(case: Case) -> Int64:
+    """When calls begin by which streams wait for each other, or the host for the GPU."""
+    api = case.report.api
+    orders = np.array(["WaitEvent" in name for name in api.names], bool)[api.name]
+    orders |= np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+    return np.sort(api.start[orders])
 
 
 def _between(case: Case, rows: Indices, device: int) -> tuple[Intervals, Intervals]:
@@ -117,12 +187,28 @@ def _between(case: Case, rows: Indices, device: int) -> tuple[Intervals, Interva
     ops = case.report.operations
     chosen = np.zeros(len(ops), bool)
     chosen[rows] = True
-    before, after, starts, ends = case.short_gaps(device, case.launch_bound(device))
+    some = case.short_gaps(device, case.launch_bound(device)), _straight(case, device)
+    before, after, starts, ends = map(np.concatenate, zip(*some, strict=True))
     kept = (ops.kind[before] == OpKind.KERNEL) & (ops.kind[after] == OpKind.KERNEL)
     beside, both = (
         kept & one for one in (chosen[before] | chosen[after], chosen[before] & chosen[after])
     )
-    return (starts[beside], ends[beside]), (starts[both], ends[both])
+    return intervals.union(starts[beside], ends[beside]), intervals.union(starts[both], ends[both])
+
+
+def _straight(case: Case, device: int) -> tuple[Integers, Integers, Int64, Int64]:
+    """Longer gaps, as short as in a launch-bound run, from one launch straight to the next."""
+    api, gaps = case.report.api, case.stalls.gaps
+    mine = (gaps.device == device) & (gaps.edge == Edge.INNER) & (gaps.call >= 0)
+    mine &= gaps.idle <= case.report.launch_bound.gap
+    gaps = gaps.take(mine & np.isin(gaps.cause, _STRAIGHT))
+    waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+    waits &= np.isin(api.thread, np.unique(api.thread[gaps.call]))
+    waited = intervals.covered(
+        intervals.union(api.start[waits], api.end[waits]), gaps.start, gaps.end
+    )
+    gaps = gaps.take(waited == 0)
+    return gaps.previous, gaps.next, gaps.start, gaps.end
 
 
 @rule(

@@ -14,6 +14,11 @@ from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
 from nsys_tui.reader import open_report
 
+PART = (27, 1, 1)
+"""Blocks for a fourth of the SMs."""
+WAVES = (8000, 1, 1)
+"""More blocks than run at a time."""
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -71,6 +76,44 @@ def test_of_queued_tiny_kernels_fusing_leaves_out_the_gaps_between_two(run: Synt
             run.launch("k", (call, call + US), (start + at * US, start + (at + took) * US))
     (one,) = [one for one in found(run) if one.rule == "tiny_kernels"]
     assert (one.saved_ns, one.advice[:4]) == (600 * US, "fuse")
+
+
+@pytest.mark.parametrize(
+    ("grid", "order", "told"),
+    [(PART, "", True), (WAVES, "", False), (PART, "StreamWaitEvent", False)],
+)
+def test_late_kernels_of_two_streams_run_side_by_side_in_a_graph_where_they_may(
+    run: Synth, grid: tuple[int, int, int], order: str, told: bool
+) -> None:
+    """Of 2,000 kernels, 4 us long, one each 5 us, a stream has half: 5 ms, 1 us from the next."""
+    for number in range(2000):
+        call = number * 5 * US
+        work = (call + 4 * US, call + 8 * US)
+        run.launch("k", (call, call + 3 * US), work, stream=7 + number % 2, grid=grid)
+        if order:
+            run.api(f"cuda{order}_v3020", call + 3 * US, call + 4 * US)
+    (one,) = [one for one in found(run) if one.rule == "tiny_kernels"]
+    assert ("side by side" in one.advice, "slow each other" in one.doubt) == (told, told)
+    assert one.saved_ns == pytest.approx(5 * MS if told else 2 * MS, rel=0.01)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_from_one_launch_straight_to_the_next_is_one_story(run: Synth, waits: bool) -> None:
+    """Tens of kernels of 4 us, one each 24 us, and a longer one: too few in a row for a phase."""
+    now = 0
+    for number in range(900):
+        took = (60 if number % 10 == 9 else 4) * US
+        run.launch("k", (now, now + 5 * US), (now + 6 * US, now + 6 * US + took), grid=FULL)
+        if waits:
+            run.api("cudaStreamSynchronize_v3020", now + 7 * US, now + took + 7 * US)
+        now += took + 20 * US
+    run.sched(0, True).sched(now, False)
+    told = [one for one in found(run) if one.saved_ns and not one.same_as]
+    subjects = {one.subject for one in told}
+    assert ("idle around tiny kernels" in subjects) is not waits
+    if not waits:
+        assert subjects == {"idle around tiny kernels"}
+        assert told[0].saved_ns == pytest.approx(899 * 19 * US, rel=0.01)
 
 
 def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
