@@ -120,9 +120,13 @@ class Case:
         """Whether it is that and no more: its few kernels run once, or once more to be timed."""
         return self.is_one_shot and self._are_few and self._of_a_name <= _TWICE
 
-    @property
+    @cached_property
     def _are_few(self) -> bool:
-        return self.scope.window is None and len(self.operations) < A_RUN
+        """Whether a whole report has few kernels, and no copy that comes often."""
+        ops, rows = self.report.operations, self.operations
+        kernels = int((ops.kind[rows] != OpKind.MEMCPY).sum())
+        most = max(kernels, int(np.bincount(ops.name[rows]).max(initial=0)))
+        return self.scope.window is None and most < A_RUN
 
     @property
     def _of_a_name(self) -> int:

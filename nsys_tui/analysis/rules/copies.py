@@ -325,7 +325,10 @@ def _too_few_to_pin(case: Case, rows: Indices) -> bool:
     alike = np.flatnonzero(np.logical_and.reduce([one == one[rows[0]] for one in kind]))
     alike = alike[np.argsort(-ops.bytes[alike], kind="stable")]
     size = np.cumsum(ops.bytes[alike])
-    alike = alike[ops.bytes[alike] >= ops.bytes[alike[np.searchsorted(2 * size, size[-1])]]]
+    least = ops.bytes[alike[np.searchsorted(2 * size, size[-1])]]
+    if least <= SMALL_COPY:
+        return False  # their starts take the time
+    alike = alike[ops.bytes[alike] >= least]
     kernels = np.flatnonzero((ops.kind == OpKind.KERNEL) & (ops.device == ops.device[rows[0]]))
     rounds = np.unique(np.searchsorted(ops.start[kernels], ops.start[alike]))
     return min(len(alike), len(rounds) if len(kernels) else len(alike)) < _OFTEN

@@ -19,7 +19,7 @@ from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise, regroup, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief, normalise_nvtx
@@ -55,8 +55,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     rows = _inside(case, case.calls)
     rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
     steady = api.start[rows] >= case.set_up_until.max(initial=-FARTHEST)
-    if steady.sum() < arguments.count("count"):
-        rows = rows[:0]
+    rows = _without_lone(api, rows) if steady.sum() >= arguments.count("count") else rows[:0]
     time = sums(api.name[rows], api.durations(rows), len(api.names))
     count = np.bincount(api.name[rows], minlength=len(api.names))
     used = np.flatnonzero(count)
@@ -84,6 +83,14 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             lost=lost,
         )
     return Result(columns, findings, hidden=hidden)
+
+
+def _without_lone(api: ApiCalls, rows: Indices) -> Indices:
+    """Calls without those that each take longer than all shorter ones: these happen once."""
+    rows = rows[np.argsort(api.durations(rows), kind="stable")]
+    took = api.durations(rows)
+    lone = took > np.cumsum(took) - took
+    return np.sort(rows[: len(rows) - int(np.argmin(lone[::-1]))])
 
 
 def _inside(case: Case, rows: Indices) -> Indices:

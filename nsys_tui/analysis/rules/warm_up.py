@@ -128,6 +128,14 @@ def _middle(gaps: Gaps) -> Int64:
     return (gaps.start + gaps.end) // 2
 
 
+def _before_all_kernels(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps end with the first kernel of their GPU: libraries set themselves up before it."""
+    ops, named = case.report.operations, np.sort(case.first_of_names)
+    kernels = named[ops.kind[named] == OpKind.KERNEL]
+    _, first = np.unique(ops.device[kernels], return_index=True)
+    return np.isin(gaps.next, kernels[first])
+
+
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the process that ends them makes its first CUDA call."""
     api = case.report.api
@@ -208,6 +216,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     first[early] |= ~_lacks_cpu(case, gaps.take(early))
     first |= used_first & (gaps.time(Cause.MODULE) > 0) & (gaps.cause != Cause.HOST)
     first |= _sets_up(case, gaps) & before
+    first |= _before_all_kernels(case, gaps) & np.isin(gaps.cause, (Cause.ALLOCATION, Cause.API))
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
         return first

@@ -148,7 +148,8 @@ def test_a_gpu_with_more_work_in_all_is_part_of_work_that_is_uneven_by_turns(
 def test_compute_between_groups_of_migrations_is_no_fault(tmp_path: Path) -> None:
     _, findings = found(ranks.evicting, tmp_path)
     (one,) = [one for one in findings if one.rule == "migrations_in_kernels"]
-    assert one.saved_ns == 4 * 10 * 8 * 150 * US
+    migrates, computes = 4 * 10 * 8 * 150 * US, 4 * 10 * 500 * US
+    assert one.saved_ns == migrates - (migrates // 2 - computes), "a direction needs the bus"
     assert one.title.endswith(", faults not recorded"), "the first of each group is not known"
 
 

@@ -97,6 +97,44 @@ def test_large_pages_tell_the_rate_of_the_bus(tmp_path: Path, size: int) -> None
     assert one.saved_ns == pytest.approx(19 * lasts - 10 * size / rate, rel=0.01)
 
 
+@pytest.mark.parametrize(("kernels", "one_shot"), [(9, True), (20, False)])
+def test_copies_around_a_handful_of_kernels_are_no_run(
+    tmp_path: Path, kernels: int, one_shot: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(kernels):
+        at = number * 200 * US
+        synth.memcpy(at, at + 2 * US, bytes=8192, src="pageable")
+        synth.launch(f"k{number}", (at + 5 * US, at + 10 * US), (at + 11 * US, at + 15 * US))
+        for copy in (20 * US, 30 * US):
+            synth.memcpy(at + copy, at + copy + 2 * US, bytes=8192, kind="DtoH", dst="pageable")
+    case = Case(open_report(synth.write(), use_cache=False))
+    assert verdict(case, find_in(case)).startswith("One-shot") == one_shot
+
+
+def allocating(path: Path, library: int) -> Synth:
+    """A kernel after each of 20 allocations of 20 us; a library allocates before the first one."""
+    synth = bare(path).memcpy(0, 10 * US, bytes=1 << 20)
+    synth.api("cudaMalloc", 20 * US, 20 * US + library)
+    synth.api("cudaFree", 30 * US + library, 30 * US + library + library // 2)
+    for number in range(20):
+        at = 2 * library + number * 200 * US
+        synth.api("cudaMalloc", at, at + 20 * US)
+        synth.launch("gemm", (at + 20 * US, at + 25 * US), (at + 26 * US, at + 200 * US), grid=FULL)
+    return synth
+
+
+def test_what_a_library_allocates_once_is_set_up(tmp_path: Path) -> None:
+    report = allocating(tmp_path / "r.sqlite", 20 * MS)
+    found_ = find_in(Case(open_report(report.write(), use_cache=False)))
+    frequent, once = (
+        sum(one.saved_ns for one in found_ if one.rule == rule and not one.same_as)
+        for rule in ("frequent_allocation", "warm_up")
+    )
+    assert frequent <= 20 * 26 * US
+    assert once == pytest.approx(30 * MS, rel=0.01)
+
+
 @pytest.mark.parametrize("back", [True, False])
 def test_small_copies_that_stage_messages_of_mpi_are_told_as_such(
     tmp_path: Path, back: bool
