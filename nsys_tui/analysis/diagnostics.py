@@ -108,6 +108,17 @@ def why_no_work(report: Report) -> str:
     return next(said, "")
 
 
+def asked_in_vain(report: Report) -> str:
+    """Whether calls of CUDA launched the work that is missing; empty where nobody can tell."""
+    api = report.api
+    if not report.can(Capability.API) or len(report.operations):
+        return ""
+    if calls := sum(len(unanswered(report, kind)) for kind in _ASKED_FOR):
+        return f"{plural(calls, 'call')} asked for GPU work, none of it is recorded"
+    asked = _named(report, "|".join(pattern for pattern, _ in _ASKED_FOR.values()))
+    return "" if asked[api.name].any() else "set-up only, no launch was captured"
+
+
 def loss(report: Report) -> str:
     """That GPU work which is looked at is missing, empty where nothing tells so."""
     if said := [one.how for one in losses(report) if one.is_of_cuda and one.is_grave]:

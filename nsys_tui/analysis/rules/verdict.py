@@ -9,7 +9,12 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
-from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
+from nsys_tui.analysis.diagnostics import (
+    asked_in_vain,
+    loss,
+    other_generation,
+    why_no_work,
+)
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
@@ -258,7 +263,9 @@ def _busy(case: Case, session_ns: int) -> str:
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     """Why there is no GPU work, and where the host's time went."""
     lacks = case.report.lacks(Capability.KERNELS)
-    why = lacks + why_no_work(case.report) if lacks else "no GPU work here"
+    why = "no GPU work here"
+    if lacks:
+        why = (asked_in_vain(case.report) or lacks) + why_no_work(case.report)
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 

@@ -126,6 +126,24 @@ def test_a_capture_of_set_up_says_that_no_kernel_ran(tmp_path: Path, kernel: boo
     assert told(synth).startswith("GPU 100.0% busy. No kernel ran, only copies. ") is not kernel
 
 
+@pytest.mark.parametrize(
+    ("calls", "returned", "why"),
+    [
+        (["cudaMalloc_v3020"], 0, "set-up only, no launch was captured"),
+        (["cudaMalloc_v3020", "cudaLaunchKernel_v7000"], 0, "1 call asked for GPU work, none of"),
+        (["cuLaunchKernel", "cudaMemcpyAsync_v3020"], 0, "2 calls asked for GPU work, none of"),
+        (["cudaLaunchKernel_v7000"], 209, "no kernels in this report: CUDA was traced"),
+    ],
+)
+def test_without_gpu_work_it_says_whether_any_was_asked_for(
+    tmp_path: Path, calls: list[str], returned: int, why: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for number, name in enumerate(calls):
+        synth.api(name, number * MS, number * MS + 10 * US, returned=returned)
+    assert f": {why}" in told(synth)
+
+
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     synth.launch("a", call=(0, 5), gpu=(10, 500)).launch(
