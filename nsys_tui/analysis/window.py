@@ -70,16 +70,11 @@ class Scope:
         """Place in ``Report.devices`` and the operations of each device that is looked at."""
         ops = report.operations
         chosen = self.operations(ops)
-        if len(ops.devices) == 1:
-            parts: list[Rows] = [chosen]
-        else:
-            numbers = row_numbers(ops, chosen)
-            parts = [
-                numbers[of_device]
-                for of_device in rows_of_codes(ops.device[chosen], len(ops.devices))
-            ]
+        parts: list[Rows] = [EVERYTHING]
+        if len(ops.devices) != 1:
+            parts = [*rows_of_codes(ops.device[chosen], len(ops.devices))]
         for device in self.device_rows(report):
-            yield device, parts[device]
+            yield device, parts[device] if isinstance(chosen, slice) else chosen[parts[device]]
 
     def at_any_time(self) -> Scope:
         """The same without a window: idle time needs its neighbours outside too."""

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
-from nsys_tui.analysis.diagnostics import clock_trouble
+from nsys_tui.analysis.diagnostics import clock_trouble, loss
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.warm_up import sets_up
@@ -138,6 +138,11 @@ class Case:
     def clock_trouble(self) -> str:
         """Why times of host and GPU cannot be compared, empty where they can."""
         return clock_trouble(self.report)
+
+    @cached_property
+    def loss(self) -> str:
+        """That GPU work is missing, empty where nothing tells so."""
+        return loss(self.report)
 
     @cached_property
     def work(self) -> HostWork:
@@ -319,7 +324,8 @@ class Case:
         """When the launch of some operations, or of all, began; without a call, when they did."""
         some = slice(None) if rows is None else rows
         calls, begun = self.report.calls[some], self.report.operations.start[some].copy()
-        begun[calls >= 0] = self.report.api.start[calls[calls >= 0]]
+        called = np.flatnonzero(calls >= 0)
+        begun[called] = self.report.api.start[calls[called]]
         return np.asarray(begun, np.int64)
 
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.breakdown import Covered
 from nsys_tui.analysis.window import Scope, clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, Integers
@@ -43,7 +44,7 @@ class IdleTime:
         self.report, self.scope, self.base, self.by_device = report, scope, base, by_device
 
     @cached_property
-    def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
+    def _idle_of(self) -> dict[int, tuple[Covered, frozenset[int]]]:
         """When each device idled, and the processes (globalPid) that it worked for."""
         ops, idle = self.report.operations, {}
         for device, rows in self.by_device.items():
@@ -51,16 +52,17 @@ class IdleTime:
             used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
             owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
-            idle[device] = intervals.gaps(*busy, *self.base), owners
+            idle[device] = Covered(*intervals.gaps(*busy, *self.base)), owners
         return idle
 
     def busy_ns(self, device: int) -> int:
         """How long a device worked."""
-        return self.base[1] - self.base[0] - intervals.total(*self._idle_of[device][0])
+        return self.base[1] - self.base[0] - self._idle_of[device][0].total()
 
     def idle_part(self, device: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
-        return intervals.meet(intervals.union(*spans), self._idle_of[device][0])
+        idle = self._idle_of[device][0]
+        return intervals.meet(intervals.union(*spans), (idle.starts, idle.ends))
 
     def late_part(self, device: int, spans: Intervals) -> Intervals:
         """What of each idle time would not pass with the next operation queued, or in a graph."""
@@ -86,14 +88,14 @@ class IdleTime:
         merged = intervals.union(*spans)
         device = max(
             devices,
-            key=lambda one: intervals.overlap_length(self._idle_of[one][0], merged),
+            key=lambda one: self._idle_of[one][0].within(*merged).sum(),
             default=-1,
         )
         return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
 
     def by_turns(self, device: int, others: Iterable[int]) -> bool:
         """Whether others work through most of a device's idle time, and idle while it works."""
-        idle = self._idle_of[device][0]
+        idle = self._idle_of[device][0].starts, self._idle_of[device][0].ends
         busy = intervals.gaps(*idle, *self.base)
         idle_too, alone = idle, busy
         for other in others:
@@ -138,10 +140,10 @@ class IdleTime:
         device, lost = self.held_up(*spans, api.thread_process)
         if not len(lost[0]):
             return device, lost
-        (begun, done), rows = self._idle_of[device][0], self.by_device[device]
-        held = np.searchsorted(begun, lost[0], side="right") - 1
+        idle, rows = self._idle_of[device][0], self.by_device[device]
+        held = np.searchsorted(idle.starts, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
-        gaps = begun[held], done[held]
+        gaps = idle.starts[held], idle.ends[held]
         after = np.searchsorted(rows, np.searchsorted(ops.start, gaps[1]))
         after = np.append(rows, -1)[after]
         call = np.where(after >= 0, self.report.calls[after], -1)

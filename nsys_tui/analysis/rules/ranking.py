@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.diagnostics import loss, unanswered
+from nsys_tui.analysis.diagnostics import unanswered
 from nsys_tui.analysis.rules import (  # noqa: F401  importing a family registers its rules
     copies,
     copy_rates,
@@ -288,7 +288,7 @@ _SLOWER: Final = 0.03
 
 def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """The findings with what their GPU's counters say, less sure where times or events lack."""
-    if missing := case.clock_trouble or loss(case.report):
+    if missing := case.clock_trouble or case.loss:
         findings = [_unsure(case, one, missing) for one in findings]
     if not case.report.can(Capability.GPU_METRICS):
         return [*findings]

@@ -9,12 +9,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
-from nsys_tui.analysis.diagnostics import (
-    asked_in_vain,
-    loss,
-    other_generation,
-    why_no_work,
-)
+from nsys_tui.analysis.diagnostics import asked_in_vain, other_generation, why_no_work
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
@@ -217,7 +212,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.works:
         return _of_host(case, findings)
-    doubts = [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
+    doubts = [doubt for doubt in (case.loss, case.clock_trouble) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, _session_ns(case)), *doubts]
     if case.is_one_shot:

@@ -269,17 +269,7 @@ class HostWork:
         """The work of one thread; that of the threads asked for last is kept."""
         work = self._threads.pop(global_tid, None)
         if work is None:
-            states = self.scheduling.thread(global_tid)
-            by_class = self._events(global_tid) | _of_states(states)
-            calls = [cause for cause in _CALLS if cause in by_class]
-            if calls and len((ready := self.scheduling.ready(global_tid))[0]):
-                kept = intervals.subtract(ready, self._gpus_work)
-                by_class |= {cause: by_class[cause].outside(kept) for cause in calls}
-            if Cause.SYNC in by_class:
-                starts, ends = intervals.subtract(self.scheduling.away(global_tid), self._gpus_work)
-                late = ends - starts >= LATE_NS
-                by_class[Cause.SYNC] = by_class[Cause.SYNC].outside((starts[late], ends[late]))
-            work = ThreadWork(by_class, self.innermost(global_tid))
+            work = self._work(global_tid)
             self._held += len(work)
         self._threads[global_tid] = work
         while self._held > HELD and self._threads:
@@ -294,9 +284,23 @@ class HostWork:
         asked = intervals.union(lo, hi)
         known, known_work = self._near.get(global_tid, (intervals.empty(), None))
         if known_work is None or len(intervals.subtract(asked, known)[0]):
-            known_work = self.thread(global_tid).near(*asked)
+            held = self._threads.get(global_tid)
+            known_work = (held or self._work(global_tid, asked)).near(*asked)
             self._near[global_tid] = asked, known_work
         return known_work
+
+    def _work(self, global_tid: int, asked: Intervals | None = None) -> ThreadWork:
+        """The work of one thread, at least in the intervals that are asked about."""
+        by_class = self._events(global_tid, asked) | _of_states(self.scheduling.thread(global_tid))
+        calls = [cause for cause in _CALLS if cause in by_class]
+        if calls and len((ready := self.scheduling.ready(global_tid))[0]):
+            kept = intervals.subtract(ready, self._gpus_work)
+            by_class |= {cause: by_class[cause].outside(kept) for cause in calls}
+        if Cause.SYNC in by_class:
+            starts, ends = intervals.subtract(self.scheduling.away(global_tid), self._gpus_work)
+            late = ends - starts >= LATE_NS
+            by_class[Cause.SYNC] = by_class[Cause.SYNC].outside((starts[late], ends[late]))
+        return ThreadWork(by_class, self.innermost(global_tid))
 
     def by_name(self, events: Named | None, within: Intervals) -> dict[str, int]:
         """How long the events of each name cover disjoint intervals, ns; the most first."""
@@ -338,12 +342,19 @@ class HostWork:
             ranges_open[mine] = self.innermost(thread).longest(begun, begun + 1)
         return ranges_open
 
-    def _events(self, global_tid: int) -> dict[Cause, Named]:
-        """The events of a thread by class; classes without events are left out."""
+    def _events(self, global_tid: int, asked: Intervals | None) -> dict[Cause, Named]:
+        """The events of a thread by class; classes without events are left out.
+
+        Of intervals alone: 2 M calls need no class and no name where few gaps are looked at.
+        """
         parts: dict[Cause, list[Named]] = {}
         calls = intervals.empty()
         for source in self._sources:
-            rows = source.by_thread.rows(global_tid).astype(np.intp)
+            of_thread = source.by_thread.rows(global_tid)
+            if asked is not None:
+                when = clipped(source.events, of_thread, None)
+                of_thread = Named(*when, of_thread).near(*asked).name
+            rows = of_thread.astype(np.intp)
             classes = source.classes[rows]
             for cause in _HOST_CLASSES:
                 chosen = rows[classes == cause]
