@@ -30,7 +30,7 @@ _FINER: Final = (8, 4, 2)
 """Times as many micro-batches that a pipeline is imagined with."""
 _QUICK: Final = 0.25
 """Part of a pipeline's messages that wait for no other stage."""
-_SEVERAL: Final = 3
+SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
 
 
@@ -177,7 +177,7 @@ def pairwise(case: Case, device: int) -> Indices:
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
     chosen: Indices = rows[pairwise[ops.name[rows]]]
     together = np.isin(chosen, collective_waits(case.report).row)
-    each_other = len(case.splits) < _SEVERAL or 2 * int(together.sum()) < len(together)
+    each_other = len(case.splits) < SEVERAL or 2 * int(together.sum()) < len(together)
     most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
     return chosen if most and each_other else chosen[:0]
 

@@ -14,6 +14,7 @@ from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.nccl.collectives import nvtx_calls
 from nsys_tui.analysis.rules.communication import (
+    SEVERAL,
     accumulates,
     finer_batches,
     idle_for_host,
@@ -52,6 +53,19 @@ BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
 _BOUND: Final = LaunchBoundConfig()
 _ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
+_AMONG_RANKS: Final = (
+    (
+        "even out the ranks' work; a pipeline could use {} times the micro-batches",
+        "overlap it with compute, or send less; a pipeline could receive ahead",
+    ),
+    (
+        "stages wait for each other: even them out, or use {} times the micro-batches",
+        "stages wait for each other: even them out, or receive ahead;"
+        " more micro-batches would not help",
+    ),
+)
+"""What to do about sends and receives, which two GPUs may make for an all-to-all, too; then what
+where more micro-batches would not help."""
 _EVERY_RANK: Final = "nsys-tui fleet FOLDER, with a report of every rank"
 """What tells waiting from transferring where a report has one rank alone."""
 _SIZES: Final = "nsys profile --trace=cuda,nvtx"
@@ -221,10 +235,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     elif len(pairwise(case, worst.index)):
         gain, times = finer_batches(case, worst.index)
         saved = min(least, gain)
-        other = f"use {times} times the micro-batches"
-        if times == 1:
-            other = "receive ahead; more micro-batches would not help"
-        advice = f"stages wait for each other: even them out, or {other}"
+        advice = _AMONG_RANKS[len(case.splits) >= SEVERAL][times == 1].format(times)
         subject = "send and receive not hidden"
     elif accumulates(case, worst.index):
         advice = (
