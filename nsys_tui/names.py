@@ -303,8 +303,14 @@ def fit(name: str, cells: int) -> str:
 
 
 def brief(name: str, cells: int) -> str:
-    """A name in a sentence: as ``fit``, but what is cut says so, for it may be another's name."""
+    """A name in a sentence: as ``fit``, but what is cut says so, for it may be another's name.
+
+    A method keeps its class, where that fits.
+    """
     whole, base = _shortened(name, cells)
+    if whole == base != name:
+        method = "::".join(normalise_kernel(name).split("::")[-2:])
+        whole = method if method.endswith(f"::{base}") and cell_len(method) <= cells else whole
     return whole if whole or not name else f"{cut(base, cells - 1).rstrip(_GAPS)}~"
 
 

@@ -119,6 +119,8 @@ def test_what_a_sentence_cuts_off_a_name_is_marked() -> None:
     assert (names.brief("", 9), names.fit("", 9)) == ("", "")
     assert names.brief("elementwise copy f32 vec", 21) == "elementwise copy f32~"
     assert names.brief("void ns::gemm_bf16<int>(int)", 9) == "gemm_bf16"
+    assert names.brief("onnxruntime::Concat::Compute", 22) == "Concat::Compute"
+    assert names.brief("onnxruntime::Concat::Compute", 9) == "Compute"
 
 
 def test_a_label_ends_after_a_word_and_never_inside_an_identifier() -> None:

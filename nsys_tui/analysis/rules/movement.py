@@ -27,19 +27,21 @@ _KINDS: Final = (
     ("elementwise", "fuse neighbours: torch.compile, or a kernel that does several of them"),
     ("conversion", "keep one type and layout from end to end, in PyTorch torch.channels_last"),
     ("copy", "let the kernels before or after them write or read the data as it is needed"),
+    ("dequantisation", "let kernels multiply with the quantised weights, or dequantise them once"),
 )
 """What kernels do, and what would change it."""
-_ELEMENTWISE, _LAYOUT, _OWN = 2, 3, 4
+_ELEMENTWISE, _LAYOUT, _OWN, _DEQUANTISED = 2, 3, 4, 5
 _OF_TORCH: Final = (re.compile(r"elementwise copy\b"), re.compile(r"cat\b"), re.compile("elementw"))
 """Short names of the first kinds."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MOVES: Final = re.compile(
-    r"cast|cat|concat|convert|copy|memcpy|nchw|nhwc|permute|reformat|transpose", re.IGNORECASE
+    r"cast|cat|concat|convert|copy|dequant(?:ize)?|memcpy|nchw|nhwc|permute|reformat|transpose",
+    re.IGNORECASE,
 )
 _HOW: Final = re.compile(
-    r"array|batched|bf|chunk|coalesced|contiguous|cuda|data|device|double|float|folded|fp|from"
+    r"array|batched|bf|block|blockwise|chunk|coalesced|contiguous|cuda|data|device|double|float|folded|fp|from"
     r"|generic|gpu|half|in|int|kernel|layout|matrix|naive|no|optimized|out|packed|shared|simple"
-    r"|sizes|split|strided|tensor|tiled|to|type|vec|vectorized|with|wrapped|[a-z]",
+    r"|sizes|split|strided|tensor|tiled|to|type|vec|vectorized|weights|with|wrapped|[a-z]",
     re.IGNORECASE,
 )
 """A name of such words alone, one of them a move, tells of nothing else."""
@@ -100,6 +102,8 @@ def _kind(name: OpName) -> int:
     others = [word for word in words if not _MOVES.fullmatch(word)]
     if len(others) == len(words) or not all(map(_HOW.fullmatch, others)):
         return -1
+    if any("dequant" in word.lower() for word in words):
+        return _DEQUANTISED
     return _LAYOUT if _LIBRARY.search(name.demangled) else _OWN
 
 
@@ -112,7 +116,7 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
         return []
     could = min(_fused(case, device, kind), _alone(case, device, kind))
     paces = 2 * case.idle_time.busy_ns(device) >= case.base_ns
-    saved, stake = could * paces, max(int(of_kind[_OWN]), could)
+    saved, stake = could * paces, max(int(of_kind[_OWN:].sum()), could)
     if 100 * stake < least * whole:
         return []
     by_name = np.bincount(name, took)
@@ -145,7 +149,7 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
     """
     ops, saved = case.report.operations, 0.0
     every = case.by_device[device]
-    kind = np.where(kind == _OWN, -1, kind)
+    kind = np.where(kind >= _OWN, -1, kind)
     tensors = np.array([_operands(name.demangled) for name in ops.names], np.int64)
     for place in rows_of_codes(ops.stream[every], len(ops.streams)):
         rows = every[place]

@@ -121,7 +121,28 @@ def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
     assert [one.saved_ns for one in found(synth)] == saved
 
 
-@pytest.mark.parametrize("name", ["split_k_reduce_kernel(float *)", "chunk_scan_fwd_kernel"])
+DEQUANTISING = (
+    "void kDequantizeBlockwise<__nv_bfloat16, (int)512, (int)64, (int)8>(float *, unsigned char *)",
+    "void dequantize_block_q4_K<__half>(void const *, __half *)",
+)
+
+
+@pytest.mark.parametrize("name", DEQUANTISING)
+def test_dequantising_has_an_advice_of_its_own(tmp_path: Path, name: str) -> None:
+    (finding,) = found(one_after_another(tmp_path / "r.sqlite", (GEMM, name)))
+    assert finding.title.startswith("dequantisation kernels: 20.00 ms on GPU 0, 14.3%")
+    assert "quantised weights" in finding.advice
+    assert (finding.saved_ns, finding.stake_ns) == (0, 20 * MS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "split_k_reduce_kernel(float *)",
+        "chunk_scan_fwd_kernel",
+        "dequantize_mul_mat_vec_q4_0_cuda(float *)",
+    ],
+)
 def test_splitting_and_chunks_alone_are_no_move(tmp_path: Path, name: str) -> None:
     assert not found(one_after_another(tmp_path / "r.sqlite", (GEMM, name)))
 
