@@ -298,7 +298,8 @@ def _told(
     if outside and awaited.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
-    woken = cause is Cause.WAIT and not awaits
+    child = cause is Cause.WAIT and what.startswith("wait")
+    woken = cause is Cause.WAIT and not (awaits or child)
     if woken and any(waker := awaited.waker(case, facts.thread_of(case, gaps), lost)):
         *names, whom, advice = waker
         other, call = (brief(name, _PLACE_CELLS) for name in names)
@@ -333,7 +334,7 @@ def _told(
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice)
-    if cause is Cause.WAIT and what.startswith("wait"):
+    if child:
         advice = words.CHILD
     if awaits:
         advice = words.AWAITED

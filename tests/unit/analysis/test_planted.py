@@ -1233,6 +1233,7 @@ def waiting(
         ("pthread_cond_wait", {"wakes": "ticks"}, "waits for work: "),
         ("pthread_cond_wait", {"wakes": "ticks", "works": True}, "wait: "),
         ("pthread_cond_wait", {"wakes": "signals"}, "waits for requests: epoll_wait of"),
+        ("wait4", {}, "wait: wait4"),
         ("ioctl", {"decodes": True}, "waits for the video decoder: ioctl"),
         ("ioctl", {}, "OSRT call: ioctl"),
     ],
