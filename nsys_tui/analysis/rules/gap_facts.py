@@ -305,6 +305,16 @@ def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     return 2 * intervals.overlap_length(api.runs(calls), lost) > intervals.total(*lost)
 
 
+def launch_for_others(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether calls that put work on other GPUs, of the threads that end the gaps, take most."""
+    ops, api = case.report.operations, case.report.api
+    others = case.where(lambda rows: ops.device[rows] != gaps.device[0])
+    calls = case.report.calls[others]
+    calls = calls[calls >= 0]
+    calls = calls[np.isin(api.thread[calls], gaps.caller)]
+    return 2 * intervals.overlap_length(api.runs(calls), lost) > intervals.total(*lost)
+
+
 def are_long(case: Case, gaps: Gaps) -> bool:
     """Whether long calls that launch what ends some gaps take most of them, not those before."""
     api, calls = case.report.api, gaps.call

@@ -260,7 +260,10 @@ def _told(
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
     if (queued or polls or cause is Cause.SYNC) and (others := facts.waits_for(case, gaps, queued)):
-        turns = case.idle_time.by_turns(int(gaps.device[0]), others)
+        turns = int(case.idle_time.by_turns(int(gaps.device[0]), others))
+        busy = [case.idle_time.busy_ns(one) for one in (int(gaps.device[0]), *others)]
+        if not turns and 2 * (max(busy) - busy[0]) < intervals.total(*lost):
+            turns = words.ALIKE
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else brief(what, _NAME_CELLS)
         return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
@@ -331,6 +334,8 @@ def _told(
             why, advice = f"lasts, others in {brief(call, _PLACE_CELLS)}", words.HELD_BY
         name = f": {brief(what, _NAME_CELLS)} {why}"
         return name, Confidence.INFERRED, advice
+    if cause is Cause.API and facts.launch_for_others(case, gaps, lost):
+        return ": launches for other GPUs come first", Confidence.MEASURED, words.OWN_THREADS
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice)

@@ -218,7 +218,10 @@ NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this on
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
+    "it has no more work, but begins later: launch for each GPU from a thread of its own",
 )
+ALIKE: Final = 2
+"""Which of these is for a GPU that is not busier than the one that waits."""
 STAGES: Final = (
     "if one is the next stage of the other: more, smaller micro-batches, or stages of equal work"
 )
@@ -230,8 +233,9 @@ HELD_LAUNCH: Final = (
     "launch the graph before the work ahead of it ends: its launch takes the longer the more nodes",
 )
 """What to do about a launch that takes long itself: of a kernel, of a graph."""
+OWN_THREADS: Final = "launch for each GPU or stream from a thread of its own"
 BEFORE_LAUNCH: Final = (
-    ("of other work comes first", "launch for each GPU or stream from a thread of its own"),
+    ("of other work comes first", OWN_THREADS),
     ("outlasts what it launched", "fuse kernels, or capture the phase as a CUDA graph"),
 )
 """Launch calls before the one that ends a gap: of other GPUs' work, or of its own."""

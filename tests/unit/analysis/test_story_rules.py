@@ -222,6 +222,28 @@ def test_time_after_a_wait_that_nobody_recorded_is_placed_by_its_range(
     assert [("in Verify" in one.title) for one in idle] == [ranges]
 
 
+@pytest.mark.parametrize(("last", "alike"), [(200 * US, True), (400 * US, False)])
+def test_one_thread_that_launches_for_all_gpus_makes_the_last_one_late(
+    tmp_path: Path, last: int, alike: bool
+) -> None:
+    """The first one waits for it, then: as for one that has more work, of which it may give."""
+    run = Machine(tmp_path / "r.sqlite", gpus=4)
+    for _ in range(100):
+        for gpu in range(4):
+            corr = run.report.next_correlation()
+            run.call("cudaMemsetAsync_v3020", 8 * US, corr)
+            run.report.memset(run.now, run.now + US, device=gpu, corr=corr)
+            run.free[gpu, 7] = run.now + US
+            run.launch("jacobi", last if gpu == 3 else 200 * US, device=gpu)
+        run.wait()
+    case = Case(open_report(run.report.write(), use_cache=False))
+    idle = {one.title.split(", ")[-1]: one for one in find_in(case) if " idle " in one.title}
+    (waits,) = [one for title, one in idle.items() if title.startswith("cudaDeviceSync")]
+    assert waits.advice.startswith("it has no more work") is alike
+    assert waits.advice.startswith("spread that GPU's work") is not alike
+    assert any("launches for other GPUs come first" in title for title in idle)
+
+
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
     assert "GPU-aware MPI" in one.advice
