@@ -328,18 +328,22 @@ def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:
 def _shares(group: Group) -> Float64:
     """Of each call: parts of the lateness of its last rank by cause, shape (calls, causes).
 
-    What a rank did longer than the median of the members counts; what it did less of does not.
+    What a rank did longer than the median of the members counts, over calls in a row to which it
+    came last: others that wait in one compute meanwhile what it computes after it.
     """
     calls = np.arange(group.calls)
     gap = group.gap.astype(np.float64)
-    idle = gap - group.before.sum(axis=2)
-    before = np.concatenate([group.before, idle[:, :, None]], axis=2)
+    *parts, beside = np.moveaxis(group.before.astype(np.float64), 2, 0)
+    idle = gap - sum(parts)
+    before = np.stack([parts[0] + beside, *parts[1:], idle, group.start - gap], axis=2)
     excess = before[group.last, calls] - np.median(before, axis=0)
-    begun = group.start - gap
-    late = begun[group.last, calls] - np.median(begun, axis=0)
+    first = (group.gap < 0).any(axis=0)
+    excess[first] = 0
+    in_a_row = np.cumsum(np.diff(group.last, prepend=-1) != 0) - 1
+    summed = np.stack([np.bincount(in_a_row, one) for one in excess.T], axis=1)
     shares = np.zeros((group.calls, len(CAUSES)))
-    shares[:, :-1] = np.maximum(np.column_stack([excess, late]), 0)
-    shares[(group.gap < 0).any(axis=0)] = 0
+    shares[:, :-1] = np.maximum(summed, 0)[in_a_row]
+    shares[first] = 0
     total = shares.sum(axis=1)
     shares[total == 0, -1] = 1
     return np.asarray(shares / np.where(total > 0, total, 1)[:, None])

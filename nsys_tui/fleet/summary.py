@@ -20,7 +20,7 @@ from nsys_tui.fleet.times import Grid
 from nsys_tui.model.arrays import Bool, Int32, Int64
 from nsys_tui.units import Edges
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (

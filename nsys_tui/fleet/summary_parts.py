@@ -308,9 +308,10 @@ def metric_grid(grid: Grid) -> Grid:
     return type(grid)(grid.shift + METRIC_SHIFT, first, last - first + 1)
 
 
-PARTS: Final = ("kernels", "data", "comm")
+PARTS: Final = ("kernels", "data", "comm", "beside")
 """What is kept of the time before a collective, ns: kernels; copies that nothing hides and idle
-time in ranges that load data; communication that nothing hides. The rest waits for a launch."""
+time in ranges that load data; communication that nothing hides. The rest waits for a launch. And
+kernels beside the collective before it, from its start on: who waits there computes meanwhile."""
 _LOADS: Final = re.compile(
     r"(?i)data.?load|(load|next|get|fetch|read).?(data|batch|input)|copy to (device|gpu)"
 )
@@ -345,6 +346,8 @@ def before_calls(
         parts[:, 0] = within["compute"] + within["graph"]
         parts[:, 1] = within["exposed_memory"] + loading.within(begun, start)
         parts[:, 2] = within["exposed_comm"]
+        beside = coverage.within(np.append(start[:1], start[:-1]), begun)
+        parts[:, 3] = beside["compute"] + beside["graph"]
     return gap, parts
 
 

@@ -189,3 +189,26 @@ def test_all_ranks_that_can_be_aligned_are_no_group_of_a_purpose() -> None:
     assert purpose(group, members) == ""
     group.members = (0, 1)
     assert purpose(group, members) == "≈ tensor parallel"
+
+
+def test_who_waits_beside_its_kernels_computes_no_less_than_a_rank_that_comes_late(
+    tmp_path: Path,
+) -> None:
+    def rank(place: int) -> Path:
+        path = tmp_path / f"rank_{place}.sqlite"
+        synth = Synth(path).gpu(0, "Test GPU").session(STEPS * STEP, utc=UTC)
+        synth.environment("Hostname", f"node{place}").process(1000 + place, "python3")
+        late = 60 * US if place == 2 else 0
+        for at in range(10 * US, STEPS * STEP, STEP):
+            for begin, compute, ends in ((0, 100, 260), (100 + late // US, 100, 420)):
+                begun = at + begin * US + late
+                done = begun + compute * US
+                synth.launch("gemm", (begun - 600, begun - 100), (begun, done))
+                start = done if begin == 0 or late else at + 260 * US
+                called = (start - US, start - 500)
+                synth.launch(ALL_REDUCE, called, (start, at + ends * US), stream=13)
+        return synth.write()
+
+    parts = of(run_fleet([rank(place) for place in range(RANKS)]), 2)
+    known = sum(parts.values()) - parts["unknown"]
+    assert parts["idle GPU"] == known > 0
