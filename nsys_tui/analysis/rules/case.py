@@ -109,10 +109,11 @@ class Case:
 
     @cached_property
     def is_one_shot(self) -> bool:
-        """Whether the GPU hardly works, or does few things without a kernel that recurs."""
+        """Whether the GPU hardly works, or does few things of which hardly any recur."""
         if not self.works or self.base_ns < _TOO_SHORT_NS:
             return self.works
-        limit = _TOO_SHORT_NS if self._are_few and self._of_a_name > 1 else _ONCE_NS
+        recurs = self._are_few and self._of_a_name > 1 and self._again_ns >= _TOO_SHORT_NS
+        limit = _TOO_SHORT_NS if recurs else _ONCE_NS
         return self._are_few and sum(split.busy_ns for split in self.splits) < limit
 
     @property
@@ -133,6 +134,14 @@ class Case:
         """How many operations but copies have the most frequent name."""
         ops, rows = self.report.operations, self.operations
         return int(np.bincount(ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]).max(initial=0))
+
+    @property
+    def _again_ns(self) -> int:
+        """How long operations last besides the longest of each name."""
+        ops, rows = self.report.operations, self.operations
+        longest = np.zeros(len(ops.names), np.int64)
+        np.maximum.at(longest, ops.name[rows], ops.durations(rows))
+        return int(ops.durations(rows).sum() - longest.sum())
 
     @cached_property
     def clock_trouble(self) -> str:

@@ -196,6 +196,20 @@ def test_a_run_without_gpu_work_is_no_first_try(tmp_path: Path) -> None:
     assert one.severity is Severity.HIGH
 
 
+@pytest.mark.parametrize(("again", "once"), [(20 * US, True), (400 * US, False)])
+def test_short_passes_after_the_main_one_do_not_make_a_run(
+    tmp_path: Path, again: int, once: bool
+) -> None:
+    """A reduction once over all its data, then over what is left of it."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(2000 * MS)
+    synth.memcpy(0, 3 * MS)
+    for number in range(5):
+        start = 300 * MS + number * MS
+        took = again if number else 500 * US
+        synth.launch("reduce", call=(start, start + US), gpu=(start + US, start + US + took))
+    assert told(synth).startswith("One-shot: ") is once
+
+
 def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for number in range(30):
