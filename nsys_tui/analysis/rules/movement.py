@@ -39,9 +39,10 @@ _MOVES: Final = re.compile(
     re.IGNORECASE,
 )
 _HOW: Final = re.compile(
-    r"array|batched|bf|block|blockwise|chunk|coalesced|contiguous|cuda|data|device|double|float|folded|fp|from"
-    r"|generic|gpu|half|in|int|kernel|layout|matrix|naive|no|optimized|out|packed|shared|simple"
-    r"|sizes|split|strided|tensor|tiled|to|type|vec|vectorized|weights|with|wrapped|[a-z]",
+    r"array|batched|bf|block|blockwise|chunk|coalesced|contiguous|cuda|cupy|data|device|double"
+    r"|float|folded|fp|from|generic|gpu|half|in|int|kernel|layout|matrix|naive|no|optimized|out"
+    r"|packed|shared|simple|sizes|split|strided|tensor|tiled|to|type|vec|vectorized|weights|with"
+    r"|wrapped|[a-z]",
     re.IGNORECASE,
 )
 """A name of such words alone, one of them a move, tells of nothing else."""

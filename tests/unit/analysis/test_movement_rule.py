@@ -83,7 +83,7 @@ FSDP = (
 )
 
 
-@pytest.mark.parametrize("name", [OWN, *FSDP])
+@pytest.mark.parametrize("name", [OWN, "cupy_copy__float32_float32", *FSDP])
 def test_of_a_programs_own_copies_nobody_knows_what_could_be_saved(
     tmp_path: Path, name: str
 ) -> None:
