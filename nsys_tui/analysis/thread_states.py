@@ -261,7 +261,7 @@ class Doing(StrEnum):
     WORKS = "computes"
     POLLS = "waits for another rank"
     TEAM = "waits for its threads"
-    COMPILES = "compiles GPU code"
+    COMPILES = "compiles code"
     DRIVER = "in the CUDA driver"
 
 
@@ -279,7 +279,7 @@ class Sampled:
 _POLLING: Final = re.compile(r"^P?MPI_|^(MPID|MPIR|MPIDI|ompi_|opal_|ucp_|uct_|cxip_|psm2_|fi_cq)")
 _TEAM: Final = re.compile(r"lib(g|i)?omp\d?\.")
 """OpenMP's runtime, in which a thread waits for the others of its team."""
-_COMPILING: Final = re.compile(r"ptxjitcompiler|nvrtc|nvJitLink|nvvm")
+_COMPILING: Final = re.compile(r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|lib(llvmlite|LLVM|triton)\b")
 _DRIVER: Final = re.compile(r"libcuda(rt)?\.so|libcudart|nvcuda\.dll|ToolsInjection|cupti")
 _SYSTEM: Final = re.compile(r"\[vdso\]|\[kernel|libc[.-]|ld-|libpthread|libm[.-]|libstdc\+\+")
 

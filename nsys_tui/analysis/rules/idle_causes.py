@@ -263,7 +263,7 @@ QUEUED: Final = {
 BY_DOING: Final = {
     Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
     Doing.TEAM: "spread its parallel loop evenly over the threads, or launch from outside of it",
-    Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
+    Doing.COMPILES: "code is compiled here: warm up first, ship it for this GPU, or keep a cache",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)

@@ -11,6 +11,7 @@ from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules.case import A_RUN, Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gpu_work import filled, waves_of
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import wait_causes
@@ -189,7 +190,7 @@ def _between(case: Case, rows: Indices, device: int) -> tuple[Intervals, Interva
     chosen[rows] = True
     some = case.short_gaps(device, case.launch_bound(device)), _straight(case, device)
     before, after, starts, ends = map(np.concatenate, zip(*some, strict=True))
-    kept = (ops.kind[before] == OpKind.KERNEL) & (ops.kind[after] == OpKind.KERNEL)
+    kept = _queued_alike(ops, before) & _queued_alike(ops, after)
     beside, both = (
         kept & one for one in (chosen[before] | chosen[after], chosen[before] & chosen[after])
     )
@@ -209,6 +210,13 @@ def _straight(case: Case, device: int) -> tuple[Integers, Integers, Int64, Int64
     )
     gaps = gaps.take(waited == 0)
     return gaps.previous, gaps.next, gaps.start, gaps.end
+
+
+def _queued_alike(ops: Operations, rows: Integers) -> Bool:
+    """Which operations stay within a GPU: the host queues them like kernels."""
+    kind = ops.kind[rows]
+    within = (kind == OpKind.KERNEL) | (kind == OpKind.MEMSET)
+    return np.asarray(within | (ops.copy_kind[rows] == DEVICE_TO_DEVICE), np.bool_)
 
 
 @rule(

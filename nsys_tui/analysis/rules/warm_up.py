@@ -215,6 +215,8 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
     first[early] |= ~_lacks_cpu(case, gaps.take(early))
     first |= used_first & (gaps.time(Cause.MODULE) > 0) & (gaps.cause != Cause.HOST)
+    allocates = (gaps.cause == Cause.ALLOCATION) & (gaps.time(Cause.ALLOCATION) >= CONTEXT_NS)
+    first |= used_first & allocates  # A library sets itself up so.
     first |= _sets_up(case, gaps) & before
     first |= _before_all_kernels(case, gaps) & np.isin(gaps.cause, (Cause.ALLOCATION, Cause.API))
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))

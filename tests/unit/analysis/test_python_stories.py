@@ -1,0 +1,77 @@
+"""Runs after Python programs whose tables are public, and others that nearly have the fault."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from planted import MS, US, bare
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synth import Synth
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+
+def found(synth: Synth, rule: str) -> list[Finding]:
+    return [one for one in every(synth) if one.rule == rule]
+
+
+def every(synth: Synth) -> list[Finding]:
+    return [*find_in(Case(open_report(synth.write(), use_cache=False)))]
+
+
+@pytest.mark.parametrize(("kind", "part"), [("DtoD", 1.0), ("HtoD", 0.5)])
+def test_copies_within_a_gpu_are_queued_like_the_tiny_kernels_beside_them(
+    tmp_path: Path, kind: str, part: float
+) -> None:
+    """Of a loop that exchanges ghost cells a graph has the copies, too; not the host's memory."""
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(800):
+        start = number * 12 * US
+        if number % 4 == 3:
+            corr = synth.next_correlation()
+            synth.api("cudaMemcpyAsync_v3020", start, start + 4 * US, corr=corr)
+            synth.memcpy(start + 5 * US, start + 7 * US, kind=kind, bytes=4096, corr=corr)
+        else:
+            synth.launch("stencil", (start, start + 4 * US), (start + 5 * US, start + 7 * US))
+    (one,) = found(synth, "tiny_kernels")
+    idle = 799 * 10 * US
+    assert one.saved_ns <= part * idle
+    assert one.saved_ns == pytest.approx(part * idle, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [("libllvmlite.so", "host compiles code: "), ("libllama.so", "host compute")],
+)
+def test_time_in_a_compiler_is_told_as_such(tmp_path: Path, module: str, told: str) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(20):
+        start = number * 20 * MS
+        synth.launch(f"k{number % 2}", (start, start + 5 * US), (start + 10 * US, start + MS))
+        for sample in range(2, 19):
+            synth.sample(start + sample * MS, ("lower", "main"), module=f"/opt/{module}")
+    one = found(synth, "gpu_idle")[0]
+    assert told in one.title
+    assert one.advice.startswith("code is compiled here") is ("compiles" in told)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_library_that_sets_itself_up_before_its_first_kernel_does_so_once(
+    tmp_path: Path, before: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(40):
+        start = (number + 75 * (number >= 20)) * MS
+        name = "gemm" if number == 20 or before else "scale"
+        synth.launch(name, (start, start + 5 * US), (start + 10 * US, start + 900 * US))
+    synth.api("cudaFree_v3020", 20 * MS, 94 * MS)
+    told = {one.rule for one in every(synth) if "cudaFree" in one.title}
+    assert told == {"gpu_idle" if before else "warm_up"}
