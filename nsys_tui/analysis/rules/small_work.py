@@ -9,10 +9,11 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules.case import A_RUN, Case
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.gpu_work import filled, waves_of
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
+from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
@@ -50,7 +51,8 @@ _NEXT_NS: Final = 1_000_000
 def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name that end before another can be launched, with a launch call for each.
 
-    They count where they have a tenth of a GPU's time with the idle time around them.
+    They count where they have a tenth of a GPU's time with the idle time around them, without what
+    happens once.
     What could be saved is the time in which a GPU is idle while such a launch is made, or for a
     moment beside such a kernel, whichever is more: by a CUDA graph the part of it that queued
     kernels would not need, where these are queued between two of them, which fusing leaves out.
@@ -107,9 +109,12 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         return []
     rows, calls, top = rows[mine], calls[mine], top[mine]
     off = [work.thread(thread).off for thread in api.threads[np.unique(api.thread[calls])].tolist()]
-    off_cpu = intervals.joined(*off)
+    gaps = case.stalls.gaps
+    gaps = gaps.take((gaps.device == device) & (gaps.edge == Edge.INNER))
+    once = gaps.take(first_uses(case, gaps))
+    apart = intervals.joined(*off, (once.start, once.end))
     around, between = _between(case, rows, device)
-    lost, around, between = (intervals.subtract(one, off_cpu) for one in (lost, around, between))
+    lost, around, between = (intervals.subtract(one, apart) for one in (lost, around, between))
     where = "in their launches"
     if intervals.total(*around) > intervals.total(*lost):
         lost, where = around, "between them"
@@ -122,14 +127,17 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     idle = intervals.total(*lost)
     if 100 * (took.sum() + idle) < least * case.base_ns:
         return []
-    often = int(np.count_nonzero(top))
-    name = brief(ops.shown[ops.name[rows[top][0]]], _NAME_CELLS) if often else ""
-    of_name = f", {most_of(often, len(rows))} {name} ({units.format_count(often)})"
+    often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
+    kernels = f"{units.format_count(len(rows))} kernels of {half}"
+    idles = f": {case.device_labels([device])} idle {units.format_duration(idle)} {where}"
+    if often:
+        led, times = f", {most_of(often, len(rows))} ", f" ({units.format_count(often)})"
+        room = TITLE_CELLS - len(kernels + led + times + idles)
+        name = brief(ops.shown[ops.name[rows[top][0]]], min(_NAME_CELLS, room))
+        kernels += led + name + times
     return case.finding(
         "tiny_kernels",
-        f"{units.format_count(len(rows))} kernels of {units.format_duration(int(np.median(took)))}"
-        f"{of_name if often else ''}: {case.device_labels([device])} idle"
-        f" {units.format_duration(idle)} {where}",
+        kernels + idles,
         f"{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens their own"
         f" {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="idle around tiny kernels",

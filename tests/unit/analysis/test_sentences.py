@@ -41,8 +41,10 @@ def only(run: Synth, rule: str) -> Finding:
     return one
 
 
-def tiny(run: Synth, names: Sequence[str], api: str = "cudaLaunchKernel_v7000") -> Synth:
-    for number in range(3000):
+def tiny(
+    run: Synth, names: Sequence[str], api: str = "cudaLaunchKernel_v7000", count: int = 3000
+) -> Synth:
+    for number in range(count):
         start, corr = number * 20 * US, run.next_correlation()
         run.api(api, start, start + 9 * US, corr=corr)
         name = names[number % len(names)]
@@ -52,6 +54,12 @@ def tiny(run: Synth, names: Sequence[str], api: str = "cudaLaunchKernel_v7000") 
 
 def test_what_most_are_is_more_than_half_of_them(run: Synth) -> None:
     assert ", led by k0 (1,500):" in only(tiny(run, ("k0", "k1")), "tiny_kernels").title
+
+
+def test_a_long_name_leaves_room_for_the_time_around_it(run: Synth) -> None:
+    names = ("nvkernel__ZN10coreneuron17solve_interleaved1Ei_F1L653_4", "k1")
+    title = only(tiny(run, names, count=12_000), "tiny_kernels").title
+    assert title.endswith("~ (6,000): GPU 0 idle 216.0 ms between them")
 
 
 def test_one_name_of_all_is_most(run: Synth) -> None:

@@ -112,6 +112,20 @@ def test_copies_around_a_handful_of_kernels_are_no_run(
     assert verdict(case, find_in(case)).startswith("One-shot") == one_shot
 
 
+def test_loading_code_once_is_no_price_of_tiny_kernels(tmp_path: Path) -> None:
+    """Of 200 kernels, one a millisecond, the first launch alone loads code for 80 ms."""
+    synth = bare(tmp_path / "r.sqlite").memcpy(0, 10 * US, bytes=1 << 20)
+    for number in range(200):
+        begin = 20 * US + (number > 0) * 80 * MS + number * MS
+        call = begin, begin + 20 * US + (number == 0) * 80 * MS
+        synth.launch("filter", call, (call[1] + US, call[1] + 6 * US), grid=FULL)
+        synth.memcpy(call[1] + 10 * US, call[1] + MS - 30 * US, bytes=1 << 20)
+    found_ = find_in(Case(open_report(synth.write(), use_cache=False)))
+    assert [one for one in found_ if one.rule == "tiny_kernels"] == []
+    (once,) = [one for one in found_ if one.rule == "warm_up" and "idle" in one.title]
+    assert once.saved_ns == pytest.approx(80 * MS, rel=0.01)
+
+
 def allocating(path: Path, library: int) -> Synth:
     """A kernel after each of 20 allocations of 20 us; a library allocates before the first one."""
     synth = bare(path).memcpy(0, 10 * US, bytes=1 << 20)
