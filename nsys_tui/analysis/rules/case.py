@@ -28,7 +28,7 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
-from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.causes import Cause, range_classes
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
@@ -402,6 +402,15 @@ class Case:
         api = self.report.api
         rows = self.scope.threads(api)
         return row_numbers(api, masked(rows, api.real[rows]))
+
+    @cached_property
+    def mpi_calls(self) -> tuple[Int64, Int64, Int64]:
+        """Thread, start and end of each call of MPI; older nsys writes them as ranges."""
+        events, ranges = self.report.host_events, self.report.ranges
+        sets = ((events, events.of_mpi), (ranges, range_classes(ranges) == Cause.MPI))
+        parts = [(one.threads[one.thread[of]], one.start[of], one.end[of]) for one, of in sets]
+        thread, start, end = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return thread, start, end
 
     @cached_property
     def prefetches(self) -> bool:

@@ -28,6 +28,7 @@ from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.groups import factorise_rows, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import PROCESS_MASK
 
 LARGE: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
@@ -347,26 +348,23 @@ def _around_all(ops: Operations, rows: Indices, kernels: Indices) -> int:
 
 def mpi_advice(case: Case, rows: Indices) -> str:
     """What to do about copies that MPI makes, or most of which are near its calls; else empty."""
-    events, ops = case.report.host_events, case.report.operations
-    own = np.isin(events.thread_process, ops.processes[np.unique(ops.process[rows])])
-    of_mpi = np.flatnonzero(events.of_mpi & own[events.thread])
-    around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
+    ops, (thread, start, end) = case.report.operations, case.mpi_calls
+    own = np.isin(thread & PROCESS_MASK, ops.processes[np.unique(ops.process[rows])])
+    around = intervals.union(start[own] - _NEAR_NS, end[own] + _NEAR_NS)
     copies = ops.runs(rows)
     near = intervals.meet(copies, around)
     if 2 * len(near[0]) <= len(copies[0]):
         return ""
-    return _BY_MPI if _called_by_mpi(case, rows, of_mpi) else _STAGED
+    return _BY_MPI if _called_by_mpi(case, rows) else _STAGED
 
 
-def _called_by_mpi(case: Case, rows: Indices, of_mpi: Indices) -> bool:
+def _called_by_mpi(case: Case, rows: Indices) -> bool:
     """Whether most of some copies are called for within MPI calls, of the same threads."""
-    events, api, calls = case.report.host_events, case.report.api, case.report.calls[rows]
-    inside = 0
+    api, calls, inside = case.report.api, case.report.calls[rows], 0
+    threads, start, end = case.mpi_calls
     for thread, places in rows_of_values(api.thread[calls[calls >= 0]]):
-        mine, own = calls[calls >= 0][places], events.threads[events.thread[of_mpi]]
-        own = of_mpi[own == api.threads[thread]]
-        within = intervals.covered(
-            intervals.union(events.start[own], events.end[own]), api.start[mine], api.end[mine]
-        )
+        mine, own = calls[calls >= 0][places], threads == api.threads[thread]
+        of_mpi = intervals.union(start[own], end[own])
+        within = intervals.covered(of_mpi, api.start[mine], api.end[mine])
         inside += int(np.count_nonzero(within == api.durations(mine)))
     return 2 * inside > len(rows)

@@ -29,6 +29,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import brief
 from nsys_tui.units import plural
 
@@ -230,8 +231,7 @@ def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
 
 def _calls_mpi(case: Case, process: Integers) -> bool:
     """Whether a process that some operations are of makes calls of MPI."""
-    events, ops = case.report.host_events, case.report.operations
-    ranks = events.thread_process[np.flatnonzero(np.bincount(events.thread[events.of_mpi]))]
+    ops, ranks = case.report.operations, case.mpi_calls[0] & PROCESS_MASK
     return bool(np.isin(ops.processes[np.flatnonzero(np.bincount(process))], ranks).any())
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from machine import Machine
 from planted import FULL, MS, US, bare, copies_of
 from planted_programs import halo
 from planted_training import weights
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
@@ -18,8 +19,6 @@ from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from synth import Synth
 
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -256,6 +255,26 @@ def test_one_thread_that_launches_for_all_gpus_makes_the_last_one_late(
     assert waits.advice.startswith("it has no more work") is alike
     assert waits.advice.startswith("spread that GPU's work") is not alike
     assert any("launches for other GPUs come first" in title for title in idle)
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_calls_of_mpi_that_older_nsys_writes_as_ranges_tell_who_is_late(
+    tmp_path: Path, ranges: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite")
+    for rank, lasts in enumerate((2 * MS, 3 * MS)):
+        synth.process(10 + rank).gpu(rank).domain(5, "MPI")
+        for step in range(40):
+            start = step * (3 * MS + 50 * US)
+            done, until = start + 10 * US + lasts, start + 3 * MS + 30 * US
+            where: Any = {"device": rank, "context": rank + 1, "grid": FULL}
+            synth.launch("flux", (start, start + 5 * US), (start + 10 * US, done), **where)
+            if ranges:
+                synth.nvtx("MPI_Allreduce", done, until, domain=5)
+            else:
+                synth.mpi("MPI_Allreduce", done, until)
+    (one,) = [one for one in found(synth, "gpu_idle") if "MPI: MPI_Allreduce" in one.title]
+    assert one.advice == "see what the rank of GPU 1 does before: the others wait for it"
 
 
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
