@@ -16,6 +16,7 @@ from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import OpName
 from nsys_tui.model.groups import rows_of_codes, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kernel_names import short_name
 from nsys_tui.model.kernel_rules import parts_of
 from nsys_tui.model.table import Column, Unit
@@ -67,9 +68,9 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     or program in which no word says anything but that data is copied, cast, transposed or laid out
     anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
     them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
-    time, but of elementwise kernels what they take to hand data to the next; of a program's own, or
-    where the GPU mostly idles, nobody knows; where launches bind the run, other rules tell what
-    fusing saves.
+    time, but of elementwise kernels what they take to hand data to the next, and the moments
+    between them; of a program's own, or where the GPU mostly idles, nobody knows; where launches
+    bind the run, other rules tell what fusing saves.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
@@ -115,7 +116,8 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
     whole, spent = int(ops.durations(case.by_device[device]).sum()), int(took.sum())
     if 100 * spent < least * whole:
         return []
-    could = min(_fused(case, device, kind), _alone(case, device, kind))
+    between = _between(case, device, kind)
+    could = min(_fused(case, device, kind), _alone(case, device, kind)) + intervals.total(*between)
     paces = 2 * case.idle_time.busy_ns(device) >= case.base_ns
     saved, stake = could * paces, max(int(of_kind[_OWN:].sum()), could)
     if 100 * stake < least * whole:
@@ -139,6 +141,7 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
         window=longest_of(ops, rows[name == most]),
         device=device,
         screen="3",
+        gone=intervals.joined(between, ops.runs(rows)),
     )
 
 
@@ -163,6 +166,15 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
         gone = np.minimum(least[1:], least[:-1]) + 2 * np.minimum(each[1:], each[:-1])
         saved += gone[linked].sum()
     return int(saved)
+
+
+def _between(case: Case, device: int, kind: Int64) -> Intervals:
+    """Moments between two elementwise kernels that are no launch-bound run's."""
+    ops = case.report.operations
+    before, after, starts, ends = case.short_gaps(device, intervals.empty())
+    combines = (kind == _ELEMENTWISE)[ops.name] & (ops.kind == OpKind.KERNEL)
+    both = combines[before] & combines[after]
+    return intervals.subtract((starts[both], ends[both]), case.launch_bound(device))
 
 
 def _operands(name: str) -> int:

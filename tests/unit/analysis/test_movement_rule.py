@@ -11,7 +11,7 @@ from planted_kernels import ADD, CAT, COPY, GELU, GEMM, LAYOUT, OWN, one_after_a
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Severity
-from nsys_tui.analysis.rules.ranking import RULES
+from nsys_tui.analysis.rules.ranking import RULES, find
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -119,6 +119,23 @@ def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
         if read:
             synth.api("cudaStreamSynchronize_v3020", start + 6_000, start + 19_500)
     assert [one.saved_ns for one in found(synth)] == saved
+
+
+def test_fused_tiny_kernels_save_the_moments_between_them_too_and_are_one_story(
+    tmp_path: Path,
+) -> None:
+    """Twos of 3 us, of which fusing saves 2 us and half of what is read or written in the third."""
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(1000):
+        call, start = number * 4_000, 5 * MS + number * 48_000
+        for name, at, took in ((GELU, 0, 3_000), (GELU, 4_000, 3_000), (GEMM, 8_000, 39_000)):
+            work = (start + at, start + at + took)
+            synth.launch(name, (call, call + 1_000), work, grid=(1080, 1, 1))
+    findings = find(open_report(synth.write(), use_cache=False))
+    told = {one.rule: one for one in findings}
+    whole = told["movement_kernels"]
+    assert whole.saved_ns == 1000 * (1_000 + 2_000 + 2 * 1_000 // 2)
+    assert told["tiny_kernels"].same_as == whole.subject
 
 
 DEQUANTISING = (
