@@ -38,8 +38,10 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
+from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
@@ -438,9 +440,22 @@ class Case:
         evicted = ops.bytes[pages[ops.migration[pages] == _EVICTED]].sum()
         if _EVICTED_SHARE * evicted > ops.bytes[pages].sum():
             return "work on parts that fit the GPU's memory: its pages are evicted for others"
+        if self._in_mpi(pages):
+            return "MPI works on these pages on the host: give it memory of the GPU, not managed"
         if self.prefetches:
             return "prefetch earlier, on a stream of its own, so that kernels hide it"
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+
+    def _in_mpi(self, pages: Indices) -> bool:
+        """Whether most of the pages that come back to a host do so within its calls of MPI."""
+        ops, (thread, start, end) = self.report.operations, self.mpi_calls
+        back = pages[ops.copy_kind[pages] == UVM_COPY_KINDS[1]]
+        within = 0
+        for process, places in rows_of_values(ops.process[back]):
+            mine, own = back[places], thread & PROCESS_MASK == ops.processes[process]
+            calls = intervals.union(start[own], end[own])
+            within += int(intervals.covered(calls, ops.start[mine], ops.end[mine]).sum())
+        return 2 * within > int(ops.durations(back).sum())
 
     def device_labels(self, places: Iterable[int]) -> str:
         """``GPU 0, GPU 1``."""

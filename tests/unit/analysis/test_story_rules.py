@@ -277,6 +277,19 @@ def test_calls_of_mpi_that_older_nsys_writes_as_ranges_tell_who_is_late(
     assert one.advice == "see what the rank of GPU 1 does before: the others wait for it"
 
 
+@pytest.mark.parametrize("of_mpi", [True, False])
+def test_pages_that_mpi_pulls_to_the_host_are_not_to_be_prefetched(
+    tmp_path: Path, of_mpi: bool
+) -> None:
+    """The same pages, where the program itself sums them: MPI is called later."""
+    synth = migrating(tmp_path / "r.sqlite", 2)
+    for number in range(20):
+        begun = number * 4 * MS + (2 if of_mpi else 3) * MS
+        synth.mpi("MPI_Allreduce", begun, begun + 600 * US)
+    (one,) = found(synth, "migrations_in_kernels")
+    assert one.advice.startswith("MPI works on these pages") is of_mpi
+
+
 def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     (one,) = found(halo(tmp_path / "r.sqlite"), "exposed_copies")
     assert "GPU-aware MPI" in one.advice
