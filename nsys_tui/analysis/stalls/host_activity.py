@@ -38,7 +38,7 @@ _OF_DRIVER = (Cause.IO, Cause.OSRT)
 LATE_NS = 1_000_000
 """A thread that stays off its CPU for longer when all GPUs are done waits for something else."""
 HELD = 500_000
-"""Events of threads that are kept for the next question, 28 bytes each."""
+"""Events of threads kept for the next question, 28 bytes each; the last thread is kept whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +272,7 @@ class HostWork:
             work = self._work(global_tid)
             self._held += len(work)
         self._threads[global_tid] = work
-        while self._held > HELD and self._threads:
+        while self._held > HELD and len(self._threads) > 1:
             self._held -= len(self._threads.pop(next(iter(self._threads))))
         return work
 

@@ -49,6 +49,26 @@ def synth(tmp_path: Path) -> Synth:
     )
 
 
+def test_a_large_thread_is_worked_out_once_and_the_same_near_gaps(
+    synth: Synth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_activity, "HELD", 1)
+    synth.api("cudaMalloc", 50 * US, 120 * US).osrt("ioctl", 60 * US, 150 * US)
+    synth.api("cudaMalloc", 400 * US, 420 * US).osrt("poll", 160 * US, 280 * US)
+    report = open_report(synth.write())
+    thread, edges = int(report.api.threads[0]), np.array([[100 * US], [300 * US]])
+    work = host_activity.HostWork(report)
+    whole = work.thread(thread)
+    assert work.thread(thread) is whole
+    near = host_activity.HostWork(report).near(thread, *edges)
+    assert len(near) < len(whole)
+    shares = [
+        {one: int(ns[0]) for one, ns in each.shares(*edges).items()} for each in (near, whole)
+    ]
+    assert shares[0] == shares[1]
+    assert shares[0][Cause.ALLOCATION] == 20 * US
+
+
 def test_a_named_sync_call_and_then_launch_latency(synth: Synth) -> None:
     synth.api("cudaStreamSynchronize_v3020", 50 * US, 280 * US).nvtx("opt", 0, 400 * US)
     row = gap_before(synth)
