@@ -31,13 +31,14 @@ class Launches:
     """Time from the end of the call to the start of the operation, never negative."""
 
 
-def graphs_made(report: Report) -> int:
-    """When the last call ends that makes a CUDA graph executable; far back without any."""
+def graphs_made(report: Report) -> tuple[Int64, Int64]:
+    """When each call ends that makes a CUDA graph executable, and its process."""
     api = report.api
     makes = np.array(["GraphInstantiate" in name for name in api.names], bool)
-    return (
-        int(api.end[makes[api.name] & api.real].max(initial=-FARTHEST)) if len(api) else -FARTHEST
-    )
+    if not makes.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    rows = np.flatnonzero(makes[api.name] & api.real)
+    return api.end[rows], api.thread_process[api.thread[rows]]
 
 
 def launches(report: Report, rows: Indices | slice = slice(None)) -> Launches:

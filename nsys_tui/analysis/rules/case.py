@@ -298,15 +298,18 @@ class Case:
     def _early(self) -> Int64:
         """By device, until when a twentieth of the work but copies is done.
 
-        Graphs that are made later, before a third of it is done, are set-up, too.
+        Graphs that are made later, before a third of it is done, are set-up, too. Communication is
+        no measure: at first it waits for ranks that set up longer.
         """
         until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
-        graphs = graphs_made(self.report)
+        graphs, owners = graphs_made(self.report)
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
-            done = np.cumsum(ops.durations(rows))
+            works = ops.category[rows] != Category.COMM
+            done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
             first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
-            made = int(np.searchsorted(ops.start[rows], graphs))
+            mine = np.isin(owners, ops.processes[np.unique(ops.process[rows])])
+            made = int(np.searchsorted(ops.start[rows], graphs[mine].max(initial=-FARTHEST)))
             if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
                 first = max(first, made)
             if len(rows) - first >= A_RUN:

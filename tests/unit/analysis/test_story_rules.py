@@ -469,3 +469,20 @@ def test_what_is_copied_once_saves_what_pinning_it_leaves(tmp_path: Path) -> Non
     pinned, pinning = 150e6 / 26, 150e6 / (26 / 4)
     assert one.saved_ns == pytest.approx(30 * MS - pinned - pinning, rel=0.01)
     assert one.stake_ns == 30 * MS
+
+
+@pytest.mark.parametrize("late", [0, 200 * MS])
+def test_waiting_for_a_rank_that_sets_up_longer_is_no_work(tmp_path: Path, late: int) -> None:
+    synth = bare(tmp_path / "r.sqlite").gpu(1)
+    synth.api("cudaMalloc_v3020", 0, MS).sched(0, True)
+    for device, begun in ((0, MS), (1, MS + late)):
+        where: dict[str, Any] = {"device": device, "stream": 7 + device}
+        synth.kernel("ncclDevKernel_AllReduce_Sum_f16_RING_LL", begun, 2 * MS + late, **where)
+        for step in range(40):
+            start = 502 * MS + late + step * 3 * MS
+            call, gpu = (start - 20 * US, start - 10 * US), (start, start + 2 * MS)
+            synth.launch(f"gemm_{step % 3}", call, gpu, grid=FULL, **where)
+    case = Case(open_report(synth.write(), use_cache=False))
+    assert case.set_up_until.min() > 500 * MS + late
+    first = find_in(case)[0]
+    assert (first.rule, first.saved_ns) == ("warm_up", pytest.approx(500 * MS, rel=0.01))
