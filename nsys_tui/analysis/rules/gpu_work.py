@@ -33,6 +33,7 @@ _TURNS: Final = 20
 """Times that another thread launches from which threads share a stream."""
 _TF32: Final = 8
 """First major compute capability whose tensor cores multiply single precision, rounded."""
+_PRODUCTS: Final = "FP32 GEMM"
 _HALF: Final = 0.5
 """Part of a GPU up to which blocks that fill it could be split in two without a second wave."""
 _EVEN: Final = 0.9
@@ -49,7 +50,10 @@ _DECIDES: Final = 50.0
     parameters=(Parameter("share", _DECIDES, "share of GPU time that is a finding, in percent"),),
 )
 def dominant_kernel(case: Case, arguments: Arguments) -> Result:
-    """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to."""
+    """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
+
+    Else single-precision products of libraries, of all shapes, where tensor cores could round.
+    """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
     codes, names = regroup(ops.name[rows], ops.shown)
@@ -63,6 +67,9 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(time[used])])
         mine, share = rows[codes == top], float(time[top]) / whole
         findings = _dominant(case, mine, names[top], share, arguments.number("share"))
+        if not findings and len(mine := _could_use_tensor_cores(case, rows)):
+            share = float(ops.durations(mine).sum()) / whole
+            findings = _dominant(case, mine, _PRODUCTS, share, arguments.number("share"))
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -95,7 +102,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         name,
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
     )
-    if _could_use_tensor_cores(case, device, rows):
+    if len(_could_use_tensor_cores(case, rows[:1])):
         advice = "it uses no tensor cores: allow TF32 or bf16, if a less exact result will do"
     launch = case.report.launch_attributes
     known = case.report.can(Capability.LAUNCH_SHAPES)
@@ -124,12 +131,13 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     )
 
 
-def _could_use_tensor_cores(case: Case, device: int, rows: Indices) -> bool:
-    """Whether some kernels are single-precision products, on a GPU that can round their input."""
-    info, names = case.report.devices[device].info, case.report.operations.names
-    major = ((info and info.compute_capability) or (0, 0))[0]
-    name = names[case.report.operations.name[rows[0]]].demangled
-    return major >= _TF32 and bool(NO_TENSOR.search(name))
+def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
+    """Those of some kernels that are FP32 products, on a GPU that can round their input."""
+    ops, infos = case.report.operations, [device.info for device in case.report.devices]
+    major = [((info and info.compute_capability) or (0, 0))[0] for info in infos]
+    plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
+    rows = rows[np.array(plain, bool)[ops.name[rows]]]
+    return rows[np.array(major)[ops.device[rows]] >= _TF32]
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from planted import MS, US, bare
+from planted import FULL, MS, US, bare
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
@@ -13,8 +14,6 @@ from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from synth import Synth
 
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -75,3 +74,20 @@ def test_a_library_that_sets_itself_up_before_its_first_kernel_does_so_once(
     synth.api("cudaFree_v3020", 20 * MS, 94 * MS)
     told = {one.rule for one in every(synth) if "cudaFree" in one.title}
     assert told == {"gpu_idle" if before else "warm_up"}
+
+
+@pytest.mark.parametrize(
+    ("family", "major", "told"),
+    [("ampere_sgemm_", 8, True), ("ampere_sgemm_", 7, False), ("ampere_s16816gemm_", 8, False)],
+)
+def test_single_precision_products_of_many_shapes_count_together(
+    tmp_path: Path, family: str, major: int, told: bool
+) -> None:
+    """No shape has half of the time; tensor cores round from Ampere on, and some use them."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, computeMajor=major, computeMinor=0)
+    for number in range(200):
+        name = "softmax" if number % 4 == 3 else f"{family}{32 << number % 4}x64_tn"
+        synth.kernel(name, number * MS, (number + 1) * MS, grid=FULL)
+    assert [one.title[:42] for one in found(synth, "dominant_kernel")] == [
+        "FP32 GEMM (3 variants) has 75.0% of GPU ti"
+    ] * told
