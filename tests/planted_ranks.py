@@ -423,6 +423,30 @@ def queued_buckets(path: Path, part: int) -> Synth:
     return synth
 
 
+def late_to_a_queue(path: Path, writes: int = 20 * MS) -> Synth:
+    """Rank 0 writes a file before two steps; transfers then queue, to which rank 1 comes last."""
+    synth, begin = _ranks(path, 2), 0
+    for step in range(12):
+        since, ends = [begin + writes * (step in (4, 8)), begin], 0
+        if since[0] > begin:
+            synth.process(10).osrt("fsync", begin, since[0])
+        for part in range(4):
+            done = [at + MS for at in since]
+            starts = [max(at, ends + gpu * 500) for gpu, at in enumerate(done)]
+            ends = max(starts) + 2 * MS
+            for gpu in range(2):
+                synth.process(10 + gpu)
+                call = since[gpu] - part * MS
+                calls = [(call + at * US, call + at * US + 500) for at in (part, part + 4)]
+                begins = since[gpu] + 10 * US * (not part)
+                synth.launch("gemm", calls[0], (begins, done[gpu]), grid=FULL, **_where(gpu))
+                times = (starts[gpu], ends)
+                synth.launch("ncclDevKernel_AllReduce", calls[1], times, **_where(gpu, 20))
+            since = done
+        begin = ends + 10 * US
+    return synth
+
+
 def far_ahead(path: Path) -> Synth:
     """Two hosts launch steps of 8 ms in 1 ms each; in every sixth they wait for the queue."""
     synth, free = _ranks(path, 2), [0, 0]

@@ -31,7 +31,7 @@ _SOME: Final = 0.1
 """Part of a GPU's compute time that its run has to wait for, else it being slower matters not."""
 MORE_WORK: Final = "has more work than the others"
 """End of the subject of a GPU that is not slow."""
-_AT_ONCE_NS: Final = 10_000
+AT_ONCE_NS: Final = 10_000
 """From the end of a collective to the next that waited for it alone, at most."""
 _MODEL_CELLS: Final = 30
 _NAME_CELLS: Final = 22
@@ -149,7 +149,7 @@ def _paces(case: Case, device: int) -> float:
     whole = max(intervals.total(*computes), 1)
     late = intervals.overlap_length(computes, case.launch_bound(device)) / whole
     waits = collective_waits(case.report)
-    waited = waits.row[waits.until > ops.start[waits.row] + _AT_ONCE_NS]
+    waited = waits.row[waits.until > ops.start[waits.row] + AT_ONCE_NS]
     longer = _outlasting(ops, np.setdiff1d(comm, waited), computes)
     beside = intervals.overlap_length(computes, longer) / whole
     return 1 - beside - late * (2 * late > 1)
@@ -157,9 +157,9 @@ def _paces(case: Case, device: int) -> float:
 
 def _outlasting(ops: Operations, comm: Indices, computes: Intervals) -> Intervals:
     """Communication without a pause at whose end nothing computes."""
-    starts, ends = intervals.union(ops.start[comm], ops.end[comm] + _AT_ONCE_NS)
-    ends = ends - _AT_ONCE_NS
-    over = intervals.covered(computes, ends - _AT_ONCE_NS, ends) == 0
+    starts, ends = intervals.union(ops.start[comm], ops.end[comm] + AT_ONCE_NS)
+    ends = ends - AT_ONCE_NS
+    over = intervals.covered(computes, ends - AT_ONCE_NS, ends) == 0
     return starts[over], ends[over]
 
 

@@ -11,6 +11,7 @@ from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.held import limited
+from nsys_tui.analysis.rules.imbalance import AT_ONCE_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.categories import Category
@@ -30,7 +31,7 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     last = meetings_of(case) if late and len(case.by_device) > 1 else np.empty(0, np.int64)
     if not len(last):
         return [*findings]
-    meetings, came = case.report.operations.start[last], case.report.operations.device[last]
+    meetings, came = case.report.operations.start[last], _came_last(case, last)
     late_by: dict[int, Int64] = {}
     for one in late:
         if one.device is not None:
@@ -131,6 +132,20 @@ def meetings_of(case: Case) -> Int64:
     most = whole & (2 * np.bincount(group.ravel(), waited, len(last)) >= count)
     meetings: Int64 = last[most if most.any() else whole]
     return meetings[np.argsort(ops.start[meetings], kind="stable")]
+
+
+def _came_last(case: Case, last: Int64) -> Integers:
+    """The GPU that makes each meeting late, by the last rank's operation of it.
+
+    Collectives that begin at once where the one before ends were ready: who came last to the first
+    of such a row holds up all of it.
+    """
+    ops, every = case.report.operations, collective_waits(case.report).last
+    every = np.unique(np.stack((ops.start[every], every)), axis=1)[1]
+    begun, done = ops.start[every], np.maximum.accumulate(ops.end[every])
+    alone = np.append(np.ones(1, bool), begun[1:] > done[:-1] + AT_ONCE_NS)
+    first = np.maximum.accumulate(np.where(alone, np.arange(len(every)), 0))
+    return np.asarray(ops.device[every[first[np.searchsorted(begun, ops.start[last])]]])
 
 
 def _between(meetings: Int64, lost: Intervals) -> Int64:

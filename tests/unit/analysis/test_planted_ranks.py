@@ -238,6 +238,13 @@ def test_who_comes_before_a_rank_of_unknown_lateness_saves_nothing(
     assert ("once GPU 2 comes sooner, too: " in told.advice) is (turns == 1)
 
 
+def test_who_holds_up_the_first_of_queued_collectives_holds_up_all_of_them(tmp_path: Path) -> None:
+    case, findings = found(ranks.late_to_a_queue, tmp_path)
+    without, _ = found(lambda path: ranks.late_to_a_queue(path, 0), tmp_path)
+    (idle,) = [one for one in findings if "fsync" in one.title]
+    assert idle.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.01)
+
+
 def test_steps_that_one_gpu_makes_longer_are_its_story_and_those_of_all_are_not(
     tmp_path: Path,
 ) -> None:
