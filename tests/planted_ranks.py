@@ -447,6 +447,33 @@ def late_to_a_queue(path: Path, writes: int = 20 * MS) -> Synth:
     return synth
 
 
+def uneven_by_turns(path: Path, more: int = 800 * US) -> Synth:
+    """Four ranks compute 4 x 2 ms a step, one by turns longer, and reduce each part for 1.4 ms.
+
+    Args:
+        path: of the report.
+        more: how much longer the parts of that one take; where negative, of all a quarter of it.
+    """
+    synth, begin = _ranks(path, 4), 0
+    for step in range(16):
+        since, ends = [begin] * 4, 0
+        longer = [max(more * (gpu == step % 4), -more // 4) for gpu in range(4)]
+        for part in range(4):
+            done = [at + 2 * MS + max(one, 0) for at, one in zip(since, longer, strict=True)]
+            starts = [max(at, ends + US) for at in done]
+            ends = max(starts) + 1400 * US
+            for gpu in range(4):
+                synth.process(10 + gpu)
+                spans, call = (since[gpu] + 10 * US * (not part), done[gpu]), begin + part * 20 * US
+                grid = (1080 * (done[gpu] - since[gpu]) // (2 * MS), 1, 1)
+                synth.launch("gemm", (call, call + US), spans, grid=grid, **_where(gpu))
+                times, call = (starts[gpu], ends), call + 10 * US
+                synth.launch("ncclDevKernel_AllReduce", (call, call + US), times, **_where(gpu, 20))
+            since = done
+        begin = ends + 10 * US
+    return synth
+
+
 def far_ahead(path: Path) -> Synth:
     """Two hosts launch steps of 8 ms in 1 ms each; in every sixth they wait for the queue."""
     synth, free = _ranks(path, 2), [0, 0]

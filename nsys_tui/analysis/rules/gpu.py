@@ -202,8 +202,9 @@ def _exposed_findings(case: Case) -> list[Finding]:
 def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     """Priced at most as what the GPU's own compute could hide, whatever a graph may hold.
 
-    What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
-    others come in time, and of a pipeline what more micro-batches would save. The run is never
+    What steps begin or end with stays. What is exposed beyond the last ranks' transfers is waiting,
+    also where transfers queue behind a late one. Waiting needs no compute to hide it: it goes where
+    the others come in time, and of a pipeline what more micro-batches would save. The run is never
     shorter than the other work of any GPU, so the busiest one bounds it too, and who comes last
     waits for transfers alone; while its host works, or copies run beside, hiding them shortens
     nothing.
@@ -220,6 +221,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     least_of_all = min(s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
     transfers = of_last_ranks(case, worst.index)
     saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
+    waited = max(waited, worst.exposed_comm_ns - transfers)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"

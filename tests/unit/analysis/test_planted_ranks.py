@@ -111,7 +111,9 @@ def test_of_the_buckets_after_each_step_the_last_stays(
 def test_transfers_cost_what_the_last_rank_has_exposed_of_them(part: int, tmp_path: Path) -> None:
     """Those of a quick GPU begin late as well; where both are alike, one of each step stays."""
     _, findings = found(lambda path: ranks.queued_buckets(path, part), tmp_path)
-    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    exposed = [one for one in findings if one.rule == "exposed_communication"]
+    (one,) = (one for one in exposed if one.subject.startswith("communication not hidden"))
+    assert [other.late for other in exposed if other is not one] == [1] * (part > MS)
     assert one.saved_ns == pytest.approx(12 * 1500 * US, rel=0.01)
 
 
@@ -243,6 +245,17 @@ def test_who_holds_up_the_first_of_queued_collectives_holds_up_all_of_them(tmp_p
     without, _ = found(lambda path: ranks.late_to_a_queue(path, 0), tmp_path)
     (idle,) = [one for one in findings if "fsync" in one.title]
     assert idle.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.01)
+
+
+def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_exposed(
+    tmp_path: Path,
+) -> None:
+    case, findings = found(ranks.uneven_by_turns, tmp_path)
+    even, fair = found(lambda path: ranks.uneven_by_turns(path, -800 * US), tmp_path)
+    (waits,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert waits.title.endswith("waiting for GPUs by turns")
+    assert waits.saved_ns == pytest.approx(case.base_ns - even.base_ns, rel=0.1)
+    assert not [one for one in fair if "waiting" in one.title]
 
 
 def test_steps_that_one_gpu_makes_longer_are_its_story_and_those_of_all_are_not(
