@@ -59,3 +59,59 @@ def beside_others(path: Path) -> Synth:
     """Copies that nothing waits for: another stream computes all the time."""
     synth = one_after_another(path)
     return synth.kernel("solve", 0, 160 * MS, stream=8, grid=(108, 1, 1))
+
+
+def tuned(
+    path: Path,
+    shapes: int = 6,
+    *,
+    uses: bool = True,
+    grids: bool = True,
+    kinds: int = 8,
+    slow: int = 0,
+) -> Synth:
+    """At each new shape a tuner launches kernels of 1 ms in turn and waits for each.
+
+    Each shape takes 20 ms then, in which the third is used and nothing is waited for.
+
+    Args:
+        path: where the report is written.
+        shapes: how many there are.
+        uses: whether the kernel that is used is one of those that were tried.
+        grids: whether a shape has its own grids: else the same kernels run again and again.
+        kinds: how many kernels are tried.
+        slow: how much longer the one that is used takes when it is tried.
+    """
+    synth = Synth(path).process(10, "train").gpu(0)
+    now = 0
+    for shape in range(shapes):
+        grid = (1080 + 108 * shape * grids, 1, 1)
+        for kind in range(kinds):
+            call, now = now, now + MS + slow * (kind == 2)
+            synth.launch(f"algo_{kind}", (call, call + 5_000), (call + 10_000, now), grid=grid)
+            synth.api("cudaEventSynchronize_v3020", call + 6_000, now)
+        for _ in range(10):
+            for name in (f"algo_{2}" if uses else "other", "relu"):
+                call, now = now, now + MS
+                synth.launch(name, (call - 50_000, call - 45_000), (call, now), grid=grid)
+    return synth
+
+
+def waited_for(path: Path) -> Synth:
+    """The same kernels in each step, each waited for, as CUDA_LAUNCH_BLOCKING does."""
+    return tuned(path, grids=False)
+
+
+def queries(path: Path) -> Synth:
+    """Operators that run once, each waited for: none of them is chosen."""
+    return tuned(path, uses=False)
+
+
+def two_ways(path: Path) -> Synth:
+    """Two kernels by turns at each new shape: nothing tells that they are tried."""
+    return tuned(path, kinds=3)
+
+
+def set_up_one_by_one(path: Path) -> Synth:
+    """Kernels that run once, each waited for, before one that takes longer and runs on."""
+    return tuned(path, slow=MS)
