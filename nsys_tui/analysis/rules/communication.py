@@ -12,6 +12,7 @@ from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_fo
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.stalls.causes import Cause, Edge
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
@@ -138,6 +139,13 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
         return -1, True
     return late, False
+
+
+def idle_beside(case: Case, device: int) -> int:
+    """How long GPUs that one waits for in collectives idle while that one runs something, ns."""
+    runs = case.report.operations.runs(case.by_device[device])
+    late = np.flatnonzero(waited_for(case.report, device)).tolist()
+    return sum(intervals.total(*case.idle_time.idle_part(one, runs)) for one in late)
 
 
 def of_last_ranks(case: Case, device: int) -> int:

@@ -222,6 +222,8 @@ def test_two_late_ranks_are_each_priced_by_what_one_alone_costs(tmp_path: Path, 
 
     case, findings = found(run, tmp_path)
     told = {one.device: one for one in findings if one.rule == "gpu_idle"}
+    (waits,) = (one for one in findings if one.rule == "exposed_communication")
+    assert waits.advice.startswith("see why GPUs idle by turns") is (turns == 2)
     for device, mended in ((1, (0, 6 * MS)), (2, (5 * MS, 0))):
         without, _ = found(lambda path, late=mended: run(path, *late), tmp_path)  # type: ignore[misc]
         assert told[device].saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=6 * MS)
@@ -254,6 +256,7 @@ def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_expos
     even, fair = found(lambda path: ranks.uneven_by_turns(path, -800 * US), tmp_path)
     (waits,) = [one for one in findings if one.rule == "exposed_communication"]
     assert waits.title.endswith("waiting for GPUs by turns")
+    assert waits.advice.startswith("balance the work of each step")
     assert waits.saved_ns == pytest.approx(case.base_ns - even.base_ns, rel=0.1)
     assert not [one for one in fair if "waiting" in one.title]
 
