@@ -59,7 +59,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     Kernels of several streams that come late run side by side in a graph, as far as they have room,
     up to where their streams wait for each other.
     """
-    ops, longest = case.report.operations, arguments.number("longest")
+    ops, longest, share = case.report.operations, *map(arguments.number, ("longest", "share"))
     rows, calls = _one_by_one(case, 1000 * longest)
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
@@ -68,7 +68,10 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(most, arguments)
     findings: list[Finding] = []
     if len(rows) >= A_RUN:
-        findings = _tiny(case, rows, calls, codes == most[0], arguments.number("share"))
+        findings = case.once(
+            f"tiny kernels {longest} {share}",
+            lambda: _tiny(case, rows, calls, codes == most[0], share),
+        )
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -92,9 +95,8 @@ def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
 
 def between_tiny(case: Case, gaps: Gaps) -> Bool:
     """Which gaps are told of as lying between tiny kernels: the host goes straight to the next."""
-    told = case.once("tiny kernels", lambda: RULES["tiny_kernels"].run(case).findings)
     inside, straight = np.zeros(len(gaps), bool), np.isin(gaps.cause, _STRAIGHT)
-    for one in told:
+    for one in RULES["tiny_kernels"].run(case).findings:
         if one.lost is not None and len(one.lost[0]):
             covered = intervals.covered(one.lost, gaps.start, gaps.end)
             inside |= straight & (gaps.device == one.device) & (2 * covered > gaps.idle)
