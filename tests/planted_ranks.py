@@ -36,7 +36,8 @@ def forward_and_backward(
     """A pipeline: 8 ms of each step forward, 16 back, in so many parts; receives wait in kernels.
 
     While a part is computed the kernel that receives the next one waits already, so that compute
-    hides most of what is received, and little compute is left to hide the rest.
+    hides most of what is received, and little compute is left to hide the rest. Who sends waits for
+    the kernel that receives.
 
     Args:
         path: of the report.
@@ -53,14 +54,18 @@ def forward_and_backward(
             ready[-1 if order > 0 else 0] = [begin] * batches
             came = [begin] * batches
             for gpu in range(stages)[::order]:
-                synth.process(10 + gpu)
                 asked = free[gpu]
                 for batch in range(batches):
                     if gpu != range(stages)[::order][0]:
                         asked = asked if ahead else max(asked, free[gpu])
                         until = max(asked, came[batch]) + MESSAGE
+                        synth.process(10 + gpu - order)
+                        sends = _where(gpu - order, 21)
+                        synth.kernel("ncclDevKernel_SendRecv", came[batch], until, **sends)
+                        synth.process(10 + gpu)
                         synth.kernel("ncclDevKernel_SendRecv", asked, until, **_where(gpu, 20))
                         asked = came[batch] = until
+                    synth.process(10 + gpu)
                     start = max(free[gpu], came[batch])
                     count = last if gpu == stages - 1 else 1
                     for span in _parts(start, round(count * work * whole * MS / batches), count):

@@ -30,7 +30,7 @@ _OF_A_PASS: Final = 20
 _FINER: Final = (8, 4, 2)
 """Times as many micro-batches that a pipeline is imagined with."""
 _QUICK: Final = 0.25
-"""Part of a pipeline's messages that wait for no other stage."""
+"""Part of a pipeline's messages, half of those that wait for no other stage."""
 SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
 
@@ -190,17 +190,30 @@ def pairwise(case: Case, device: int) -> Indices:
     return chosen if most and each_other else chosen[:0]
 
 
-def finer_batches(case: Case, device: int) -> tuple[int, int]:
+def finer_batches(case: Case, paced: int) -> tuple[int, int]:
     """What more micro-batches of a pipeline could save, and how many times as many, 1 for none.
 
-    Stages wait the less for each other, at fill and drain, the more there are; each brings messages
-    of its own, and those that nothing hides delay the stage with most of them. Where that costs
-    more than it saves, what is left is to hide them.
+    Stages wait the less for each other, at fill and drain, the more there are; the busiest one
+    waits for nothing else. Each brings messages of its own, and those that nothing hides delay the
+    stage with most of them. Where that costs more than it saves, what is left is to hide them.
+
+    Args:
+        case: the report.
+        paced: how long the stage that computes longest does not compute, ns.
     """
-    rows = {one: pairwise(case, one) for one in case.by_device}
-    alone = {one: bare(case, one, some, (Category.COMPUTE,)) for one, some in rows.items()}
-    message = int(np.quantile(alone[device], _QUICK))
-    waited = int((alone[device] - message).clip(0).sum())
-    sent = max(int(np.minimum(some, message).sum()) for some in alone.values())
+    ops, rows = case.report.operations, {one: pairwise(case, one) for one in case.by_device}
+    # Of each two kernels of a message one comes last, and lasts as long as the transfer.
+    transfer = int(np.quantile(ops.durations(np.concatenate([*rows.values()])), _QUICK))
+    sent = max(_sent(case, one, some, transfer) for one, some in rows.items())
+    sent = min(sent, paced)
+    waited = paced - sent
     more = [(waited - waited // times - (times - 1) * sent, times) for times in _FINER]
     return max((sent, 1), *more)
+
+
+def _sent(case: Case, device: int, messages: Indices, transfer: int) -> int:
+    """What transfers of messages last where no compute hides them; some run beside others."""
+    ops, rows = case.report.operations, case.by_device[device]
+    computes = ops.runs(rows[ops.category[rows] == Category.COMPUTE])
+    starts, ends = intervals.subtract(ops.runs(messages), computes)
+    return int(np.minimum(ends - starts, transfer).sum())

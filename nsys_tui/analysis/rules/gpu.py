@@ -62,11 +62,11 @@ _AMONG_RANKS: Final = (
     (
         "stages wait for each other: even them out, or use {} times the micro-batches",
         "stages wait for each other: even them out, or receive ahead;"
-        " more micro-batches would not help",
+        " more micro-batches would hardly help",
     ),
 )
 """What to do about sends and receives, which two GPUs may make for an all-to-all, too; then what
-where more micro-batches would not help."""
+where more micro-batches would hardly help."""
 _EVERY_RANK: Final = "nsys-tui fleet FOLDER, with a report of every rank"
 """What tells waiting from transferring where a report has one rank alone."""
 _SIZES: Final = "nsys profile --trace=cuda,nvtx"
@@ -219,7 +219,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
     kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)
-    least_of_all = min(s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
+    own = (s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
+    least_of_all = max(0, min(own))
     transfers = of_last_ranks(case, worst.index)
     saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
     waited = max(waited, worst.exposed_comm_ns - transfers)
@@ -238,8 +239,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
             advice = f"see what {whom} does before its collectives: it comes late to them"
             subject = f"waiting for {whom} in collectives"
     elif len(pairwise(case, worst.index)):
-        gain, times = finer_batches(case, worst.index)
-        saved = min(least, gain)
+        saved, times = finer_batches(case, min(worst.exposed_comm_ns, least_of_all))
         advice = _AMONG_RANKS[len(case.splits) >= SEVERAL][times == 1].format(times)
         subject = "send and receive not hidden"
     elif accumulates(case, worst.index):

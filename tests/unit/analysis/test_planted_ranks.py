@@ -29,7 +29,7 @@ def found(run: Callable[[Path], Synth], folder: Path) -> tuple[Case, list[Findin
     return case, find_in(case)
 
 
-@pytest.mark.parametrize(("batches", "times", "ahead"), [(4, 8, 1), (16, 8, 1), (4, 8, 0)])
+@pytest.mark.parametrize(("batches", "times", "ahead"), [(4, 8, 1), (16, 4, 1), (4, 8, 0)])
 def test_a_pipeline_could_save_what_more_micro_batches_do_though_little_compute_hides_it(
     tmp_path: Path, batches: int, times: int, ahead: int
 ) -> None:
@@ -51,7 +51,7 @@ def test_more_micro_batches_do_not_help_where_their_messages_cost_more(tmp_path:
 
     case, findings = found(run, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
-    assert one.advice.endswith("receive ahead; more micro-batches would not help")
+    assert one.advice.endswith("receive ahead; more micro-batches would hardly help")
     finer, _ = found(lambda path: run(path, 128), tmp_path)
     hidden, _ = found(lambda path: ranks.forward_and_backward(path, 64), tmp_path)
     assert finer.base_ns > case.base_ns
