@@ -40,7 +40,7 @@ def few_steps(steps: Iterations) -> FewSteps | None:
     """The first run of usual steps after the warm-up; None where all steps can be shown."""
     if len(steps) <= MANY or steps.rule not in BELIEVED:
         return None
-    usual = steps.counted & (np.abs(steps.z) <= OUTLIER_Z)
+    usual = steps.usual & (np.abs(steps.z) <= OUTLIER_Z)
     runs = np.convolve(usual[1:], np.ones(SHOWN, np.intp), "valid")
     first = 1 + int(np.argmax(runs))
     start, end = int(steps.start[first]), int(steps.end[first + SHOWN - 1])

@@ -108,6 +108,9 @@ class IterationAnswer:
             "found by a repeating pattern of kernels: a repeat may be several steps": (
                 iterations.rule is Rule.PATTERN
             ),
+            f"{iterations.coverage}: of the others nothing is known of the GPU": (
+                iterations.coverage
+            ),
             f"{hidden} more phases (--format json)": hidden,
         }
         return table_of(
@@ -222,7 +225,7 @@ def _of_median(row: int, answer: IterationAnswer) -> float | None:
 def _mean(header: str, time: Callable[[StepParts, int], int]) -> Column:
     """Time of a part of each iteration, as the mean of the GPUs."""
     return Column(
-        header, Unit.NS, key="", read=lambda row, a: _per_gpu(a, time(a.table.parts, row))
+        header, Unit.NS, key="", read=lambda row, a: _per_gpu(a, row, time(a.table.parts, row))
     )
 
 
@@ -241,9 +244,11 @@ def _others(places: list[int]) -> Column:
     return _mean("Other idle", lambda parts, row: parts.idle[row, places].sum())
 
 
-def _per_gpu(answer: IterationAnswer, ns: int) -> float | int:
+def _per_gpu(answer: IterationAnswer, row: int, ns: int) -> float | int | None:
     gpus = answer.table.gpus
-    return int(ns) if gpus == 1 else int(ns) / max(gpus, 1)
+    if not answer.table.knows(row):
+        return None
+    return int(ns) if gpus == 1 else int(ns) / gpus
 
 
 def _lead(row: int, answer: IterationAnswer) -> float | None:
@@ -288,7 +293,7 @@ _EACH: Final = (
     data("closed", lambda row, a: not a.table.iterations.never_closed[row], Unit.FLAG),
     data("outlier", lambda row, a: row in a.outliers, Unit.FLAG),
     data("deviations", lambda row, a: round(float(a.table.iterations.z[row]), 3), Unit.NONE),
-    data("gpu_busy_ns", lambda row, a: a.table.busy[row] if a.table.gpus else None),
+    data("gpu_busy_ns", lambda row, a: a.table.busy[row] if a.table.knows(row) else None),
     Column("GPU busy", Unit.PERCENT, 1, read=lambda row, a: 100 * float(a.shares[row])),
     data(
         "phases_ns",
@@ -302,7 +307,7 @@ _SPLIT: Final = (
         lambda row, a: (
             {name: ns[row] for name, ns in a.table.parts.busy.items()}
             | {"idle": a.table.parts.idle_ns[row]}
-            if a.table.gpus
+            if a.table.knows(row)
             else None
         ),
         form=Form.MAP,
@@ -312,7 +317,7 @@ _SPLIT: Final = (
         lambda row, a: {
             IDLE_PARTS[place]: a.table.parts.idle[row, place]
             for place in a.table.parts.idle_causes
-            if a.table.parts.idle[row, place]
+            if a.table.knows(row) and a.table.parts.idle[row, place]
         },
         form=Form.MAP,
     ),

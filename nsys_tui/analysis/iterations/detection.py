@@ -21,12 +21,14 @@ from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx, strip_op_id
 from nsys_tui.patterns import matching
 from nsys_tui.redaction import redacted
+from nsys_tui.units import out_of
 
 STEP_NAME: Final = re.compile(
     r"(?i)\b(train|(time)?step|iter(ation)?|batch)\b|train(ing)?_?(step|iter|batch)(?![a-z])"
@@ -113,6 +115,8 @@ class Iterations:
     """What the names of ranges count up from by one; -1 where they do not."""
     warm_up: int = 0
     """How many at the beginning are warm-up."""
+    cuda: tuple[int, int] | None = None
+    """From the first to the last row of CUDA of the process; None where it has no GPU work."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -132,6 +136,32 @@ class Iterations:
     def counted(self) -> Bool:
         """Those that statistics are of."""
         return counted(self.never_closed, warm_up=self.warm_up)
+
+    @cached_property
+    def recorded(self) -> Bool:
+        """Those that CUDA was recorded in: all, unless whole steps lie before or after its rows.
+
+        Then those which its rows only begin or end in are not, either.
+        """
+        if self.cuda is None:
+            return np.ones(len(self), np.bool_)
+        first, last = self.cuda
+        late = (self.start < first) & (self.end <= first).any()
+        early = (self.end > last) & (self.start >= last).any()
+        return np.asarray(~(late | early), np.bool_)
+
+    @cached_property
+    def usual(self) -> Bool:
+        """Those that are counted and recorded; without any, those that are counted."""
+        both = self.counted & self.recorded
+        return both if both.any() else self.counted
+
+    @property
+    def coverage(self) -> str:
+        """In how many of them CUDA was recorded, empty for all."""
+        if self.recorded.all():
+            return ""
+        return f"CUDA is recorded in {out_of(int(self.recorded.sum()), len(self))} steps"
 
     @property
     def unended(self) -> str:
@@ -157,17 +187,32 @@ class Iterations:
     def typical(self) -> int:
         """The steady step whose time is nearest to the median; the first of several."""
         away = np.abs(self.duration - float(np.median(self.steady)))
-        return int(np.argmin(np.where(self.counted, away, np.inf)))
+        return int(np.argmin(np.where(self.usual, away, np.inf)))
 
     def only(self, step: int) -> Iterations:
         """One step, with the end that it has among the others."""
+        return self._part(step, step + 1)
+
+    @property
+    def of_recorded(self) -> Iterations:
+        """Those that CUDA was recorded in, with the ends that they have; without any, all."""
+        those = np.flatnonzero(self.recorded)
+        if len(those) in (0, len(self)):
+            return self
+        return self._part(int(those[0]), int(those[-1]) + 1)
+
+    def _part(self, begin: int, end: int) -> Iterations:
+        part, left_out = slice(begin, end), np.searchsorted(self.first, self.start[begin], "right")
         return replace(
             self,
-            start=self.start[[step]],
-            own_end=self.end[[step]],
-            labels=self.labels[step : step + 1],
-            rows=self.rows[step : step + 1],
-            never_closed=self.never_closed[[step]],
+            start=self.start[part],
+            own_end=np.append(self.own_end[begin : end - 1], self.end[end - 1]),
+            labels=self.labels[part],
+            rows=self.rows[part],
+            never_closed=self.never_closed[part],
+            first=self.first[max(0, int(left_out) - 1) :],
+            counts_from=self.counts_from + begin * (self.counts_from >= 0),
+            warm_up=max(0, self.warm_up - begin),
         )
 
 
@@ -205,7 +250,23 @@ def find_iterations(
     # nsys ends what the program left open with the session, to the nanosecond.
     ended = found.own_end == (report.metadata.session_duration_ns or 0)
     ended[-1] |= _lasts_longer(found)
-    return replace(found, warm_up=warm_up, never_closed=found.never_closed | ended)
+    return replace(
+        found,
+        warm_up=warm_up,
+        never_closed=found.never_closed | ended,
+        cuda=_cuda_of(report, found.process),
+    )
+
+
+def _cuda_of(report: Report, process: int) -> tuple[int, int] | None:
+    """From the first to the last row of CUDA of a process; None where it has no GPU work."""
+    api, ops = report.api, report.operations
+    work, calls = ops.processes == process, api.thread_process == process
+    rows = (ops, np.flatnonzero(work[ops.process])), (api, np.flatnonzero(calls[api.thread]))
+    if not len(rows[0][1]):
+        return None
+    first = min(int(events.start[mine].min(initial=FARTHEST)) for events, mine in rows)
+    return first, max(int(events.end[mine].max(initial=-FARTHEST)) for events, mine in rows)
 
 
 def _lasts_longer(found: Iterations) -> bool:

@@ -77,6 +77,10 @@ class IterationTable:
         """GPUs that the process of the iterations worked on."""
         return self.parts.gpus
 
+    def knows(self, row: int) -> bool:
+        """Whether it is known what GPUs did in an iteration."""
+        return self.gpus > 0 and bool(self.iterations.recorded[row])
+
     def why(self, row: int) -> str:
         """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
 
@@ -89,7 +93,7 @@ class IterationTable:
             return ""
         told = (
             self.parts.why(row, self.usual)
-            if self.gpus
+            if self.knows(row)
             else _longer_phase(self.iterations, self.phases, row)
         )
         if self.parts.lead[row] > self._median:
@@ -112,13 +116,13 @@ class IterationTable:
     @cached_property
     def usual(self) -> Float64:
         """Median of each part over the steady iterations, in the order of ``StepParts.mean``."""
-        return np.asarray(np.median(self.parts.mean[:, self.iterations.counted], axis=1))
+        return np.asarray(np.median(self.parts.mean[:, self.iterations.usual], axis=1))
 
     def busy_shares(self) -> Float64:
-        """Busy part of each iteration, mean of the GPUs; NaN without any."""
+        """Busy part of each iteration, mean of the GPUs; NaN where nothing is known of any."""
         whole = self.iterations.duration * self.gpus
         shares = np.full(len(self), np.nan)
-        np.divide(self.busy, whole, out=shares, where=whole > 0)
+        np.divide(self.busy, whole, out=shares, where=(whole > 0) & self.iterations.recorded)
         return shares
 
     def whole(self) -> Spread:

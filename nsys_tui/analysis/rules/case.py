@@ -176,8 +176,17 @@ class Case:
 
     @cached_property
     def iterations(self) -> Iterations:
-        """Steps, by NVTX name or by pattern."""
+        """Steps, by NVTX name or by pattern, that CUDA was recorded in."""
+        return self._every_step.of_recorded
+
+    @cached_property
+    def _every_step(self) -> Iterations:
         return find_iterations(self.report, scope=self.scope)
+
+    @property
+    def coverage(self) -> str:
+        """In how many steps CUDA was recorded, empty for all."""
+        return self._every_step.coverage
 
     @cached_property
     def has_loop(self) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import numpy as np
 
 from nsys_tui import units
@@ -13,6 +16,8 @@ from nsys_tui.analysis.rules.warm_up import CONTEXT_NS
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
+
+_CUDA_CALL: Final = re.compile(r"cu(da)?[A-Z]")
 
 
 @rule(
@@ -26,7 +31,8 @@ def outside_work(case: Case, arguments: Arguments) -> Result:
 
     Told where it computes, reads or writes for half of that, and that is half of the session; so is
     one call that allocates or loads code as long. What CUDA needs to start, which is the first
-    long call, or a program that waits to be asked, is no loss.
+    long call, or a program that waits to be asked, is no loss. Nothing is told where steps run of
+    which CUDA is not recorded, or where samples hit calls that are not.
     """
     told = [(part, state_of(case, part)) for part in _outside(case)]
     rows, hidden = cut(np.arange(len(told)), arguments)
@@ -43,7 +49,7 @@ def outside_work(case: Case, arguments: Arguments) -> Result:
 def _outside(case: Case) -> list[Part]:
     """The time of the launching thread before and after GPU work, where it is half of all."""
     calls, (lo, hi) = case.calls, case.report.extent
-    if not case.works or case.scope.window is not None or not len(calls):
+    if not case.works or case.scope.window is not None or not len(calls) or case.coverage:
         return []
     main = int(case.report.api.threads[np.bincount(case.report.api.thread[calls]).argmax()])
     edges = (
@@ -59,7 +65,8 @@ def _outside(case: Case) -> list[Part]:
 
 def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
     lasts = state.ns if state.cause in (Cause.HOST, Cause.IO) else _one_call(case, part, state)
-    if 2 * lasts < part.ns:
+    unrecorded = state.cause is Cause.HOST and _CUDA_CALL.match(state.name)
+    if 2 * lasts < part.ns or unrecorded:
         return []
     told = f"{units.format_duration(part.ns)} {part.where} ({state.text(part.ns)})"
     return case.finding(

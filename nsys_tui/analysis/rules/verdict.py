@@ -212,7 +212,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.works:
         return _of_host(case, findings)
-    doubts = [doubt for doubt in (case.loss, case.clock_trouble) if doubt]
+    doubts = [doubt for doubt in (case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, _session_ns(case)), *doubts]
     if case.is_one_shot:

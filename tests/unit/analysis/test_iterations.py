@@ -11,6 +11,7 @@ from synth import Synth
 from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.compare.side import HOST_AHEAD
+from nsys_tui.analysis.iterations.answer import answer_of
 from nsys_tui.analysis.iterations.detection import (
     Rule,
     find_iterations,
@@ -24,7 +25,10 @@ from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+MS = 1_000_000
 
 
 @pytest.fixture
@@ -525,3 +529,39 @@ def test_counted_steps_of_a_host_far_ahead_are_found_by_a_joined_name(
         synth.launch(f"k{step}", (begin, begin + 5_000), gpu)
     found = find_iterations(open_report(synth.write(), use_cache=False))
     assert (found.rule if found.rule is not Rule.NONE else None) is rule
+
+
+def recorded_in_the_middle(path: Path, calls: Sequence[int] = ()) -> Synth:
+    """Ten steps of 10 ms, of which CUDA is recorded in steps 4 to 6, and 3 and 7 in part."""
+    synth = Synth(path).process(10).gpu(0)
+    for step in range(10):
+        synth.nvtx(f"step {step}", step * 10 * MS, (step + 1) * 10 * MS)
+        if step in calls:
+            synth.api("cudaGetDevice", step * 10 * MS, step * 10 * MS + 10)
+    for at in range(39 * MS, 72 * MS, MS):
+        synth.launch("k", call=(at, at + 10), gpu=(at + 20, at + MS // 2))
+    return synth
+
+
+def test_nothing_is_said_of_gpus_in_steps_that_cuda_was_not_recorded_in(tmp_path: Path) -> None:
+    report = open_report(recorded_in_the_middle(tmp_path / "r.sqlite").write())
+    steps = find_iterations(report)
+    assert steps.coverage == "CUDA is recorded in 3 of 10 steps"
+    assert steps.typical == 4
+    assert [*steps.of_recorded.labels] == ["step 4", "step 5", "step 6"]
+    assert [*steps.of_recorded.duration] == [10 * MS] * 3
+    answer = answer_of(report)
+    known = [bool(share == share) for share in answer.shares]
+    assert known == [step in (4, 5, 6) for step in range(10)]
+    columns = {column.key: column for column in answer.each().columns}
+    for key in ("gpu_busy_ns", "gpu_busy_share"):
+        told = [columns[key].of(step, answer) for step in range(10)]
+        assert [one is not None and one == one for one in told] == known
+    assert steps.coverage in [note.split(":")[0] for note in answer.phases().notes]
+
+
+def test_steps_without_gpu_work_between_calls_of_cuda_are_idle(tmp_path: Path) -> None:
+    run = recorded_in_the_middle(tmp_path / "r.sqlite", calls=(0, 9))
+    answer = answer_of(open_report(run.write()))
+    assert not answer.table.iterations.coverage
+    assert answer.shares[0] == answer.shares[9] == 0

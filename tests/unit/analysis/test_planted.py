@@ -219,6 +219,39 @@ def test_time_outside_of_gpu_work_is_said(tmp_path: Path) -> None:
     assert said in verdict(case, find_in(case))
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_steps_in_which_cuda_was_not_recorded_are_no_time_outside_of_gpu_work(
+    goes_on: bool, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        report = hpc.writing_at_the_end(path)
+        for step in range(22 if goes_on else 2):
+            report.nvtx(f"step {step}", step * 10 * MS, (step + 1) * 10 * MS)
+        return report
+
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    said = verdict(case, found)
+    assert ("CUDA is recorded in 2 of 22 steps. " in said) is goes_on
+    assert ("outside_work" in {one.rule for one in found}) is not goes_on
+
+
+@pytest.mark.parametrize(("function", "told"), [("cudaLaunchKernel", False), ("parse", True)])
+def test_calls_of_cuda_that_samples_alone_hit_are_not_recorded(
+    function: str, told: bool, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        run = Machine(path)
+        for _ in range(STEPS):
+            run.launch("step", MS)
+        run.wait()
+        for at in range(run.now, 20 * run.now, MS):
+            run.report.sample(at, [function])
+        return run.report.sched(run.now, True).sched(20 * run.now, False)
+
+    assert ("outside_work" in {one.rule for one in find_in(case_of(run, tmp_path))}) is told
+
+
 def test_idle_time_in_which_work_is_missing_has_no_price(tmp_path: Path) -> None:
     one = next(o for o in find_in(case_of(hpc.losing, tmp_path)) if o.rule == "sync_by_range")
     assert (one.saved_ns, one.severity) == (0, Severity.MEDIUM)

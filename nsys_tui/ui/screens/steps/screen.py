@@ -97,7 +97,7 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     table = answer.table
     if why := table.why(step):
         lines += labelled("longer", why, width)
-    parts = table.parts.differences(step, table.usual) if table.gpus else []
+    parts = table.parts.differences(step, table.usual) if table.knows(step) else []
     phases = differences(answer, step) if len(answer.by_phase) > 1 else []
     for what, rows in (("part", parts), ("phase", phases)):
         if rows:
@@ -241,6 +241,7 @@ class StepsScreen(TableScreen[Steps]):
         iterations = result.answer.table.iterations
         outliers = len(iterations.outliers)
         odd = f"{plural(outliers, 'outlier')}, " if outliers else ""
+        odd += f"{iterations.coverage}, " if iterations.coverage else ""
         gpus, of = result.answer.table.gpus, len(report.devices)
         whose = f", {gpus} of {of} GPUs: pid {pid_of(iterations.process)}" if 0 < gpus < of else ""
         self.table.note = f"{odd}{iterations.name} ({iterations.rule}){whose}"
