@@ -199,7 +199,8 @@ def moved_once(case: Case) -> list[Finding]:
 def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: str) -> list[Finding]:
     """Copies still take what they need on the bus.
 
-    Before pageable memory is as quick it must be pinned, which pays for a run of results alone.
+    Before pageable memory is as quick it must be pinned, which pays for a run of results alone:
+    the host touches the pages of a few results first either way, which is what takes long.
     """
     ops = case.report.operations
     lasts = {device: intervals.total(*moved) for device, moved in parts.items()}
@@ -217,8 +218,10 @@ def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: st
         what, longest = "copies", copies[np.argsort(-ops.durations(copies), kind="stable")]
         pageable = _from_pageable(ops, longest)
         saved, advice = saved - _at_least(case, device, copies), _ONCE[pageable]
-        if pageable and (when != _RESULTS or len(copies) < A_RUN):
+        if pageable and when != _RESULTS:
             saved -= _pinning_ns(case, copies)
+        elif pageable and len(copies) < A_RUN:
+            saved = 0
     return case.finding(
         "warm_up",
         f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
