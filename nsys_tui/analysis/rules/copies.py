@@ -166,9 +166,9 @@ def _exposed(
     work = split.busy_ns - min(known, split.exposed_memory_ns)
     first, last = case.steady
     rest = case.where(lambda rows: (ops.end[rows] > first) & (ops.start[rows] < last))
-    saved = split.exposed_memory_ns - max(0, _at_least(case, split.index, rest) - work)
-    saved = min(saved, alone)
-    hides = 2 * min(saved, work) >= known
+    least = _at_least(case, split.index, rest)
+    saved = min(split.exposed_memory_ns - max(0, least - work), alone)
+    hides = 2 * saved >= known and 2 * work >= min(least, known)
     return case.finding(
         "exposed_copies",
         f"{split.device.label}{_others(case, split)}:"

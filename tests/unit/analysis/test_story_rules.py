@@ -209,9 +209,9 @@ def test_results_fetched_after_all_kernels_are_no_copies_to_hide(
     assert ("Worth fixing: copies" in verdict(case, findings)) is not last
 
 
-@pytest.mark.parametrize(("lasts", "little"), [(20 * US, True), (2 * MS, False)])
+@pytest.mark.parametrize(("lasts", "little"), [(20 * US, True), (300 * US, False), (2 * MS, False)])
 def test_what_hardly_computes_hides_no_copies(tmp_path: Path, lasts: int, little: bool) -> None:
-    """However much quicker pinned memory, and both directions at once, would be."""
+    """However much quicker pinned memory would be: kernels have to last for half of that time."""
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(60):
         run.copy(8_000_000, 8, "HtoD", "pageable")
