@@ -479,6 +479,21 @@ def uneven_by_turns(path: Path, more: int = 800 * US) -> Synth:
     return synth
 
 
+def beside_copies(path: Path) -> Synth:
+    """Two ranks offload gradients: what each step reduces together runs while copies do."""
+    synth = _ranks(path, 2)
+    for begin in range(0, 80 * MS, 5 * MS):
+        for gpu in range(2):
+            synth.process(10 + gpu)
+            called, late = (begin, begin + 10 * US), gpu * US
+            synth.launch("gemm", called, (begin + 20 * US, begin + 3 * MS), **_where(gpu))
+            times = begin + 3 * MS + late, begin + 4900 * US
+            synth.launch("ncclDevKernel_ReduceScatter", called, times, **_where(gpu, 20))
+            copied = begin + 3 * MS, begin + 4800 * US
+            synth.memcpy(*copied, bytes=40_000_000, kind="DtoH", **_where(gpu, 21))
+    return synth
+
+
 def far_ahead(path: Path) -> Synth:
     """Two hosts launch steps of 8 ms in 1 ms each; in every sixth they wait for the queue."""
     synth, free = _ranks(path, 2), [0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.case import Case
 
@@ -126,6 +128,15 @@ def steps_of(case: Case, rows: Indices) -> Iterations:
     return find_iterations(case.report, scope=Scope(processes=frozenset((pid_of(process),))))
 
 
+def waiting(case: Case, split: DeviceSplit) -> int:
+    """How long a GPU waits in collectives, or in transfers that queue behind those of late ranks.
+
+    That is what it has exposed beyond what the last ranks have.
+    """
+    transfers = of_last_ranks(case, split.index, (Category.COMPUTE,))
+    return max(split.exposed_waiting_ns or 0, split.exposed_comm_ns - transfers)
+
+
 def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     """The GPU that one mostly waits for, -1 for none, and whether several are late by turns.
 
@@ -135,7 +146,7 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     late = int(np.argmax(for_each))
     if not for_each[late]:
         return -1, False
-    waits_too = next((s.exposed_waiting_ns or 0 for s in case.steady_splits if s.index == late), 0)
+    waits_too = next((waiting(case, s) for s in case.steady_splits if s.index == late), 0)
     if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
         return -1, True
     return late, False
@@ -148,7 +159,7 @@ def idle_beside(case: Case, device: int) -> int:
     return sum(intervals.total(*case.idle_time.idle_part(one, runs)) for one in late)
 
 
-def of_last_ranks(case: Case, device: int) -> int:
+def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:
     """What the last rank of each collective of a GPU has exposed of it: how long all transfer.
 
     The others begin sooner and wait; of a collective whose ranks are not known, its own.
@@ -161,9 +172,7 @@ def of_last_ranks(case: Case, device: int) -> int:
     last[place] = waits.last[known]
     last = np.where(np.isin(ops.device[last], [*case.by_device]), last, rows)
     by_device = [(one, last[ops.device[last] == one]) for one in case.by_device]
-    return sum(
-        int(bare(case, *each, (Category.COMPUTE, Category.MEMORY)).sum()) for each in by_device
-    )
+    return sum(int(bare(case, *each, hiding).sum()) for each in by_device)
 
 
 def idle_for_host(case: Case) -> Int64:

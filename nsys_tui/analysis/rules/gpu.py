@@ -23,6 +23,7 @@ from nsys_tui.analysis.rules.communication import (
     of_last_ranks,
     pairwise,
     staying,
+    waiting,
 )
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
@@ -203,9 +204,8 @@ def _exposed_findings(case: Case) -> list[Finding]:
 def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     """Priced at most as what the GPU's own compute could hide, whatever a graph may hold.
 
-    What steps begin or end with stays. What is exposed beyond the last ranks' transfers is waiting,
-    also where transfers queue behind a late one. Waiting needs no compute to hide it: it goes where
-    the others come in time, and of a pipeline what more micro-batches would save. The run is never
+    What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
+    others come in time, and of a pipeline what more micro-batches would save. The run is never
     shorter than the other work of any GPU, so the busiest one bounds it too, and who comes last
     waits for transfers alone; while its host works, or copies run beside, hiding them shortens
     nothing.
@@ -214,16 +214,15 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
-    waited, late = worst.exposed_waiting_ns or 0, -1
+    waited, late = waiting(case, worst), -1
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns + worst.graph_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
     kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)
     own = (s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
     least_of_all = max(0, min(own))
-    transfers = of_last_ranks(case, worst.index)
+    transfers = of_last_ranks(case, worst.index, (Category.COMPUTE, Category.MEMORY))
     saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
-    waited = max(waited, worst.exposed_comm_ns - transfers)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"

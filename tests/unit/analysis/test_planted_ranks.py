@@ -263,6 +263,12 @@ def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_expos
     assert not [one for one in fair if "waiting" in one.title]
 
 
+def test_who_reduces_beside_copies_waits_for_nobody(tmp_path: Path) -> None:
+    _, findings = found(ranks.beside_copies, tmp_path)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert (one.late, one.subject) == (-1, "communication not hidden")
+
+
 def test_steps_that_one_gpu_makes_longer_are_its_story_and_those_of_all_are_not(
     tmp_path: Path,
 ) -> None:
