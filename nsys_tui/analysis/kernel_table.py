@@ -21,7 +21,7 @@ from nsys_tui.model.arrays import Float64, Indices, Int32, Int64, Integers, UInt
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import SHAPE, Operations
-from nsys_tui.model.groups import pair_codes, regroup, sums
+from nsys_tui.model.groups import first_rows, pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -204,12 +204,10 @@ def _table(
     groups = aggregate(ops, rows, group, len(kept), scope.window)
     stats, some = groups.instances, groups.counts > 0
     progress("statistics of groups", len(start), len(start))
-    first = np.zeros(len(kept), np.int64)
-    first[group[::-1]] = np.arange(len(group))[::-1]
     return KernelTable(
         by=by,
         labels=tuple(labels[group] for group in kept),
-        category=ops.category[rows][first],
+        category=ops.category[rows][first_rows(group)],
         total=total[kept],
         count=groups.counts,
         straddling=groups.straddling,

@@ -130,6 +130,16 @@ def sums(codes: Integers, values: Integers, count: int) -> Int64:
     return total
 
 
+def first_rows(codes: Integers) -> Indices:
+    """The first row of each code that occurs, by code; codes are not negative."""
+    if int(codes.max(initial=0)) >= _DENSE:
+        codes, _ = factorise(codes)
+    first = np.full(int(codes.max(initial=-1)) + 1, -1, np.intp)
+    # Of equal places the last that is assigned stays.
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first[first >= 0]
+
+
 def by_code(codes: Integers, count: int) -> tuple[Indices, Indices]:
     """Rows in the order of their codes, of equal codes in ascending order, and each code's begin.
 

@@ -26,7 +26,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.arrays import Bool, Float64, Indices, Int64, Integers
 from nsys_tui.model.events import Ranges
-from nsys_tui.model.groups import factorise, regroup
+from nsys_tui.model.groups import factorise, first_rows, regroup
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import normalise_nvtx
@@ -198,9 +198,7 @@ def _phase_rows(ranges: Ranges, iterations: Iterations, parent: Int64) -> tuple[
 def _phase_codes(ranges: Ranges, rows: Indices) -> tuple[Integers, list[str]]:
     """Normalised name of some ranges as codes, in the order in which the names first appear."""
     codes, distinct = factorise(ranges.name[rows])
-    first = np.zeros(len(distinct), np.int64)
-    first[codes[::-1]] = np.arange(len(rows))[::-1]
-    order = np.argsort(first)
+    order = np.argsort(first_rows(codes))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     texts = [normalise_nvtx(ranges.names[code]) for code in distinct[order].tolist()]

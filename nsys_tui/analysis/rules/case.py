@@ -38,7 +38,7 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import rows_of_values
+from nsys_tui.model.groups import first_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -404,11 +404,7 @@ class Case:
     @cached_property
     def first_of_names(self) -> Indices:
         """Row of the first operation of each name in the whole report."""
-        ops = self.report.operations
-        first = np.full(len(ops.names), -1, np.intp)
-        # Of equal places the last that is assigned stays.
-        first[ops.name[::-1]] = np.arange(len(ops))[::-1]
-        return first[first >= 0]
+        return first_rows(self.report.operations.name)
 
     @cached_property
     def calls(self) -> Indices:

@@ -34,7 +34,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
-from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.groups import factorise_rows, first_rows, sums
 from nsys_tui.model.kernel_names import product_kind, short_name
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -338,7 +338,5 @@ def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:
     ops, launch = report.operations, report.launch_attributes
     of_block = (launch.threads, launch.table[:, REGISTERS], launch.shared)
     configuration, _ = launch.alike(rows, of_block)
-    codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], configuration))
-    first = np.zeros(len(kinds), np.intp)
-    first[codes[::-1]] = rows[::-1]
-    return first, codes
+    codes, _ = factorise_rows((ops.device[rows], ops.name[rows], configuration))
+    return rows[first_rows(codes)], codes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,12 +12,12 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
-from nsys_tui.analysis.stalls.causes import Cause, api_name_class
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import BLOCK, FARTHEST, Operations
-from nsys_tui.model.groups import factorise_rows, rows_of_values
+from nsys_tui.model.events import BLOCK, FARTHEST
+from nsys_tui.model.groups import factorise, factorise_rows, first_rows, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Column, Unit
@@ -30,7 +30,6 @@ _QUICKEST: Final = 1.05
 """What is chosen takes so many times as long as the quickest at most: a tuner measures noise."""
 _TOGETHER: Final = 4
 """Kernels of one candidate at most: it converts its input, and the tuner clears caches."""
-_MIX: Final = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Trial:
     """Candidates that were launched one after the other, each waited for."""
 
     rows: Indices
+    window: tuple[int, int]
     candidates: int
     chosen: int
     """Those that run again."""
@@ -56,31 +56,26 @@ def tried_kernels(case: Case, arguments: Arguments) -> Result:
     nowhere else, and the quickest runs again later. What comes before the second of named steps is
     warm-up, of which its own rule tells.
     """
-    ops, findings = case.report.operations, list[Finding]()
-    for device in case.by_device:
-        findings += _tried(case, device)
     found = [one for device in case.by_device for one in trials(case, device)]
-    time = np.array([int(np.ptp(_span(ops, one))) for one in found], np.int64)
-    order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
-    shown = [found[place] for place in order.tolist()]
+    start, end = np.array([one.window for one in found], np.int64).reshape(-1, 2).T
+    order, hidden = cut(np.argsort(start - end, kind="stable"), arguments)
     columns = (
-        (Column("Time", Unit.NS), time[order]),
-        (Column("Start", Unit.NS), ops.start[[int(one.rows[0]) for one in shown]]),
-        (Column("Kernels", Unit.COUNT), np.array([one.candidates for one in shown], np.int64)),
+        (Column("Time", Unit.NS), (end - start)[order]),
+        (Column("Start", Unit.NS), start[order]),
+        (Column("Kernels", Unit.COUNT), np.array([one.candidates for one in found], int)[order]),
     )
+    findings = [one for device in case.by_device for one in _tried(case, device)]
     return Result(columns, findings, hidden=hidden)
 
 
 def _tried(case: Case, device: int) -> list[Finding]:
-    ops, since = case.report.operations, -FARTHEST
-    if case.has_named_steps:
-        since = int(case.set_up_until[device])
-    tried = [one for one in trials(case, device) if ops.start[one.rows[0]] >= since]
+    ops = case.report.operations
+    since = int(case.set_up_until[device]) if case.has_named_steps else -FARTHEST
+    tried = [one for one in trials(case, device) if one.window[0] >= since]
     if not tried:
         return []
-    spans = np.array([_span(ops, one) for one in tried])
     others = np.setdiff1d(case.by_device[device], np.concatenate([one.rows for one in tried]))
-    gone = intervals.subtract((spans[:, 0], spans[:, 1]), ops.runs(others))
+    gone = intervals.subtract(_windows(tried), ops.runs(others))
     took, count = intervals.total(*gone), sum(one.candidates for one in tried)
     return case.finding(
         "tried_kernels",
@@ -90,7 +85,7 @@ def _tried(case: Case, device: int) -> list[Finding]:
         "tune once: keep the tuner's cache, pad to few shapes, or cudnn.benchmark = False",
         subject="kernels tried in turn",
         saved_ns=took,
-        window=tuple(spans[int(np.argmax(spans[:, 1] - spans[:, 0]))].tolist()),
+        window=max((one.window for one in tried), key=lambda window: window[1] - window[0]),
         device=device,
         lost=case.idle_time.idle_part(device, gone),
         gone=gone,
@@ -98,15 +93,13 @@ def _tried(case: Case, device: int) -> list[Finding]:
     )
 
 
-def _span(ops: Operations, trial: Trial) -> tuple[int, int]:
-    return int(ops.start[trial.rows].min()), int(ops.end[trial.rows].max())
+def _windows(some: Sequence[Trial]) -> Intervals:
+    return intervals.union(*np.array([one.window for one in some], np.int64).reshape(-1, 2).T)
 
 
 def tried_before(case: Case, device: int, until: int) -> Intervals:
     """When kernels are tried on a device, as far as that begins before a time."""
-    ops = case.report.operations
-    spans = [_span(ops, one) for one in trials(case, device) if ops.start[one.rows[0]] < until]
-    return intervals.joined(*((np.array([start]), np.array([end])) for start, end in spans))
+    return _windows([one for one in trials(case, device) if one.window[0] < until])
 
 
 def trials(case: Case, device: int) -> list[Trial]:
@@ -115,62 +108,76 @@ def trials(case: Case, device: int) -> list[Trial]:
 
 
 def _trials(case: Case, device: int) -> Iterator[Trial]:
-    report, ops, api = case.report, case.report.operations, case.report.api
-    rows, calls = case.by_device[device], report.calls[case.by_device[device]]
-    launched = (calls >= 0) & (ops.kind[rows] == OpKind.KERNEL)
-    order = np.flatnonzero(launched)[np.argsort(calls[launched], kind="stable")]
-    rows, calls = rows[order], calls[order]
-    waits = np.array([api_name_class(name) == Cause.SYNC for name in api.names], bool)
-    waiting = np.flatnonzero(waits[api.name] & api.real)
-    for thread, mine in rows_of_values(api.thread[calls]):
-        waited = waiting[api.thread[waiting] == thread]
-        yield from _of_thread(report, rows[mine], np.searchsorted(waited, calls[mine]))
+    ops, launch, api = case.report.operations, case.report.launch_attributes, case.report.api
+    rows, calls = case.by_device[device], case.report.calls[case.by_device[device]]
+    what = ops.name[rows] * np.int64(len(launch.table)) + launch.code[rows]
+    waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
+    waited = np.sort(api.thread[waits] * np.int64(len(api)) + waits)
+
+    def turn(places: Indices) -> Integers:
+        """How often the thread of each launch had waited for a GPU before, and others ahead."""
+        thread = api.thread[calls[places]].astype(np.int64)
+        return np.searchsorted(waited, thread * len(api) + calls[places]) + thread
+
+    first, last = first_rows(what), len(what) - 1 - first_rows(what[::-1])
+    known = (ops.kind[rows[first]] == OpKind.KERNEL) & (calls[first] >= 0) & (calls[last] >= 0)
+    if _in_turn(turn(first[known]), turn(last[known])) < _LEAST - 1:
+        return
+    launched = np.flatnonzero((calls >= 0) & (ops.kind[rows] == OpKind.KERNEL))
+    thread = api.thread[calls[launched]]
+    order = np.lexsort((calls[launched], thread))
+    launched = launched[order]
+    group = np.cumsum(np.diff(turn(launched), prepend=-1) > 0) + thread[order]
+    yield from _among(case.report, rows[launched], group, factorise(what[launched])[0])
 
 
-def _of_thread(report: Report, rows: Indices, waits: Integers) -> Iterator[Trial]:
+def _in_turn(begun: Integers, done: Integers) -> int:
+    """How many of some stretches follow one another, at most."""
+    count, until = 0, -1
+    for end, start in sorted(zip(done.tolist(), begun.tolist(), strict=True)):
+        if start > until:
+            count, until = count + 1, end
+    return count
+
+
+def _among(report: Report, rows: Indices, group: Integers, what: Integers) -> Iterator[Trial]:
     """Trials among kernels in the order of their launches.
 
     Args:
         report: the report.
         rows: the kernels.
-        waits: how often the thread had waited for a GPU before it launched each.
+        group: ascending, the same between two waits, one more after one, two after another thread.
+        what: code of name and launch configuration.
     """
-    ops, launch = report.operations, report.launch_attributes
-    starts = np.flatnonzero(np.diff(waits, prepend=-1))
-    what, _ = factorise_rows((ops.name[rows], launch.code[rows]))
-    bits = np.uint64(1) << (what.astype(np.uint64) * np.uint64(_MIX) >> np.uint64(58))
-    held = np.bitwise_or.reduceat(bits, starts).view(np.uint8).reshape(-1, 8)
-    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
-    small = np.flatnonzero((np.unpackbits(held, axis=1).sum(axis=1) <= _TOGETHER)[group])
-    if not len(small):
-        return
-    total = np.bincount(what)
-    first = np.empty_like(total)
-    first[what[::-1]] = np.arange(len(rows))[::-1]  # of equal places the last that is set stays
-    # Of each group the kernel that runs least, and groups with the same one after each other.
-    order = small[np.lexsort((total[what[small]], group[small]))]
-    key = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
-    same = (np.diff(group[key], prepend=-2) == 1) & (np.diff(what[key], prepend=-1) == 0)
-    run = np.cumsum(~same) - 1
-    place = np.searchsorted(group[key], group[small])
-    alone = what[small] == what[key][place]
-    own = np.bincount(run[place][alone])
-    took = np.bincount(run[place][alone], ops.durations(rows[small[alone]])) / own
-    heads, tails = key[~same], group[key[np.append(~same[1:], True)]]
+    ops, launch, total = report.operations, report.launch_attributes, np.bincount(what)
+    codes, parts = factorise_rows((group, what))
+    groups, kernels = parts.T
+    count, time = np.bincount(codes), sums(codes, ops.durations(rows), len(parts))
+    first = first_rows(codes)
+    # Of each group of few kernels the one that runs least, and groups with the same in a row.
+    few = np.flatnonzero(np.bincount(groups)[groups] <= _TOGETHER)
+    order = few[np.lexsort((first[few], total[kernels[few]], groups[few]))]
+    key = order[np.diff(groups[order], prepend=-1) > 0]
+    alike = (np.diff(groups[key], prepend=-2) == 1) & (np.diff(kernels[key], prepend=-1) == 0)
+    run = np.cumsum(~alike) - 1
+    heads, tails = key[~alike], groups[key[np.diff(run, append=len(key)) > 0]]
+    own = np.bincount(run, count[key])
+    took = np.bincount(run, time[key]) / own
     # A kernel that was tried runs beside others where it is used.
-    tried = np.zeros(len(total), np.bool_)
-    tried[what[heads]] = True
-    uses = np.bincount(run[place][tried[what[small]] & ~alone], minlength=len(heads)) > 0
-    once = own == total[what[heads]]
-    new = first[what[heads]] >= starts[group[heads]]
-    code, _ = launch.alike(rows[heads], launch.table[:, BLOCK.start :].T)
-    kinds = np.stack((ops.name[rows[heads]], code)).T
-    for burst in _bursts(once | new, uses, group[heads], tails, kinds):
+    beside = np.setdiff1d(order, key)
+    beside = beside[np.isin(kernels[beside], kernels[heads])]
+    uses = np.bincount(run[np.searchsorted(groups[key], groups[beside])], minlength=len(heads)) > 0
+    once, new = own == total[kernels[heads]], np.isin(heads, first_rows(kernels))
+    shown = rows[first[heads]]
+    config, _ = launch.alike(shown, launch.table[:, BLOCK.start :].T)
+    kinds = np.stack((ops.name[shown], config)).T
+    for burst in _bursts(once | new, uses, groups[heads], tails, kinds):
         chosen, each = ~once[burst], took[burst]
         picks = chosen.any() and each[chosen].min() <= _QUICKEST * each.min()
         if picks and len(burst) >= max(_LEAST, _FOR_ONE * chosen.sum()):
-            end = int(np.searchsorted(group, tails[burst[-1]], "right"))
-            yield Trial(rows[heads[burst[0]] : end], len(burst), int(chosen.sum()))
+            tried = rows[first[heads[burst[0]]] : np.searchsorted(group, tails[burst[-1]], "right")]
+            window = int(ops.start[tried].min()), int(ops.end[tried].max())
+            yield Trial(tried, window, len(burst), int(chosen.sum()))
 
 
 def _bursts(

@@ -19,7 +19,7 @@ from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.events import Operations
-from nsys_tui.model.groups import factorise_rows, regroup, sums
+from nsys_tui.model.groups import factorise_rows, first_rows, regroup, sums
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 from nsys_tui.units import format_share
@@ -296,9 +296,7 @@ def _coded(
     text: Callable[[StallRow], str],
 ) -> Coded:
     """Texts of all rows: each distinct key is written once."""
-    codes, distinct = factorise_rows(keys)
-    first = np.zeros(len(distinct), np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    labels = [text(stall_row(report, result, number)) for number in first.tolist()]
+    codes, _ = factorise_rows(keys)
+    labels = [text(stall_row(report, result, number)) for number in first_rows(codes).tolist()]
     merged, texts = regroup(codes, labels)
     return Coded(merged.astype(np.int64), tuple(texts))
