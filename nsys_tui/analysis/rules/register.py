@@ -133,7 +133,7 @@ class Rule:
         return inspect.cleandoc(self.look.__doc__ or "")
 
     def run(self, case: Case, arguments: Mapping[str, Any] | None = None) -> Outcome:
-        """Looks at a report.
+        """Looks at a report; with the defaults once, whoever asks.
 
         Args:
             case: the report; ``start``, ``end`` and ``nvtx`` look at a part of it.
@@ -143,8 +143,13 @@ class Rule:
             UsageError: a range or window that is not there.
             NoDataError: a range is asked for where there are none.
         """
-        defaults = {parameter.name: parameter.default for parameter in self.parameters}
         given = dict(arguments or {})
+        return (
+            self._run(case, given) if given else case.once(self.name, lambda: self._run(case, {}))
+        )
+
+    def _run(self, case: Case, given: dict[str, Any]) -> Outcome:
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
         result = self.look(narrowed(case, defaults | given), Arguments(defaults, given))
         more = f"{result.hidden} more rows: {self.name}:rows=-1 shows all"
         notes = (more,) if result.hidden else ()

@@ -68,10 +68,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(most, arguments)
     findings: list[Finding] = []
     if len(rows) >= A_RUN:
-        findings = case.once(
-            f"tiny kernels {longest} {share}",
-            lambda: _tiny(case, rows, calls, codes == most[0], share),
-        )
+        findings = _tiny(case, rows, calls, codes == most[0], share)
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("GPU Time", Unit.NS), time[order]),
