@@ -201,16 +201,17 @@ def _slower_ns(case: Case, slow: int) -> tuple[float, int]:
     ops, launch = case.report.operations, case.report.launch_attributes
     rows = np.concatenate([*case.by_device.values()])
     rows = rows[ops.category[rows] == Category.COMPUTE]
-    own, time = ops.device[rows] == slow, ops.durations(rows)
-    threads = np.maximum(launch.blocks * launch.threads, 1)[launch.code[rows]]
-    of_shape, _ = factorise_rows((ops.name[rows], launch.code[rows]))
+    codes, kinds = factorise_rows((ops.name[rows], launch.code[rows], ops.device[rows] == slow))
+    time, own = sums(codes, ops.durations(rows), len(kinds)), kinds[:, 2] > 0
+    threads = np.bincount(codes) * np.maximum(launch.blocks * launch.threads, 1)[kinds[:, 1]]
+    of_shape, _ = factorise_rows((kinds[:, 0], kinds[:, 1]))
     usual = np.zeros(np.count_nonzero(own))
-    for codes in (ops.name[rows], of_shape):
+    for codes in (kinds[:, 0], of_shape):
         there = sums(codes[~own], threads[~own], codes.max() + 1)
         pace = sums(codes[~own], time[~own], len(there)) / np.maximum(there, 1)
         mine = codes[own]
         usual = np.where(there[mine] > 0, pace[mine] * threads[own], usual)
-    known, took, name = usual > 0, time[own], ops.name[rows[own]]
+    known, took, name = usual > 0, time[own], kinds[own, 0]
     longer = np.bincount(name[known], (took - usual)[known], 1)
     top, rest = int(longer.argmax()), longer.sum() - longer.max()
     compared = took[known & (name != top)].sum() > _SOME * took.sum()
