@@ -51,6 +51,11 @@ MISSING: Final = (
 """What to do about a report whose NCCL ranges carry no payload."""
 
 
+def names_collectives(report: Report) -> bool:
+    """Whether NVTX ranges name collectives."""
+    return bool(_named(report.ranges, _CALL)[1].any())
+
+
 def nvtx_calls(report: Report) -> Calls:
     """The collectives among a report's NVTX ranges, by process, thread and time.
 

@@ -164,15 +164,23 @@ def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:
 
     The others begin sooner and wait; of a collective whose ranks are not known, its own.
     """
-    ops, rows = case.report.operations, case.by_device[device]
+    return int(case.once(f"last ranks {hiding}", lambda: _of_last_ranks(case, hiding))[device])
+
+
+def _of_last_ranks(case: Case, hiding: Sequence[Category]) -> Int64:
+    """The same of all GPUs, by their places."""
+    ops, waits = case.report.operations, collective_waits(case.report)
+    rows = np.concatenate([*case.by_device.values()])
     rows = rows[ops.category[rows] == Category.COMM]
-    waits = collective_waits(case.report)
-    _, place, known = np.intersect1d(rows, waits.row, return_indices=True)
+    _, place, known = np.intersect1d(rows, waits.row, assume_unique=True, return_indices=True)
     last = rows.copy()
     last[place] = waits.last[known]
     last = np.where(np.isin(ops.device[last], [*case.by_device]), last, rows)
-    by_device = [(one, last[ops.device[last] == one]) for one in case.by_device]
-    return sum(int(bare(case, *each, hiding).sum()) for each in by_device)
+    exposed = np.zeros(len(rows), np.int64)
+    for device in case.by_device:
+        mine = ops.device[last] == device
+        exposed[mine] = bare(case, device, last[mine], hiding)
+    return sums(ops.device[rows], exposed, len(case.report.devices))
 
 
 def idle_for_host(case: Case) -> Int64:
@@ -188,6 +196,10 @@ def pairwise(case: Case, device: int) -> Indices:
 
     Where the kernels of three GPUs or more end as one, each talks to all of them.
     """
+    return case.once(f"pairwise {device}", lambda: _pairwise(case, device))
+
+
+def _pairwise(case: Case, device: int) -> Indices:
     ops = case.report.operations
     rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
     rows = rows[ops.device[rows] == device]

@@ -12,7 +12,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import TENSOR
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.launches import launches_graphs
-from nsys_tui.analysis.nccl.collectives import nvtx_calls
+from nsys_tui.analysis.nccl.collectives import names_collectives
 from nsys_tui.analysis.rules.communication import (
     SEVERAL,
     accumulates,
@@ -68,6 +68,9 @@ _AMONG_RANKS: Final = (
 )
 """What to do about sends and receives, which two GPUs may make for an all-to-all, too; then what
 where more micro-batches would hardly help."""
+_ONCE_A_STEP: Final = (
+    "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
+)
 _EVERY_RANK: Final = "nsys-tui fleet FOLDER, with a report of every rank"
 """What tells waiting from transferring where a report has one rank alone."""
 _SIZES: Final = "nsys profile --trace=cuda,nvtx"
@@ -218,11 +221,9 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns + worst.graph_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
-    kept, hosts = max(waited, staying(case, worst.index)), idle_for_host(case)
+    hosts = idle_for_host(case)
     own = (s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
     least_of_all = max(0, min(own))
-    transfers = of_last_ranks(case, worst.index, (Category.COMPUTE, Category.MEMORY))
-    saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
     if 2 * waited > worst.exposed_comm_ns:
         saved = min(least, waited)
         rest = f"{units.format_duration(waited)} of it waiting"
@@ -241,12 +242,14 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         saved, times = finer_batches(case, min(worst.exposed_comm_ns, least_of_all))
         advice = _AMONG_RANKS[len(case.splits) >= SEVERAL][times == 1].format(times)
         subject = "send and receive not hidden"
-    elif accumulates(case, worst.index):
-        advice = (
-            "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
-        )
-    elif _LITTLE * worst.exposed_comm_ns > hidden:
-        advice = NOT_TO_HIDE
+    else:
+        kept = max(waited, staying(case, worst.index))
+        transfers = of_last_ranks(case, worst.index, (Category.COMPUTE, Category.MEMORY))
+        saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
+        if accumulates(case, worst.index):
+            advice = _ONCE_A_STEP
+        elif _LITTLE * worst.exposed_comm_ns > hidden:
+            advice = NOT_TO_HIDE
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"
@@ -258,7 +261,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         window=worst.longest_exposed_comm,
         device=worst.index,
         settle=_EVERY_RANK * (worst.exposed_waiting_ns is None)
-        or _SIZES * (not len(nvtx_calls(case.report))),
+        or _SIZES * (not names_collectives(case.report)),
         late=late,
     )
 
