@@ -110,9 +110,8 @@ def in_stretches(first: Integers, last: Integers) -> tuple[Indices, Int64]:
 
 
 def meet(a: Intervals, b: Intervals) -> Intervals:
-    """``intersection`` of sets that are normalised already; cheap where ``a`` is the smaller."""
-    a_starts, a_ends = a
-    b_starts, b_ends = b
+    """``intersection`` of sets that are normalised already; cheap where one of them is small."""
+    (a_starts, a_ends), (b_starts, b_ends) = sorted((a, b), key=lambda one: len(one[0]))
     if not len(a_starts) or not len(b_starts):
         return empty()
     lo = np.searchsorted(b_ends, a_starts, side="right")
@@ -126,7 +125,7 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
     a_starts, a_ends = union(*a)
     if not len(a_starts):
         return empty()
-    return intersection((a_starts, a_ends), gaps(*b, int(a_starts[0]), int(a_ends[-1])))
+    return meet((a_starts, a_ends), gaps(*b, int(a_starts[0]), int(a_ends[-1])))
 
 
 def prefix(starts: Int64, ends: Int64) -> Int64:
