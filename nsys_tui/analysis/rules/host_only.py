@@ -25,8 +25,10 @@ from nsys_tui.analysis.rules.idle_causes import (
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
 from nsys_tui.analysis.thread_states import host_time, mpi_calls, osrt_calls, sampled
+from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
@@ -175,27 +177,30 @@ def _of_threads(case: Case) -> list[Part]:
 def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     """Threads that ran most, or half as long, and the one that locks held for half of its time.
 
-    Where it is not known which ran, it is the one with most time in calls of the OS runtime.
+    Where it is not known which ran, it is the one with most time in CUDA calls: others may only
+    wait. Without such calls it is the one with most time in calls of the OS runtime.
     """
     report, osrt = case.report, case.report.osrt
     ran = [one for one in host_time(report, case.scope).threads if not one.name.startswith(_NSYS)]
     calls = osrt_calls(report, case.scope)
-    if not ran and len(calls):
-        rows = calls[osrt.thread[calls] == _longest(case, calls)[0]]
-        tid, lo = int(osrt.threads[osrt.thread[rows[0]]]), int(osrt.start[rows[0]])
-        yield report.thread_name(tid), stretch_of(tid, lo, int(osrt.end[rows].max()))
+    made = row_numbers(report.api, case.scope.threads(report.api))
+    events, rows = (report.api, made) if len(made) else (osrt, calls)
+    if not ran and len(rows):
+        longest = _longest(events, rows)[0]
+        rows = rows[events.thread[rows] == longest]
+        tid, lo = int(events.threads[longest]), int(events.start[rows[0]])
+        yield report.thread_name(tid), stretch_of(tid, lo, int(events.end[rows].max()))
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
-    held, held_ns = _longest(case, calls[locks[osrt.name[calls]]])
+    held, held_ns = _longest(osrt, calls[locks[osrt.name[calls]]])
     for one in ran:
         waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
         if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
             yield one.name, stretch_of(one.global_tid, *one.seen)
 
 
-def _longest(case: Case, calls: Indices) -> tuple[int, int]:
-    """Code of the thread with most time in some calls of the OS runtime, and that time."""
-    osrt = case.report.osrt
-    time = sums(osrt.thread[calls], osrt.end[calls] - osrt.start[calls], len(osrt.threads) + 1)
+def _longest(events: ThreadEvents, rows: Indices) -> tuple[int, int]:
+    """Code of the thread with most time in some calls, and that time."""
+    time = sums(events.thread[rows], events.end[rows] - events.start[rows], len(events.threads) + 1)
     return int(np.argmax(time)), int(time.max())
 
 

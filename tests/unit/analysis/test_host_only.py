@@ -288,3 +288,21 @@ def test_with_gpu_work_the_rule_is_silent(tmp_path: Path, gpu_ns: int) -> None:
     found, line = looked_at(synth)
     assert found == []
     assert not line.startswith("Host")
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_a_thread_that_calls_cuda_stands_for_a_program_rather_than_one_that_only_waits(
+    tmp_path: Path, calls: bool
+) -> None:
+    """Kernels were asked for and none was recorded: a helper's wait is no part of the run."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.thread(10, "server").thread(11, "helper").osrt("sem_timedwait", 0, 100 * MS, tid=11)
+    synth.osrt("ioctl", 10 * MS, 12 * MS)
+    if calls:
+        synth.api("cuModuleLoad", 10 * MS, 78 * MS).api("cuLaunchKernel", 78 * MS, 90 * MS)
+    (one,) = looked_at(synth)[0]
+    assert one.title == (
+        "server: 80.00 ms; 85.0% module load or JIT: cuModuleLoad"
+        if calls
+        else "helper: 100.0 ms; 100.0% wait: sem_timedwait"
+    )
