@@ -75,7 +75,7 @@ RETURNS_LATE: Final = (
     "no recorded GPU work holds it: a host function, another program, or no CPU; see the load then",
 )
 """What to do about a wait that goes on without GPU work, without switches and with them."""
-MAY_BE_PIPE: Final = re.compile(r"_*readv?$")
+MAY_BE_PIPE: Final = re.compile(r"_*(readv?|fgets|fread|getc|getline)(_unlocked)?$")
 PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
 EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"

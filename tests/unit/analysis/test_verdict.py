@@ -48,6 +48,7 @@ def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> No
     [
         ("pread64", "read or write ahead"),
         ("read", "of a file: read ahead, in larger pieces; of a pipe or socket"),
+        ("fgets", "of a file: read ahead, in larger pieces; of a pipe or socket"),
         ("poll", "see who is to send"),
         ("pause", "see who is to send"),
     ],
