@@ -452,12 +452,15 @@ def late_to_a_queue(path: Path, writes: int = 20 * MS) -> Synth:
     return synth
 
 
-def uneven_by_turns(path: Path, more: int = 800 * US) -> Synth:
+def uneven_by_turns(
+    path: Path, more: int = 800 * US, reduce: str = "ncclDevKernel_AllReduce"
+) -> Synth:
     """Four ranks compute 4 x 2 ms a step, one by turns longer, and reduce each part for 1.4 ms.
 
     Args:
         path: of the report.
         more: how much longer the parts of that one take; where negative, of all a quarter of it.
+        reduce: the kernel that reduces.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
@@ -473,7 +476,7 @@ def uneven_by_turns(path: Path, more: int = 800 * US) -> Synth:
                 grid = (1080 * (done[gpu] - since[gpu]) // (2 * MS), 1, 1)
                 synth.launch("gemm", (call, call + US), spans, grid=grid, **_where(gpu))
                 times, call = (starts[gpu], ends), call + 10 * US
-                synth.launch("ncclDevKernel_AllReduce", (call, call + US), times, **_where(gpu, 20))
+                synth.launch(reduce, (call, call + US), times, **_where(gpu, 20))
             since = done
         begin = ends + 10 * US
     return synth

@@ -86,7 +86,7 @@ class Waiting:
 
 def collective_waits(report: Report) -> Waits:
     """Finds the kernels that waited; made once for a report."""
-    waits = report.derived("collective_waits_3", lambda: _waits(report))
+    waits = report.derived("collective_waits_4", lambda: _waits(report))
     by_order, unmatched, partial = waits["facts"].tolist()
     return Waits(waits["row"], waits["until"], waits["last"], by_order, unmatched, bool(partial))
 
@@ -169,7 +169,9 @@ def _waits(report: Report) -> dict[str, Int64]:
         named, partial = _named(report)
         kernels = nccl_kernels(report)
         left = np.setdiff1d(kernels.row, named[0])
-        ordered = _ordered(report, left, devices)
+        own = np.setdiff1d(np.flatnonzero(ops.category == Category.COMM), kernels.row)
+        apart = (_ordered(report, left, devices), _ordered(report, own, devices, by_name=True))
+        ordered = np.concatenate(apart, axis=1)
         by_order = ordered.shape[1]
         # Nothing but the number of ranks in a communicator tells that all are here.
         partial |= by_order > 0
@@ -237,13 +239,14 @@ def _believed(
     return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept], came[code][kept]))
 
 
-def _ordered(report: Report, rows: Integers, devices: int) -> Int64:
+def _ordered(report: Report, rows: Integers, devices: int, *, by_name: bool = False) -> Int64:
     """The same for kernels that no call names: the k-th of streams with equal sequences are one.
 
     Args:
         report: the report.
         rows: of these kernels.
         devices: GPUs that communicate.
+        by_name: each name is believed for itself, as a framework's own kernels may be local.
     """
     parts = [_NONE]
     for streams in _alike(report, rows):
@@ -253,7 +256,7 @@ def _ordered(report: Report, rows: Integers, devices: int) -> Int64:
         sends = any(PAIRWISE in report.operations.names[code].short for code in np.unique(names))
         # Of more GPUs than two those talk to each other whose kernels end as one.
         several = sends and devices > _PAIR
-        group = np.zeros(len(number), np.int64)
+        group = np.tile(names * by_name, len(streams))
         parts.append(
             _believed(report, np.concatenate(streams), number, group, end_together=several)
         )

@@ -11,6 +11,7 @@ from planted_programs import growing_softmax
 from planted_training import many_waves
 from synth import Synth
 
+from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
@@ -251,11 +252,15 @@ def test_who_holds_up_the_first_of_queued_collectives_holds_up_all_of_them(tmp_p
     assert idle.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.01)
 
 
+@pytest.mark.parametrize("reduce", ["ncclDevKernel_AllReduce", "hybrid_ep::device_sync_kernel"])
 def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_exposed(
-    tmp_path: Path,
+    tmp_path: Path, reduce: str
 ) -> None:
-    case, findings = found(ranks.uneven_by_turns, tmp_path)
-    even, fair = found(lambda path: ranks.uneven_by_turns(path, -800 * US), tmp_path)
+    def run(path: Path, more: int = 800 * US) -> Synth:
+        return ranks.uneven_by_turns(path, more, reduce)
+
+    case, findings = found(run, tmp_path)
+    even, fair = found(lambda path: run(path, -800 * US), tmp_path)
     (waits,) = [one for one in findings if one.rule == "exposed_communication"]
     assert waits.title.endswith("waiting for GPUs by turns")
     assert waits.advice.startswith("balance the work of each step")
@@ -391,3 +396,15 @@ def test_hiding_communication_hides_no_wait_for_other_ranks(tmp_path: Path) -> N
     assert one.advice.startswith("overlap")
     assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.05)
     assert one.stake_ns > 1.5 * one.saved_ns
+
+
+def test_a_frameworks_kernel_that_waits_for_nobody_is_no_collective(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite")
+    for gpu in range(2):
+        for step in range(10):
+            at = step * MS
+            local, shared = at + gpu * 200 * US, at + 500 * US + gpu * 50 * US
+            synth.process(10 + gpu).kernel("hybrid_ep::scan", local, local + 9 * US, device=gpu)
+            synth.kernel("hybrid_ep::device_sync", shared, at + 600 * US, device=gpu)
+    waits = collective_waits(open_report(synth.write(), use_cache=False))
+    assert (len(waits), waits.unmatched) == (20, 20)
