@@ -118,9 +118,8 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     if intervals.total(*around) > intervals.total(*lost):
         lost, where = around, "between them"
     graph, took = intervals.total(*case.idle_time.late_part(device, lost)), ops.durations(rows)
-    beside = _together(case, device)
-    graph += beside
-    told = _TELLING * beside > graph
+    graph += (beside := _together(case, device))
+    told, in_turn = _TELLING * beside > graph, 2 * beside > graph
     if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
         lost = between
     idle = intervals.total(*lost)
@@ -128,7 +127,8 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         return []
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
-    idles = f": {case.device_labels([device])} idle {units.format_duration(idle)} {where}"
+    does = "runs its streams in turn" if in_turn else f"idle {units.format_duration(idle)} {where}"
+    idles = f": {case.device_labels([device])} {does}"
     if often:
         led, times = f", {most_of(often, len(rows))} ", f" ({units.format_count(often)})"
         room = TITLE_CELLS - len(kernels + led + times + idles)
@@ -139,7 +139,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         kernels + idles,
         f"{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens their own"
         f" {units.format_duration(int(took.sum()))} of GPU time, too",
-        subject="idle around tiny kernels",
+        subject="tiny kernels launched one by one" if in_turn else "idle around tiny kernels",
         saved_ns=graph if graphs else idle,
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
         device=device,

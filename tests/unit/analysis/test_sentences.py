@@ -102,6 +102,7 @@ def test_late_kernels_of_two_streams_run_side_by_side_in_a_graph_where_they_may(
             run.api(f"cuda{order}_v3020", call + 3 * US, call + 4 * US)
     (one,) = [one for one in found(run) if one.rule == "tiny_kernels"]
     assert ("side by side" in one.advice, "slow each other" in one.doubt) == (told, told)
+    assert ("idle" not in one.subject + one.title) is told  # it is more than the idle time
     assert one.saved_ns == pytest.approx(5 * MS if told else 2 * MS, rel=0.01)
 
 
