@@ -22,7 +22,7 @@ from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import ThreadWork
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.intervals import Intervals
@@ -31,7 +31,8 @@ from nsys_tui.units import format_duration
 
 FOR_THREADS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
 """Causes that may be the wait for another thread."""
-_WORKS: Final = (Cause.IO, Cause.OSRT, Cause.API, Cause.HOST)
+_CALLS: Final = (Cause.IO, Cause.OSRT, Cause.API)
+_WORKS: Final = (*_CALLS, Cause.HOST)
 _REST_NS: Final = 50_000
 """A thread that waits for less works on."""
 _CHANCE: Final = 0.25
@@ -131,11 +132,16 @@ def _since(begun: Int64, gaps: Intervals) -> Intervals:
 
 
 def _waits_over(case: Case, thread: int) -> Int64:
-    """When waits of a thread end that may be for a GPU; the first is the begin of all."""
+    """When waits of a thread end that may be for a GPU; the first is the begin of all.
+
+    A thread that works on meanwhile does not wait for what other threads of its process wait for.
+    """
     api, work = case.report.api, case.stalls.work
     long, polls = case.once("calls that may wait", lambda: _may_wait(case))
     polls = polls[api.threads[api.thread[polls]] == thread]
     long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
+    other = api.threads[api.thread[long]] != thread
+    long = long[~other | ~_works_on(work.thread(thread), api.end[long])]
     ops = case.report.operations  # Who touches a page waits until it has come.
     waited = [api.end[long], api.end[polls], ops.end[np.isin(ops.copy_kind, UVM_COPY_KINDS)]]
     of_threads = FOR_THREADS if case.once("who is told of work", lambda: _is_told(case)) else ()
@@ -145,6 +151,17 @@ def _waits_over(case: Case, thread: int) -> Int64:
             asks = [cause is Cause.MPI or bool(WAITS.match(work.name(one))) for one in codes]
             waited.append(events.ends[np.isin(events.name, codes[asks])])
     return np.sort(np.append(np.concatenate(waited), case.base[0]))
+
+
+def _works_on(work: ThreadWork, times: Int64) -> Bool:
+    """Whether a thread goes from call to call at each time, and so waits for no other thread then.
+
+    What it does on a CPU without a call may be to ask whether the other one is done.
+    """
+    own = [work.by_class[cause] for cause in _CALLS if cause in work.by_class]
+    starts, ends = intervals.joined(*((one.starts, one.ends + _REST_NS) for one in own))
+    place = np.searchsorted(starts, times - _REST_NS) - 1
+    return (place >= 0) & (times + _REST_NS < np.append(ends, 0)[place])
 
 
 def _is_told(case: Case) -> bool:
