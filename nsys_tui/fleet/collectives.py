@@ -328,8 +328,9 @@ def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:
 def _shares(group: Group) -> Float64:
     """Of each call: parts of the lateness of its last rank by cause, shape (calls, causes).
 
-    What a rank did longer than the median of the members counts, over calls in a row to which it
-    came last: others that wait in one compute meanwhile what it computes after it.
+    What a rank did longer than the median of the members counts, on the mean of calls in a row to
+    which it came last: others that wait in one compute meanwhile what it computes after it. How
+    late it came out of the call before counts of each: those in a row pass it on.
     """
     calls = np.arange(group.calls)
     gap = group.gap.astype(np.float64)
@@ -340,9 +341,10 @@ def _shares(group: Group) -> Float64:
     first = (group.gap < 0).any(axis=0)
     excess[first] = 0
     in_a_row = np.cumsum(np.diff(group.last, prepend=-1) != 0) - 1
-    summed = np.stack([np.bincount(in_a_row, one) for one in excess.T], axis=1)
+    own = np.stack([np.bincount(in_a_row, one) for one in excess[:, :_PASSED].T], axis=1)
+    excess[:, :_PASSED] = (own / np.bincount(in_a_row)[:, None])[in_a_row]
     shares = np.zeros((group.calls, len(CAUSES)))
-    shares[:, :-1] = np.maximum(summed, 0)[in_a_row]
+    shares[:, :-1] = np.maximum(excess, 0)
     shares[first] = 0
     total = shares.sum(axis=1)
     shares[total == 0, -1] = 1

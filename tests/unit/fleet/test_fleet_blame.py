@@ -15,6 +15,7 @@ from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
 from nsys_tui import cli
 from nsys_tui.fleet.collective_tables import purpose
 from nsys_tui.fleet.collectives import CAUSES, blame
+from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.times import SessionClock
 
@@ -212,3 +213,22 @@ def test_who_waits_beside_its_kernels_computes_no_less_than_a_rank_that_comes_la
     parts = of(run_fleet([rank(place) for place in range(RANKS)]), 2)
     known = sum(parts.values()) - parts["unknown"]
     assert parts["idle GPU"] == known > 0
+
+
+def test_calls_in_a_row_out_of_which_a_rank_comes_late_count_once(tmp_path: Path) -> None:
+    """Ranks 0 and 1 fall behind the others by a stop; ranks 1 and 3 compute longer in each step."""
+
+    def rank(place: int) -> Path:
+        path = tmp_path / f"rank_{place}.sqlite"
+        synth = Synth(path).gpu(0, "Test GPU").session(STEPS * STEP, utc=UTC)
+        synth.environment("Hostname", f"node{place}").process(1000 + place, "python3")
+        for step in range(STEPS):
+            begun = step * STEP + 10 * US + (600 * US if step > 7 and place < 2 else 0)
+            done = begun + (160 * US if place % 2 else 100 * US)
+            synth.launch("gemm", (begun - 600, begun - 100), (begun, done))
+            synth.launch(ALL_REDUCE, (done - US, done - 500), (done, begun + 260 * US), stream=13)
+        return synth.write()
+
+    paths = [rank(place) for place in range(RANKS)]
+    parts = of(run_fleet(paths, clock=Clock.UTC), 1)
+    assert parts["late before"] == 0 < parts["more kernel time"]
