@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
+    HOST_COPIES,
     MEMORY_LABELS,
     PAGEABLE,
     SMALL_COPY,
@@ -291,7 +292,8 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
     pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(case, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
-        return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
+        less = "copy both ways at once" if _goes_both_ways(case, rows) else "copy less"
+        return f"{pin}{less}, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
@@ -303,6 +305,14 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
             return "let the next kernels begin before each copy is done (two buffers)"
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+
+
+def _goes_both_ways(case: Case, rows: Indices) -> bool:
+    """Whether copies of the other direction take at least half as long as some of a GPU."""
+    ops = case.report.operations
+    kind, device = sum(HOST_COPIES) - ops.copy_kind[rows[0]], ops.device[rows[0]]
+    back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
+    return bool(2 * ops.durations(back).sum() >= ops.durations(rows).sum())
 
 
 def _from_pageable(ops: Operations, rows: Indices) -> bool:

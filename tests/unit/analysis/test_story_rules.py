@@ -220,6 +220,16 @@ def test_what_hardly_computes_hides_no_copies(tmp_path: Path, lasts: int, little
     (one,) = found(run.report, "exposed_copies")
     assert one.advice.startswith("pin the host memory")
     assert ("too little runs to hide copies behind" in one.advice) is little
+    assert ("copy both ways at once" in one.advice) is little
+
+
+def test_one_way_alone_is_copied_no_more_than_once_at_a_time(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        run.copy(8_000_000, 8, "HtoD")
+        run.launch("jacobi", 20 * US)
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("copy less, or keep the data on the GPU")
 
 
 @pytest.mark.parametrize("ranges", [True, False])
