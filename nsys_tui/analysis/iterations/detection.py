@@ -425,7 +425,7 @@ class _Candidates:
     def _launching(self) -> Int64:
         """Threads that launch GPU work."""
         api, calls = self._report.api, self._report.calls
-        return api.threads[np.unique(api.thread[calls[calls >= 0]])]
+        return api.threads[np.flatnonzero(np.bincount(api.thread[calls[calls >= 0]]))]
 
     def outermost(self, chosen: Bool) -> _Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""

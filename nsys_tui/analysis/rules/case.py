@@ -317,7 +317,8 @@ class Case:
             works = ops.category[rows] != Category.COMM
             done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
             first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
-            mine = np.isin(owners, ops.processes[np.unique(ops.process[rows])])
+            used = np.flatnonzero(np.bincount(ops.process[rows]))
+            mine = np.isin(owners, ops.processes[used])
             made = int(np.searchsorted(ops.start[rows], graphs[mine].max(initial=-FARTHEST)))
             if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
                 first = max(first, made)

@@ -312,10 +312,15 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
 
 def _work_of(case: Case, finding: Finding) -> Intervals | None:
     """When the communication or the copies run that a finding is about, None for others."""
-    category = _ABOUT.get(finding.rule)
-    if category is None or finding.device is None:
+    category, device = _ABOUT.get(finding.rule), finding.device
+    if category is None or device is None:
         return None
-    ops, rows = case.report.operations, case.by_device[finding.device]
+    return case.once(f"alone {device} {category}", lambda: _alone(case, device, category))
+
+
+def _alone(case: Case, device: int, category: Category) -> Intervals:
+    """When a GPU runs operations of a category beside no compute."""
+    ops, rows = case.report.operations, case.by_device[device]
     computes, rows = (rows[ops.category[rows] == one] for one in (Category.COMPUTE, category))
     return intervals.subtract(ops.runs(rows), ops.runs(computes))
 

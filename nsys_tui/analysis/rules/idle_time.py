@@ -144,8 +144,7 @@ class IdleTime:
         held = np.searchsorted(idle.starts, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = idle.starts[held], idle.ends[held]
-        after = np.searchsorted(rows, np.searchsorted(ops.start, gaps[1]))
-        after = np.append(rows, -1)[after]
+        after = np.append(rows, -1)[np.searchsorted(ops.start[rows], gaps[1])]
         call = np.where(after >= 0, self.report.calls[after], -1)
         owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
         queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls)

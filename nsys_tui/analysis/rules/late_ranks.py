@@ -33,16 +33,16 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
         return [*findings]
     meetings, came = case.report.operations.start[last], _came_last(case, last)
     late_by: dict[int, Int64] = {}
+    lateness = {id(one): _lateness(case, one, meetings) for one in late}
     for one in late:
         if one.device is not None:
-            before = late_by.get(one.device, 0)
-            late_by[one.device] = before + _lateness(case, one, meetings)
+            late_by[one.device] = late_by.get(one.device, 0) + lateness[id(one)]
     priced, when = [], dict[int, str]()
     told, gained = dict.fromkeys(late_by, 0), dict.fromkeys(late_by, 0)
     for one in findings:
         if one.device is not None and _is_late(one):
             device = one.device
-            lost = _lateness(case, one, meetings)
+            lost = lateness[id(one)]
             saved, whom = _alone(device, lost, late_by, came)
             if one.lost is None and len(late_by) == 1:
                 saved = one.saved_ns
@@ -141,7 +141,8 @@ def _came_last(case: Case, last: Int64) -> Integers:
     of such a row holds up all of it.
     """
     ops, every = case.report.operations, collective_waits(case.report).last
-    every = np.unique(np.stack((ops.start[every], every)), axis=1)[1]
+    every = np.unique(every)
+    every = every[np.argsort(ops.start[every], kind="stable")]
     begun, done = ops.start[every], np.maximum.accumulate(ops.end[every])
     alone = np.append(np.ones(1, bool), begun[1:] > done[:-1] + AT_ONCE_NS)
     first = np.maximum.accumulate(np.where(alone, np.arange(len(every)), 0))

@@ -122,10 +122,10 @@ def _idle_by_cause(case: Case) -> list[int]:
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
     cause = np.where(gaps.outside, len(Cause), cause)
     mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
-    part = mixed * (inside / np.maximum(gaps.end - gaps.start, 1))
     idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
+    part = inside[mixed] / np.maximum(gaps.end[mixed] - gaps.start[mixed], 1)
     for one, time in gaps.shares.items():
-        idle[one] += part @ time
+        idle[one] += part @ time[mixed]
     return [round(ns) for ns in idle.tolist()]
 
 

@@ -17,7 +17,7 @@ from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise_rows, rows_of_values
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief
@@ -143,15 +143,21 @@ def _before_all_kernels(case: Case, gaps: Gaps) -> Bool:
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the process that ends them makes its first CUDA call."""
     api = case.report.api
-    processes, owner = np.unique(api.thread_process, return_inverse=True)
-    first = np.zeros(len(processes), np.int64)
-    # Of equal places the last that is assigned stays.
-    first[owner[api.thread[::-1]]] = api.start[::-1]
+    first = case.once("first calls", lambda: _first_calls(api))
     known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= CONTEXT_NS))
-    begun = first[owner[api.thread[gaps.call[known]]]]
+    begun = first[api.thread[gaps.call[known]]]
     with_set_up = np.zeros(len(gaps), bool)
     with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
     return with_set_up
+
+
+def _first_calls(api: ApiCalls) -> Int64:
+    """Of each thread, when its process makes its first call."""
+    _, owner = np.unique(api.thread_process, return_inverse=True)
+    first = np.zeros(len(owner), np.int64)
+    # Of equal places the last that is assigned stays.
+    first[owner[api.thread[::-1]]] = api.start[::-1]
+    return np.asarray(first[owner], np.int64)
 
 
 CONTEXT_NS: Final = 10_000_000
