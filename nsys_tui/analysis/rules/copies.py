@@ -10,7 +10,8 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
-from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     HOST_COPIES,
@@ -170,12 +171,18 @@ def _exposed(
     least = _at_least(case, split.index, rest)
     saved = min(split.exposed_memory_ns - max(0, least - work), alone)
     hides = 2 * saved >= known and 2 * work >= min(least, known)
-    return case.finding(
-        "exposed_copies",
+    title = (
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
         f" {most_of(longest, alone)} {what.removeprefix('memcpy ')}:"
-        f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}",
+        f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
+    )
+    few = few_steps(case, ops.start[rows], ops.end[rows], ops.durations(rows))
+    if few and len(f"{title} in {few}") <= TITLE_CELLS:
+        title += f" in {few}"
+    return case.finding(
+        "exposed_copies",
+        title,
         _copy_advice(case, rows, longest, hides),
         subject=f"{noun} not hidden",
         saved_ns=min(saved, alone - pinning),

@@ -11,6 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate, case_labels, exposed_ns, rates
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
@@ -109,8 +110,11 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
     if len(of_device):
         every = len(late) + int((ops.copy_kind[of_device] == kind).sum())
         why, advice = _reason(case, late, of_device)
-        of = f"{units.format_count(len(late))} of {units.format_count(every)} large"
-        title = f"{of} {what} run at {told}, others at {usual}: {why}"
+        few = few_steps(case, ops.start[late], ops.end[late], ops.durations(late))
+        which = f"{units.format_count(len(late))} of {units.format_count(every)} large {what}"
+        if few and len(late) == every:
+            which = f"{units.format_count(every)} {what} in {few}"
+        title = f"{which} run at {told}, others at {usual}: {why}"
     else:
         whole, others = (case.device_labels(ops.device[rows].tolist()) for rows in (late, fast))
         title = f"large {what} of {whole} run at {told}, those of {others} at {usual}"

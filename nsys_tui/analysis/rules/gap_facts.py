@@ -55,25 +55,37 @@ def pauses(case: Case, gaps: Gaps) -> Bool:
 
 def is_rare(case: Case, gaps: Gaps) -> bool:
     """Whether few of the named steps lose nearly all of it: the others get on without."""
-    return case.has_named_steps and _FEW * len(_most(gaps)) <= len(case.iterations)
+    return case.has_named_steps and _FEW * len(_most(gaps.idle)) <= len(case.iterations)
 
 
-def _most(gaps: Gaps) -> Indices:
-    """The longest gaps, which have nearly all of the time."""
-    order = np.argsort(-gaps.idle, kind="stable")
-    time = np.cumsum(gaps.idle[order])
-    return order[: int(np.searchsorted(time, _NEARLY * time[-1])) + 1]
+def _most(times: Int64) -> Indices:
+    """The longest of some times, which have nearly all of the sum, and those half as long."""
+    falling = np.sort(times)[::-1]
+    done = np.cumsum(falling)
+    return np.flatnonzero(2 * times >= falling[np.searchsorted(done, _NEARLY * done[-1])])
 
 
 def told_where(case: Case, gaps: Gaps) -> str:
     """How many steps have nearly all of some gaps, if most named ones have none, else the gaps."""
-    most, steps = gaps.take(_most(gaps)), case.iterations
-    middle, closed = (most.start + most.end) // 2, np.flatnonzero(~steps.never_closed)
+    few = few_steps(case, gaps.start, gaps.end, gaps.idle)
+    return few or units.plural(len(gaps), "gap")
+
+
+def few_steps(case: Case, start: Int64, end: Int64, times: Int64) -> str:
+    """How many steps have nearly all of some times, if most named ones have none, else empty.
+
+    Args:
+        case: the report.
+        start: of the stretches that the times are of.
+        end: of the same.
+        times: how much of each counts.
+    """
+    most, steps = _most(times), case.iterations
+    middle, closed = (start[most] + end[most]) // 2, np.flatnonzero(~steps.never_closed)
     have = np.unique(np.searchsorted(steps.start[closed], middle))
     inside = case.has_named_steps and len(closed) and middle.max() < steps.end[closed[-1]]
-    if inside and have[0] and 2 * len(have) < len(closed):
-        return f"{units.out_of(len(have), len(closed))} steps"
-    return units.plural(len(gaps), "gap")
+    few = inside and have[0] and 2 * len(have) < len(closed)
+    return f"{units.out_of(len(have), len(closed))} steps" if few else ""
 
 
 def after_all_launches(case: Case, gaps: Gaps) -> Bool:

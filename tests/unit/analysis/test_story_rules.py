@@ -499,3 +499,24 @@ def test_waiting_for_a_rank_that_sets_up_longer_is_no_work(tmp_path: Path, late:
     assert case.set_up_until.min() > 500 * MS + late
     first = find_in(case)[0]
     assert (first.rule, first.saved_ns) == ("warm_up", pytest.approx(500 * MS, rel=0.01))
+
+
+@pytest.mark.parametrize(("every", "where"), [(8, " in 3 of 24 steps"), (2, ""), (1, "")])
+def test_copies_of_a_few_steps_say_so(every: int, where: str, tmp_path: Path) -> None:
+    synth, now = bare(tmp_path / "r.sqlite"), 0
+    for step in range(24):
+        begun = now
+        synth.memcpy(now, now + MS, bytes=20_000_000, src="pinned")
+        synth.kernel(f"k{step % 3}", now + MS, now + 6 * MS, grid=FULL)
+        now += 6 * MS
+        for _ in range(4 * (step % every == every - 1)):  # a checkpoint
+            synth.memcpy(now, now + 5 * MS, bytes=20_000_000, kind="DtoH", dst="pageable")
+            now += 5 * MS
+        synth.nvtx(f"step {step}", begun, now)
+    case = Case(open_report(synth.write(), use_cache=False))
+    titles = {one.rule: one.title for one in find_in(case)}
+    (which, _) = titles["slow_copies"].split(" run at 4.00 GB/s")
+    count = 96 // every
+    all_of_them = f"{count} " if where else f"{count} of {count} large "
+    assert which == f"{all_of_them}Device-to-Host copies{where}"
+    assert titles["exposed_copies"].endswith(f"at 4.00 GB/s{where}")
