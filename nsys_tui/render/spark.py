@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model.arrays import Float64, Int64, Integers
-from nsys_tui.render.cells import STALL, Cells, Emphasis, Ink, Row, style
+from nsys_tui.render.cells import MUTED, STALL, Cells, Emphasis, Ink, Row, style
 from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.units import format_number
 
@@ -102,6 +102,7 @@ def draw_bars(
     text: Callable[[float], str],
     outliers: Integers | Sequence[int] = (),
     chosen: int | None = None,
+    apart: Mapping[int, str] | None = None,
 ) -> tuple[Cells, int]:
     """Bars per iteration with a scale, outliers marked with ``!`` at the top.
 
@@ -113,6 +114,7 @@ def draw_bars(
         text: writes the scale.
         outliers: places of the iterations to mark.
         chosen: place of the one whose bar has the cursor's colour.
+        apart: marks of iterations that are in no statistics, by their places.
 
     Returns:
         The rows, and how many iterations a bar stands for: above 1 where they do not fit, then the
@@ -130,6 +132,8 @@ def draw_bars(
     rows = _framed(columns_of(spread, height, top, glyphs), {**scale, 0: text(top)}, width)
     for place in outliers:
         rows[0].put(bar_column(int(place), len(numbers), width), glyphs.outlier, STALL)
+    for place, mark in (apart or {}).items():
+        rows[0].put(bar_column(place, len(numbers), width), mark, MUTED)
     if chosen is not None:
         column = bar_column(chosen, len(numbers), width)
         for row in rows:

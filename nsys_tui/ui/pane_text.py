@@ -6,12 +6,18 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
+from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.names import cell_len, visible
 from nsys_tui.redaction import redacted
 from nsys_tui.render.cells import MUTED, Line
 
 LABEL: Final = 9
 """Cells of a label."""
+_WARM_UP: Final = "w"
+_UNENDED: Final = "?"
+"""Marks of iterations that are in no statistics."""
 
 
 def labelled(label: str, text: str, width: int) -> Iterable[Line]:
@@ -45,3 +51,18 @@ def _lines(text: str, room: int) -> list[str]:
     """What is broken loses its secrets first: a piece of one is not known as such any more."""
     whole = text if cell_len(text) <= room else redacted(text)
     return textwrap.wrap(whole, room, break_on_hyphens=False)
+
+
+def uncounted(iterations: Iterations) -> dict[int, str]:
+    """The marks of iterations that are in no statistics, by their places."""
+    return {
+        place: _UNENDED if iterations.never_closed[place] else _WARM_UP
+        for place in np.flatnonzero(~iterations.counted).tolist()
+    }
+
+
+def uncounted_remark(iterations: Iterations) -> str:
+    """What these marks stand for; empty without any."""
+    apart = [f"{_WARM_UP}: warm-up"] if iterations.warm_up else []
+    apart += [f"{_UNENDED}: {iterations.unended}"] if iterations.never_closed.any() else []
+    return ", ".join(apart)

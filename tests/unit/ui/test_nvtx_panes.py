@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
+from synth import Synth
 
-from nsys_tui.analysis.iterations.table import StepTimes
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.table import StepTimes, step_times
+from nsys_tui.reader import open_report
 from nsys_tui.render.glyphs import ASCII
 from nsys_tui.ui.screens.nvtx.detail import step_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SLOW = (3, 9, 14)
 
@@ -37,3 +45,22 @@ def test_bars_of_several_instances_are_told_beside_the_outliers() -> None:
     *_, of_chosen, last = step_lines(steps, 50, 78, 6, ASCII)
     assert "".join(part for part, _ in of_chosen).endswith("  bar: 2 instances, the slowest")
     assert "bar: " not in "".join(part for part, _ in last)
+
+
+def test_bars_of_steps_that_are_in_no_statistics_are_marked_as_on_the_steps_screen(
+    tmp_path: Path,
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for step in range(8):
+        synth.nvtx(f"step {step}", step * 100, (step + 1) * 100 if step < 7 else None)
+        synth.nvtx("forward", step * 100 + 10, step * 100 + 60)
+    report = open_report(synth.write())
+    iterations = find_iterations(report)
+    rows = np.flatnonzero(np.diff(report.ranges.name, prepend=-1) != 0)
+    steps = step_times(report, iterations, rows)
+    top, *_, last = step_lines(steps, None, 80, 6, ASCII, iterations)
+    text = "".join(part for part, _ in top)
+    assert text.count("w") == 1
+    assert text.count("?") == 1
+    assert text.index("w") < text.index("?")
+    assert "".join(part for part, _ in last).endswith("  w: warm-up, ?: never closed")

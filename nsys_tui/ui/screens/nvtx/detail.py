@@ -23,6 +23,7 @@ from nsys_tui.render.glyphs import Glyphs
 from nsys_tui.render.spark import bar_at, draw_bars
 from nsys_tui.ui.evidence import evidence_of, longest, show_on_timeline
 from nsys_tui.ui.front import Evidence
+from nsys_tui.ui.pane_text import uncounted, uncounted_remark
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.session import Session
@@ -48,16 +49,27 @@ def step_heading(steps: StepTimes, iterations: Iterations) -> tuple[str, str]:
 
 
 def step_lines(
-    steps: StepTimes, chosen: int | None, width: int, height: int, glyphs: Glyphs
+    steps: StepTimes,
+    chosen: int | None,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    iterations: Iterations | None = None,
 ) -> list[Line]:
-    """Bars with their scale, then a line about the chosen iteration and one about outliers."""
+    """Bars with their scale, then a line about the chosen iteration and one about outliers.
+
+    Those of iterations that are in no statistics are marked.
+    """
     if not len(steps):
         return [[("no closed instance of this range", MUTED)]]
     tall = max(1, height - 2 - (chosen is not None))
-    rows, merged = draw_bars(
-        steps.time, width, tall, glyphs, format_duration, steps.outliers, chosen
-    )
-    return [*(row.runs() for row in rows), *_notes(steps, chosen, merged, width)]
+    apart, late = uncounted(iterations) if iterations else None, steps.outliers
+    rows, merged = draw_bars(steps.time, width, tall, glyphs, format_duration, late, chosen, apart)
+    notes = _notes(steps, chosen, merged, width)
+    remark = f"  {uncounted_remark(iterations)}" if iterations else ""
+    if sum(cell_len(text) for text, _ in notes[-1]) + len(remark) <= width:
+        notes[-1].append((remark.rstrip(), MUTED))
+    return [*(row.runs() for row in rows), *notes]
 
 
 def _notes(steps: StepTimes, chosen: int | None, merged: int, width: int) -> list[Line]:
@@ -193,9 +205,10 @@ class RangeDetail(DetailScreen[NvtxTable]):
         pane = self.query_one("#steps", LinePane)
         left, right = step_heading(detail.steps, detail.iterations)
         pane.heading(f"{self._title_of(detail.table, detail.row)}  {left}", right)
-        glyphs = self.app.glyphs
+        glyphs, steps = self.app.glyphs, detail.steps
+        of = detail.iterations if steps.by_iteration else None
         pane.show_built(
-            lambda width: step_lines(detail.steps, self.step, width, pane.size.height, glyphs)
+            lambda width: step_lines(steps, self.step, width, pane.size.height, glyphs, of)
         )
 
     def _title_of(self, table: NvtxTable, row: int) -> str:

@@ -22,13 +22,13 @@ from nsys_tui.model.table import Table
 from nsys_tui.model.target import pid_of
 from nsys_tui.render.cells import MUTED, Ink, Line, style
 from nsys_tui.render.glyphs import Glyphs
-from nsys_tui.render.spark import MARGIN, bar_at, bar_column, draw_bars
+from nsys_tui.render.spark import MARGIN, bar_at, draw_bars
 from nsys_tui.state import Cursor, Selection, ViewState, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of, show_segment
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
-from nsys_tui.ui.pane_text import labelled, wrapped
+from nsys_tui.ui.pane_text import labelled, uncounted, uncounted_remark, wrapped
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import Built, LinePane
@@ -45,9 +45,6 @@ NOTABLE: Final = 0.1
 ON_PATH: Final = 8
 """Kinds of work of a critical path that are listed."""
 ASSUMED: Final = "≈ "
-WARM_UP: Final = "w"
-UNENDED: Final = "?"
-"""Marks of steps that are in no statistics."""
 
 
 def chart_lines(
@@ -59,10 +56,9 @@ def chart_lines(
     """
     iterations, tall = answer.table.iterations, max(1, height - 1)
     times = bar_times(answer)
-    rows, _ = draw_bars(times, width, tall, glyphs, format_duration, iterations.outliers, chosen)
-    for place in np.flatnonzero(~iterations.counted).tolist():
-        mark = UNENDED if iterations.never_closed[place] else WARM_UP
-        rows[0].put(bar_column(place, len(times), width), mark, MUTED)
+    apart = uncounted(iterations)
+    outliers = iterations.outliers
+    rows, _ = draw_bars(times, width, tall, glyphs, format_duration, outliers, chosen, apart)
     return [row.runs() for row in rows]
 
 
@@ -76,9 +72,8 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
     bars = f"bar: {merged} steps, the slowest  " if merged > 1 else ""
-    iterations = answer.table.iterations
-    apart = f"{WARM_UP}: warm-up, " if iterations.warm_up else ""
-    apart += f"{UNENDED}: {iterations.unended}, " if iterations.never_closed.any() else ""
+    remark = uncounted_remark(answer.table.iterations)
+    apart = f"{remark}, " if remark else ""
     return f"{bars}{apart}median {format_duration(round(answer.whole.median))}"
 
 
