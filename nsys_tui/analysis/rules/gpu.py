@@ -49,7 +49,9 @@ _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
 _LITTLE: Final = 0.1
 """Compute that hides no communication yet, as a part of what is exposed: overlap adds nothing."""
-NOT_TO_HIDE: Final = "hardly any compute is left to hide it: send fewer bytes, or use a faster link"
+NOT_TO_HIDE: Final = (
+    "compute could hide no more of it: for the rest send fewer bytes, or use a faster link"
+)
 """What to do about communication that more overlap would not shorten."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""

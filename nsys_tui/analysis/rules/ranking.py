@@ -238,10 +238,14 @@ def _copies(finding: Finding, kept: Sequence[Finding]) -> Finding | None:
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
-    """Whether communication that nothing hides is mostly the wait for a slower GPU."""
+    """Whether communication that nothing hides is mostly the wait for a slower GPU.
+
+    Where it waits for one GPU, transfers are no part of what that one explains.
+    """
     whole = slow.rule == "gpu_imbalance" or slow.subject.startswith(_OF_PROFILER)
     cost = slow.stake_ns if whole else slow.saved_ns + slow.held_ns
-    return exposed.device != slow.device and 2 * cost >= exposed.stake_ns
+    waited = exposed.saved_ns + exposed.held_ns if exposed.late >= 0 else exposed.stake_ns
+    return exposed.device != slow.device and 2 * cost >= waited
 
 
 def _covering(finding: Finding, above: Sequence[Finding]) -> Finding | None:

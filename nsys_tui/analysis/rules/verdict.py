@@ -374,8 +374,9 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
         share = format_share(one.stake_ns, case.base_ns)
         if one.stake_ns < least:
             continue
-        if one.advice == NOT_TO_HIDE and one.saved_ns < least:
+        if one.advice == NOT_TO_HIDE:
             what = "it" if one is most else f"the {share} of {_subject(case, one)}"
+            what = f"the rest of {what}" if one.saved_ns >= least else what
             said.append(f"only fewer bytes or a faster link shorten {what}")
         elif one.rule != "gpu_idle" or one.saved_ns or one.held_ns:
             continue

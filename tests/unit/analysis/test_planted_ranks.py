@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import planted_ranks as ranks
@@ -14,7 +15,7 @@ from synth import Synth
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
-from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.ranking import find_in, linked
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
@@ -366,7 +367,7 @@ def test_steps_that_wait_for_room_in_the_queue_are_not_slow_ones(tmp_path: Path)
     assert "slow_steps" in {one.rule for one in findings}
 
 
-@pytest.mark.parametrize(("beside", "told"), [(2, "hardly any compute is left"), (1, "overlap")])
+@pytest.mark.parametrize(("beside", "told"), [(2, "compute could hide no more"), (1, "overlap")])
 def test_where_all_compute_hides_communication_already_less_is_to_be_sent(
     tmp_path: Path, beside: int, told: str
 ) -> None:
@@ -387,6 +388,39 @@ def test_where_all_compute_hides_communication_already_less_is_to_be_sent(
     only = "Only fewer bytes or a faster link shorten it"
     assert (only in verdict(case, findings)) is (beside == 2)
     assert one.saved_ns == pytest.approx((2 - beside) * 12 * 2 * MS, rel=0.1)
+
+
+def test_what_compute_cannot_hide_of_a_slow_network_is_said_beside_what_it_can(
+    tmp_path: Path,
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite")
+    for gpu in range(2):
+        synth.process(10 + gpu, f"rank {gpu}").gpu(gpu)
+        where: dict[str, Any] = {"device": gpu, "context": gpu + 1}
+        for begin in range(0, 12 * 44 * MS, 44 * MS):
+            synth.kernel("gemm", begin, begin + 2 * MS, **where)
+            end = begin + 44 * MS
+            synth.kernel("ncclDevKernel_AllGather", begin + 2 * MS, end, stream=20, **where)
+    case = Case(open_report(synth.write(), use_cache=False))
+    findings = find_in(case)
+    (one,) = [one for one in findings if one.rule == "exposed_communication"]
+    assert 0 < one.saved_ns <= 24 * MS
+    assert one.advice.startswith("compute could hide no more of it")
+    assert "only fewer bytes or a faster link shorten the rest of it" in verdict(case, findings)
+
+
+@pytest.mark.parametrize(("cost", "told"), [(5, "idle"), (4, "")])
+def test_who_waits_for_a_late_host_is_told_so_however_long_transfers_take(
+    tmp_path: Path, cost: int, told: str
+) -> None:
+    """Of 40 ms exposed 10 ms are the wait, of which the host's idle time explains a part."""
+    _, (found_one, *_) = found(slow_gpu, tmp_path)
+    idle = replace(found_one, rule="gpu_idle", subject="idle", device=1, saved_ns=cost * MS)
+    idle = replace(idle, stake_ns=cost * MS, held_ns=0, late=-1, same_as="")
+    waits = replace(idle, rule="exposed_communication", device=0, saved_ns=10 * MS, late=1)
+    waits = replace(waits, stake_ns=40 * MS, subject="waiting")
+    (one,) = [one for one in linked([waits, idle]) if one.subject == "waiting"]
+    assert one.same_as == told
 
 
 def test_hiding_communication_hides_no_wait_for_other_ranks(tmp_path: Path) -> None:
