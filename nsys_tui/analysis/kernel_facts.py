@@ -154,9 +154,8 @@ def _shapes(grid: Integers, block: Integers) -> Parts:
 
 
 def _callers(report: Report, rows: Indices) -> Parts:
-    calls = report.calls[rows]
     api = report.api
-    codes, counts = np.unique(api.name[calls[calls >= 0]], return_counts=True)
+    codes, counts = np.unique(api.name[report.called(rows)[1]], return_counts=True)
     merged: dict[str, int] = {}
     for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
         name = api_name(api.names[code])

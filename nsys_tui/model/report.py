@@ -17,7 +17,7 @@ from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from nsys_tui.model.arrays import Int32, Int64
+    from nsys_tui.model.arrays import Indices, Int32, Int64
     from nsys_tui.model.events import (
         ApiCalls,
         CallChains,
@@ -211,6 +211,12 @@ class Report:
         earliest start.
         """
         return self._part("calls", lambda: self._source.calls(self.operations, self.api))
+
+    def called(self, rows: Indices) -> tuple[Indices, Int32]:
+        """Those of some operations whose call is known, and the calls."""
+        calls = self.calls[rows]
+        known = calls >= 0
+        return rows[known], calls[known]
 
     def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Arrays that follow from the report, such as its events in another order.

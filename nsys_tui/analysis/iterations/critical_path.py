@@ -370,8 +370,7 @@ class _Walk:
     def _awaited(self) -> dict[int, int]:
         """The operation of each call that returned right after it: a copy, or a long kernel."""
         ops, api = self.report.operations, self.report.api
-        calls = self.report.calls[self.rows]
-        rows, calls = self.rows[calls >= 0], calls[calls >= 0]
+        rows, calls = self.report.called(self.rows)
         after = api.end[calls] - ops.end[rows]
         waits = (after >= 0) & (after <= SLACK)
         waits &= (ops.category[rows] == Category.MEMORY) | (

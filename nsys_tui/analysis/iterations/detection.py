@@ -313,8 +313,7 @@ def gpu_step_ns(report: Report, iterations: Iterations) -> float | None:
     until = int(iterations.end[-1])
     rows = np.arange(np.searchsorted(ops.start, until), len(ops))
     rows = rows[ops.processes[ops.process[rows]] == iterations.process]
-    calls = report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    rows, calls = report.called(rows)
     late = ops.end[rows[api.start[calls] < until]].max(initial=until)
     if late - until <= _AHEAD * (until - iterations.start[0]):
         return None

@@ -199,10 +199,8 @@ def _phase_codes(ranges: Ranges, rows: Indices) -> tuple[Integers, list[str]]:
     """Normalised name of some ranges as codes, in the order in which the names first appear."""
     codes, distinct = factorise(ranges.name[rows])
     order = np.argsort(first_rows(codes))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     texts = [normalise_nvtx(ranges.names[code]) for code in distinct[order].tolist()]
-    return regroup(place[codes], texts)
+    return regroup(np.argsort(order)[codes], texts)
 
 
 def longer_because(

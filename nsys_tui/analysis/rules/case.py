@@ -112,11 +112,14 @@ class Case:
     @cached_property
     def is_one_shot(self) -> bool:
         """Whether the GPU hardly works, or does few things of which hardly any recur."""
-        if not self.works or self.base_ns < _TOO_SHORT_NS:
-            return self.works
-        recurs = self._are_few and self._of_a_name > 1 and self._again_ns >= _TOO_SHORT_NS
-        limit = _TOO_SHORT_NS if recurs else _ONCE_NS
-        return self._are_few and sum(split.busy_ns for split in self.splits) < limit
+        if not self.works or self.base_ns < _TOO_SHORT_NS or not self._are_few:
+            return self.works and self.base_ns < _TOO_SHORT_NS
+        ops, rows = self.report.operations, self.operations
+        longest = np.zeros(len(ops.names), np.int64)
+        np.maximum.at(longest, ops.name[rows], ops.durations(rows))
+        again = int(ops.durations(rows).sum() - longest.sum())
+        limit = _TOO_SHORT_NS if self._of_a_name > 1 and again >= _TOO_SHORT_NS else _ONCE_NS
+        return sum(split.busy_ns for split in self.splits) < limit
 
     @property
     def is_set_up(self) -> bool:
@@ -136,14 +139,6 @@ class Case:
         """How many operations but copies have the most frequent name."""
         ops, rows = self.report.operations, self.operations
         return int(np.bincount(ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]).max(initial=0))
-
-    @property
-    def _again_ns(self) -> int:
-        """How long operations last besides the longest of each name."""
-        ops, rows = self.report.operations, self.operations
-        longest = np.zeros(len(ops.names), np.int64)
-        np.maximum.at(longest, ops.name[rows], ops.durations(rows))
-        return int(ops.durations(rows).sum() - longest.sum())
 
     @cached_property
     def clock_trouble(self) -> str:
@@ -231,11 +226,10 @@ class Case:
             return self.base[0]
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
-            early = [
-                intervals.total(*moved) for moved in self._moved((self.base[0], until)).values()
-            ]
+            early = self._moved((self.base[0], until)).values()
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
-            return until if moved and sum(early) >= _NEARLY_ALL * moved else self.base[0]
+            nearly_all = sum(intervals.total(*one) for one in early) >= _NEARLY_ALL * moved
+            return until if moved and nearly_all else self.base[0]
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))

@@ -72,7 +72,7 @@ def case_labels(case: Case, places: Int64) -> list[str]:
 
 
 def exposed_ns(case: Case, device: int) -> int:
-    """Time of copies and memsets of a device that nothing hides, without those before all steps."""
+    """Time of copies and memsets of a device that nothing hides, without those that come once."""
     splits = case.steady_splits
     return next((split.exposed_memory_ns for split in splits if split.index == device), 0)
 
@@ -86,7 +86,8 @@ def exposed_ns(case: Case, device: int) -> int:
 def exposed_copies(case: Case, arguments: Arguments) -> Result:
     """Time of copies and memsets during which no kernel runs, with volume and rate by direction.
 
-    The finding leaves out what comes once, before the first step: ``warm_up`` tells of it.
+    The finding leaves out what comes once, before the first step or after the last kernel:
+    ``warm_up`` tells of it.
     """
     worst = max(case.steady_splits, key=lambda split: split.exposed_memory_ns, default=None)
     ops = case.report.operations
@@ -102,13 +103,10 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         chosen = np.flatnonzero(ops.device[rows] == worst.index)
         alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
         of_kind = sums(codes[chosen], alone, len(kinds))
-        groups = [
-            (code, chosen[codes[chosen] == code]) for code in np.flatnonzero(of_kind).tolist()
-        ]
         pinning = sum(
-            min(of_kind[code], _pinning_ns(case, rows[mine]))
-            for code, mine in groups
-            if _too_few_to_pin(case, rows[mine])
+            min(of_kind[code], _pinning_ns(case, mine))
+            for code, at in rows_of_values(codes[chosen])
+            if of_kind[code] and _too_few_to_pin(case, mine := rows[chosen[at]])
         )
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
         if len(most):
@@ -380,10 +378,10 @@ def mpi_advice(case: Case, rows: Indices) -> str:
 
 def _called_by_mpi(case: Case, rows: Indices) -> bool:
     """Whether most of some copies are called for within MPI calls, of the same threads."""
-    api, calls, inside = case.report.api, case.report.calls[rows], 0
-    threads, start, end = case.mpi_calls
-    for thread, places in rows_of_values(api.thread[calls[calls >= 0]]):
-        mine, own = calls[calls >= 0][places], threads == api.threads[thread]
+    api, (threads, start, end), inside = case.report.api, case.mpi_calls, 0
+    _, calls = case.report.called(rows)
+    for thread, places in rows_of_values(api.thread[calls]):
+        mine, own = calls[places], threads == api.threads[thread]
         of_mpi = intervals.union(start[own], end[own])
         within = intervals.covered(of_mpi, api.start[mine], api.end[mine])
         inside += int(np.count_nonzero(within == api.durations(mine)))

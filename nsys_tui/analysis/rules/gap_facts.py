@@ -253,8 +253,7 @@ def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     waited_for: list[int] = []
     idle = spans
     for other, rows in case.by_device.items():
-        calls = report.calls[rows]
-        threads = report.api.thread[calls[calls >= 0]]
+        threads = report.api.thread[report.called(rows)[1]]
         if other == device or not np.isin(threads, gaps.caller).any():
             continue
         idle_of_other = case.idle_time.idle_part(other, spans)
@@ -312,19 +311,21 @@ def outlast_work(gaps: Gaps) -> bool:
 
 def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that launch work of the GPU itself, the work done before, take most of it."""
-    calls = case.report.calls[case.by_device[int(gaps.device[0])]]
-    calls, api = calls[calls >= 0], case.report.api
-    return 2 * intervals.overlap_length(api.runs(calls), lost) > intervals.total(*lost)
+    _, calls = case.report.called(case.by_device[int(gaps.device[0])])
+    return _take_most(case, calls, lost)
 
 
 def launch_for_others(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that put work on other GPUs, of the threads that end the gaps, take most."""
-    ops, api = case.report.operations, case.report.api
+    ops, threads = case.report.operations, case.report.api.thread
     others = case.where(lambda rows: ops.device[rows] != gaps.device[0])
-    calls = case.report.calls[others]
-    calls = calls[calls >= 0]
-    calls = calls[np.isin(api.thread[calls], gaps.caller)]
-    return 2 * intervals.overlap_length(api.runs(calls), lost) > intervals.total(*lost)
+    _, calls = case.report.called(others)
+    return _take_most(case, calls[np.isin(threads[calls], gaps.caller)], lost)
+
+
+def _take_most(case: Case, calls: Integers, lost: Intervals) -> bool:
+    covered = intervals.overlap_length(case.report.api.runs(calls), lost)
+    return 2 * covered > intervals.total(*lost)
 
 
 def are_long(case: Case, gaps: Gaps) -> bool:

@@ -123,8 +123,7 @@ def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> Indices:
     """Operations of a kind whose call has such a name."""
     ops, api = case.report.operations, case.report.api
     rows = case.where(lambda rows: ops.kind[rows] == kind)
-    calls = case.report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    rows, calls = case.report.called(rows)
     wanted = np.array([name.match(text) is not None for text in api.names], bool)
     chosen: Indices = rows[wanted[api.name[calls]]] if len(rows) else rows
     return chosen

@@ -84,8 +84,7 @@ def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
     rows = case.where(
         lambda rows: (ops.durations(rows) < longest) & (ops.kind[rows] == OpKind.KERNEL)
     )
-    calls = report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    rows, calls = report.called(rows)
     alone = (np.bincount(calls)[calls] == 1) & ~launches_graphs(report, calls)
     return rows[alone], calls[alone]
 
@@ -248,8 +247,7 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
     rows = case.where(
         lambda rows: (ops.durations(rows) >= shortest) & (ops.kind[rows] == OpKind.KERNEL)
     )
-    calls = case.report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    rows, calls = case.report.called(rows)
     blocked = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
     blocked &= 2 * ops.durations(rows) >= api.durations(calls)
     many = int(blocked.sum()) >= max(arguments.count("count"), _NEARLY_ALL * len(rows))

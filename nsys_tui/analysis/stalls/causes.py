@@ -159,8 +159,7 @@ def api_classes(report: Report) -> UInt8:
     copies = ops.of_kind(OpKind.MEMCPY)
     pageable = copies[(ops.src_kind[copies] == 0) | (ops.dst_kind[copies] == 0)]
     if len(pageable):
-        calls = report.calls[pageable]
-        calls = calls[calls >= 0]
+        _, calls = report.called(pageable)
         classes[calls] = np.minimum(classes[calls], Cause.COPY)
     classes[~api.real] = NO_CLASS
     return classes

@@ -79,9 +79,7 @@ class Launches:
 
 def launches(report: Report, operations: Rows) -> Launches:
     """The launches of some operations."""
-    rows = row_numbers(report.operations, operations)
-    calls = report.calls[rows]
-    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    rows, calls = report.called(row_numbers(report.operations, operations))
     api = report.api
     threads = api.threads[api.thread[calls]] if len(calls) else np.empty(0, np.int64)
     return Launches(rows, api.start[calls], api.end[calls], threads)
