@@ -124,6 +124,10 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     idle = intervals.total(*lost)
     if 100 * (took.sum() + idle) < least * case.base_ns:
         return []
+    waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
+    waits = waits[np.isin(api.thread[waits], api.thread[calls])]
+    parts = np.unique(np.searchsorted(np.sort(api.start[waits]), api.start[calls]))
+    each = "wait once for many of them, not for each, then " * (2 * len(parts) > len(rows))
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
     does = "runs its streams in turn" if in_turn else f"idle {units.format_duration(idle)} {where}"
@@ -136,8 +140,8 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     return case.finding(
         "tiny_kernels",
         kernels + idles,
-        f"{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens their own"
-        f" {units.format_duration(int(took.sum()))} of GPU time, too",
+        f"{each}{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens"
+        f" their own {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="tiny kernels launched one by one" if in_turn else "idle around tiny kernels",
         saved_ns=graph if graphs else idle,
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),

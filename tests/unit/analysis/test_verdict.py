@@ -275,6 +275,22 @@ def test_tiny_kernels_that_are_fused_give_back_more_than_their_gaps(tmp_path: Pa
     assert "idle around tiny kernels (up to 60.0%, more if fused)" in told(synth)
 
 
+@pytest.mark.parametrize(("each", "advice"), [(1, "wait once for many of them, "), (3, "capture")])
+def test_who_waits_after_each_tiny_kernel_waits_less_often_first(
+    tmp_path: Path, each: int, advice: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for number in range(1500):
+        at = number * 12 * US
+        synth.launch("scale", (at, at + 4 * US), (at + 4 * US, at + 7 * US))
+        if number % each == 0:
+            synth.api("cudaStreamSynchronize_v3020", at + 5 * US, at + 9 * US)
+    (tiny,) = [
+        one for one in find_in(Case(open_report(synth.write()))) if one.rule == "tiny_kernels"
+    ]
+    assert tiny.advice.startswith(advice)
+
+
 def test_of_what_only_names_tell_the_verdict_says_that_it_is_a_guess(tmp_path: Path) -> None:
     line = told(one_after_another(tmp_path / "r.sqlite"))
     assert "copy kernels (up to 25.0%, a guess); nothing else" in line
