@@ -40,6 +40,10 @@ _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
+_COMPUTES: Final = 0.95
+"""Part of the time that is nearly all of it."""
+_LEADS: Final = 0.55
+"""Part of the deciding share that leads there: more than each of four even kernels has."""
 
 
 @rule(
@@ -52,7 +56,8 @@ _DECIDES: Final = 50.0
 def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
-    Else single-precision products of libraries, of all shapes, where tensor cores could round.
+    Else single-precision products of libraries, of all shapes, where tensor cores could round;
+    else, where kernels have nearly all of the time, the one that leads: nothing else shortens it.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -66,10 +71,14 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     if len(used):
         top = int(used[np.argmax(time[used])])
         mine, share = rows[codes == top], float(time[top]) / whole
-        findings = _dominant(case, mine, names[top], share, arguments.number("share"))
-        if not findings and len(mine := _could_use_tensor_cores(case, rows)):
-            share = float(ops.durations(mine).sum()) / whole
-            findings = _dominant(case, mine, _PRODUCTS, share, arguments.number("share"))
+        least = arguments.number("share")
+        findings = _dominant(case, mine, names[top], share, least)
+        if not findings and len(alike := _could_use_tensor_cores(case, rows)):
+            of_all = float(ops.durations(alike).sum()) / whole
+            findings = _dominant(case, alike, _PRODUCTS, of_all, least)
+        computes = sum(split.compute_ns for split in case.splits)
+        if not findings and computes >= _COMPUTES * case.base_ns * len(case.splits):
+            findings = _dominant(case, mine, names[top], share, _LEADS * least)
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
