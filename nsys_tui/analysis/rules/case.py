@@ -355,11 +355,13 @@ class Case:
         """
         ops, rows = self.report.operations, self.by_device.get(device, np.empty(0, np.intp))
         reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
-        idle = begun - reach
+        after = np.flatnonzero(begun > reach)
+        reach, begun = reach[after], begun[after]
         run = np.searchsorted(runs[0], reach, side="right")
         inside = begun <= np.append(-FARTHEST, runs[1])[run]
-        kept = np.flatnonzero((idle > 0) & ((idle < self.stalls.threshold_ns) | inside))
-        return rows[kept], rows[kept + 1], reach[kept], begun[kept]
+        kept = (begun - reach < self.stalls.threshold_ns) | inside
+        after = after[kept]
+        return rows[after], rows[after + 1], reach[kept], begun[kept]
 
     def launch_bound(self, device: int) -> Intervals:
         """When launch-bound runs of a device are."""
