@@ -213,11 +213,13 @@ def late_rank(fleet: Fleet) -> Told:
 
     worst, *others = np.argsort(-blamed.cost, kind="stable").tolist()
     if blamed.cost[worst] < 2 * np.median(blamed.cost[others]):
-        by_turns = f"ranks cost the others {format_duration(cost)} of waiting by turns"
+        by_turns = (
+            f"ranks cost the others {format_duration(cost)} of waiting, hidden or not, by turns"
+        )
         return Told(f"{by_turns}, none of them more than {format_share(blamed.cost[worst], cost)}")
     took = format_duration(int(blamed.cost[worst]))
     rank, why = fleet.members[worst].rank, blamed.mostly[worst]
-    text = f"rank {rank} cost the others {took} of waiting, {part(worst)}"
+    text = f"rank {rank} cost the others {took} of waiting, hidden or not, {part(worst)}"
     if blamed.cost[others[0]] >= _FAIR * cost:
         text = f"{text}; rank {fleet.members[others[0]].rank} {part(others[0])}"
     return Told(text, rank, matched.groups[why].name if why >= 0 else "")
@@ -242,7 +244,8 @@ def late_together(fleet: Fleet, least: float) -> Told:
     ):
         return NOTHING
     ranks = [fleet.members[row].rank for row in rows.tolist()]
-    took = f"{named_ranks(ranks)} cost the others {format_duration(cost)} of waiting together"
+    took = f"{named_ranks(ranks)} cost the others {format_duration(cost)}"
+    took += " of waiting, hidden or not, together"
     if CAUSES[int(np.argmax(causes))] != "late before":
         return Told(f"{took}: {_cause(causes / cost)} of that", ranks[0])
     if not within.calls:
@@ -253,7 +256,7 @@ def late_together(fleet: Fleet, least: float) -> Told:
     if own / (len(rows) - 1) < cost / (len(fleet.members) - len(rows)) / 2:
         return Told(f"{took}: they leave collectives of their own late", ranks[0])
     rank, why = fleet.members[first].rank, _cause(among.causes[first] / own)
-    took = f"rank {rank} cost the others {format_duration(cost + own)} of waiting"
+    took = f"rank {rank} cost the others {format_duration(cost + own)} of waiting, hidden or not"
     held = named_ranks(other for other in ranks if other != rank)
     return Told(f"{took}, also through {held} that it holds up: {why} of what that costs", rank)
 

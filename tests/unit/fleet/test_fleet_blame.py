@@ -115,7 +115,8 @@ def test_the_table_says_who_why_and_where(
     assert row["why_late"] == "more kernel time 90.0% of that"
     assert row["mostly_in"].endswith("of ranks 0-3")
     assert section["notes"][1] == (
-        "rank 2 cost the others 2.400 ms of waiting, 100.0% of what single late ranks cost: "
+        "rank 2 cost the others 2.400 ms of waiting, hidden or not, "
+        "100.0% of what single late ranks cost: "
         "more kernel time 90.0% of that"
     )
 

@@ -64,7 +64,7 @@ def test_ranks_that_are_late_by_turns_are_not_one_that_holds_the_others_up(tmp_p
     late = {(step % 4, step): 300 * US for step in range(1, 17)}
     told = verdict(run_fleet(Run(steps=17, slow=late).write(tmp_path)))
     assert told.rank is None
-    assert "of waiting by turns, none of them more than " in told.text
+    assert "of waiting, hidden or not, by turns, none of them more than " in told.text
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,13 @@ class Pairs(Run):
     [
         (
             (5,),
-            "rank 5 cost the others 16.80 ms of waiting, also through rank 4 that it holds up",
+            "rank 5 cost the others 16.80 ms of waiting, hidden or not,"
+            " also through rank 4 that it holds up",
         ),
         (
             (4, 5),
-            "ranks 4, 5 cost the others 14.40 ms of waiting together: they leave collectives of",
+            "ranks 4, 5 cost the others 14.40 ms of waiting, hidden or not,"
+            " together: they leave collectives of",
         ),
     ],
 )
