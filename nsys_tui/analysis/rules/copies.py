@@ -315,7 +315,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
 def _goes_both_ways(case: Case, rows: Indices) -> bool:
     """Whether copies of the other direction take at least half as long as some of a GPU."""
     ops = case.report.operations
-    kind, device = sum(HOST_COPIES) - ops.copy_kind[rows[0]], ops.device[rows[0]]
+    kind, device = sum(HOST_COPIES) - int(ops.copy_kind[rows[0]]), ops.device[rows[0]]
     back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
     return bool(2 * ops.durations(back).sum() >= ops.durations(rows).sum())
 

@@ -15,6 +15,7 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
+from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
@@ -54,8 +55,8 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
         (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
         (Column("Cause"), [group.key for group in shown]),
     )
-    findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED)) + _short_gaps(case)
-    return Result(columns, findings, hidden=hidden)
+    findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED))
+    return Result(columns, findings + _short_gaps(case) + results_read(case), hidden=hidden)
 
 
 def _short_gaps(case: Case) -> list[Finding]:

@@ -384,6 +384,8 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"{share} is idle for the profiler alone")
         elif one is not most and one.advice in MEANT:
             said.append(f"{share} is idle {MEANT[one.advice]}")
+        elif one is not most and not one.subject.startswith("idle"):
+            said.append(f"{share} is {one.subject}")
         elif one is not most:
             where = one.subject.partition(Cause.NOTHING.label)[2]
             said.append(f"why {share} is idle{where} is not recorded")

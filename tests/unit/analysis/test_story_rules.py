@@ -69,18 +69,22 @@ def reading_results(path: Path, loops: int) -> Synth:
     return synth.sched(0, True).sched(loops * 10 * MS, False)
 
 
-def test_results_that_the_host_reads_at_the_end_are_no_idle_gpu(tmp_path: Path) -> None:
-    assert found(reading_results(tmp_path / "r.sqlite", 1), "gpu_idle") == []
+def test_no_gpu_waits_for_results_that_the_host_reads_at_the_end(tmp_path: Path) -> None:
+    report = open_report(reading_results(tmp_path / "r.sqlite", 2).write(), use_cache=False)
+    findings = find_in(case := Case(report))
+    (one,) = [one for one in findings if one.subject == "the host reading managed results"]
+    assert one.saved_ns == 0
+    assert one.stake_ns == pytest.approx(40 * 80 * US, rel=0.05)
+    assert verdict(case, findings).endswith("% is the host reading managed results")
+    report.close()
 
 
 def test_pages_that_the_host_works_on_between_kernels_are_to_be_left(tmp_path: Path) -> None:
-    (one,) = [
-        one
-        for one in found(reading_results(tmp_path / "r.sqlite", 5), "gpu_idle")
-        if "host compute" in one.title
-    ]
+    every = found(reading_results(tmp_path / "r.sqlite", 5), "gpu_idle")
+    (one,) = [one for one in every if "host compute" in one.title]
     assert one.advice.startswith("the host works on pages of the GPU")
     assert 4 * 4 * MS < one.saved_ns < 4 * 5 * MS  # not after the last kernel
+    assert not [one for one in every if "managed results" in one.title]  # a twelfth of the run
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1 << 16])
