@@ -32,6 +32,11 @@ _GATHER: Final = (
     "gather them in one copy, or keep the data on the GPU",
 )
 """What to do about small copies on a GPU, or to and from it."""
+_READ_LATER: Final = (
+    "read results later, so that the host launches ahead, and gather the other copies in one",
+    "read them later, or all at once, so that the host launches ahead",
+)
+"""What to do where the host is late after reads, and most are other copies, or these reads."""
 
 
 @rule(
@@ -126,7 +131,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     if all(of_mpi := [mpi_advice(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES]):
         advice = of_mpi[0]
     elif then > idle:
-        advice = "read them later, or all at once, so that the host launches ahead"
+        advice = _READ_LATER[kind == DEVICE_TO_HOST]
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, {most} {units.format_bytes(size)}"

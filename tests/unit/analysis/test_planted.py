@@ -156,6 +156,24 @@ def test_who_waits_for_others_after_a_small_copy_could_not_be_ahead(
     assert one.advice.startswith("gather" if waits else "read them later")
 
 
+@pytest.mark.parametrize(
+    ("uploads", "advice"), [(0, "read them later, or all at once"), (4, "read results later")]
+)
+def test_uploads_are_never_to_be_read_later(tmp_path: Path, uploads: int, advice: str) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.sched(0, True)
+    for step in range(200):
+        run.launch(f"k{step % 3}", 2 * MS)
+        for _ in range(uploads):
+            run.copy(960, 10, "HtoD", "pageable")
+        run.copy(4, 10, "DtoH", "pageable")
+        run.now += MS
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "small_copies"]
+    assert one.advice.startswith(advice)
+    assert ("Host-to-Device" in one.title) is bool(uploads)
+
+
 @pytest.mark.parametrize("kind", ["DtoH", "HtoD"])
 def test_only_who_reads_a_value_waits_for_it(tmp_path: Path, kind: str) -> None:
     run = Machine(tmp_path / "r.sqlite")
