@@ -256,7 +256,8 @@ def _told(
         seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(facts.thread_of(case, gaps))
         sure = Confidence.MEASURED if seen else Confidence.INFERRED
         return ", waits for a CPU", sure, words.NO_CPU
-    if cause is Cause.OFF_CPU and len(case.report.osrt):
+    unseen = cause is Cause.OFF_CPU and len(case.report.osrt) > 0
+    if unseen:
         advice = words.NO_CALL
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
@@ -291,7 +292,7 @@ def _told(
     if cause is Cause.LOCK and (call := awaited.holder(case, facts.thread_of(case, gaps), lost)):
         told = f", {cause.label}: while others are in {brief(call, _NAME_CELLS)}"
         return told, Confidence.INFERRED, words.HELD_BY
-    if waits and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
+    if (waits or unseen) and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None

@@ -68,7 +68,7 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
     return Words(advice, doubt, settle, hidden_by_work=works, needs=Capability.OSRT_BACKTRACES)
 
 
-NO_CALL: Final = "in no recorded call: others had the CPU, or it waited for pages (of a file, UVM)"
+NO_CALL: Final = "in no recorded call: it waited untraced (raw futex), for pages, or for a CPU"
 """What to do about a thread that was off the CPU where its OS calls are recorded."""
 RETURNS_LATE: Final = (
     "no recorded GPU work holds it: see whether its thread had a CPU (--cpuctxsw=process-tree)",
