@@ -46,9 +46,12 @@ _ONCE: Final = (
     "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
 _RESULTS: Final = "after its last kernel"
 _OFTEN: Final = 3
-"""Rounds of copies from which pinning, which takes as long as one, pays."""
+"""Rounds of copies from which pinning, which takes as long as a slow one, pays."""
+_PAYS: Final = 1.5
+"""So many times as long as pinning takes must copies take together before it pays."""
 _PINS: Final = 0.25
 """Part of the bus's rate at which a host pins pages."""
 _IF_AGAIN: Final = " if it is copied again"
@@ -228,6 +231,8 @@ def _moved_once(case: Case, parts: dict[int, Intervals], rows: Indices, when: st
             saved -= _pinning_ns(case, copies)
         elif pageable and len(copies) < A_RUN:
             saved = 0
+        if pageable and saved > 0:
+            advice = _STAGE
     return case.finding(
         "warm_up",
         f"{case.device_labels([device])}{others}: {units.format_duration(lasts[device])} of {what}"
@@ -334,8 +339,8 @@ def _pinning_ns(case: Case, rows: Indices) -> int:
 def _too_few_to_pin(case: Case, rows: Indices) -> bool:
     """Whether the report has so few pageable copies like some that pinning takes as long.
 
-    Those of most of the bytes count; as one where no kernel runs between: they are of several
-    arrays, such as a program's input or its results.
+    Quick ones need more rounds before it pays. Those of most of the bytes count; as one where no
+    kernel runs between: they are of several arrays, such as a program's input or its results.
     """
     ops = case.report.operations
     if not _from_pageable(ops, rows):
@@ -350,7 +355,10 @@ def _too_few_to_pin(case: Case, rows: Indices) -> bool:
     alike = alike[ops.bytes[alike] >= least]
     kernels = np.flatnonzero((ops.kind == OpKind.KERNEL) & (ops.device == ops.device[rows[0]]))
     rounds = np.unique(np.searchsorted(ops.start[kernels], ops.start[alike]))
-    return min(len(alike), len(rounds) if len(kernels) else len(alike)) < _OFTEN
+    bus = bus_rate(case, int(ops.device[rows[0]]))
+    rate = int(ops.bytes[alike].sum()) / max(int(ops.durations(alike).sum()), 1)
+    often = max(_OFTEN, _PAYS * rate / (bus * _PINS)) if bus else _OFTEN
+    return min(len(alike), len(rounds) if len(kernels) else len(alike)) < often
 
 
 def _around_all(ops: Operations, rows: Indices, kernels: Indices) -> int:

@@ -436,6 +436,22 @@ def test_pinning_pays_for_what_is_copied_again(tmp_path: Path, copies: int) -> N
     assert ("if it is copied again" in one.advice) is (copies == 1)
 
 
+@pytest.mark.parametrize(("rate", "pays"), [(3, True), (14, False)])
+def test_pinning_pays_later_where_pageable_copies_are_quick(
+    tmp_path: Path, rate: int, pays: bool
+) -> None:
+    """Three times 20 MB at 3 and 14 GB/s, on a bus of 26 GB/s: pinning them takes 3.08 ms."""
+    synth, now = bare(tmp_path / "r.sqlite"), 0
+    for number in range(3):
+        end = now + 20 * MS // rate
+        synth.memcpy(now, end, bytes=20_000_000, src="pageable")
+        synth.kernel(f"k{number}", end, end + 10 * MS, grid=FULL)
+        now = end + 10 * MS
+    (one,) = found(synth, "exposed_copies")
+    assert ("if it is copied again" not in one.advice) is pays
+    assert (one.saved_ns > 0) is pays
+
+
 def test_kernels_that_convert_layouts_are_named_by_a_verdict_that_prices_nothing(
     tmp_path: Path,
 ) -> None:
@@ -500,6 +516,7 @@ def test_what_is_copied_once_saves_what_pinning_it_leaves(tmp_path: Path) -> Non
     pinned, pinning = 150e6 / 26, 150e6 / (26 / 4)
     assert one.saved_ns == pytest.approx(30 * MS - pinned - pinning, rel=0.01)
     assert one.stake_ns == 30 * MS
+    assert "even once" in one.advice, "the advice is of what the price is of"
 
 
 @pytest.mark.parametrize("late", [0, 200 * MS])
