@@ -177,7 +177,7 @@ def test_a_damaged_line_of_the_file_is_passed_over(folder: Path, own_folders: Pa
 async def test_the_overview_s_verdict_is_remembered(small: Path) -> None:
     async with running(small):
         pass
-    assert opened_before()[0].present_verdict.startswith("2 GPUs ")
+    assert opened_before()[0].present_verdict.startswith("One-shot: 1.800 ms of GPU work")
 
 
 async def test_without_a_report_every_screen_stands_and_one_can_be_opened(small: Path) -> None:
