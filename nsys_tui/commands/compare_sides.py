@@ -185,7 +185,7 @@ def _measured(part: Part, by_step: bool) -> Side:
 
 def _alike(sides: Sequence[Side]) -> bool:
     """Whether all are measured by steps that were found in the same way, or all as a whole."""
-    from nsys_tui.analysis.iterations.detection import Rule
+    from nsys_tui.analysis.iterations.steps import Rule
 
     kinds = {(side.by_step, side.by_step and side.steps.rule is Rule.PATTERN) for side in sides}
     return len(kinds) == 1

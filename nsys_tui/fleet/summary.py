@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import counted
+from nsys_tui.analysis.iterations.steps import counted
 from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats

@@ -11,7 +11,8 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import Coverage, Covered
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.memory import device_memory
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.fleet.name_stats import NameStats, name_stats

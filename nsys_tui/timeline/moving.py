@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Window, bounded, panned, zoomed

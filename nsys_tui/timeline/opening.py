@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import OUTLIER_Z, Iterations, Rule
+from nsys_tui.analysis.iterations.steps import OUTLIER_Z, Iterations, Rule
 from nsys_tui.state import Window
 
 SHORT_WORK: Final = 3

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.iterations.critical_path import What
-from nsys_tui.analysis.iterations.detection import Iterations
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.timeline.tracks import Section, Track
 from nsys_tui.model.arrays import Integers
 from nsys_tui.model.categories import Category

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.names import cell_len, visible
 from nsys_tui.redaction import redacted
 from nsys_tui.render.cells import MUTED, Line

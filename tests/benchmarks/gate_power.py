@@ -23,7 +23,7 @@ from nsys_tui.analysis.compare.rows import RowJudge
 from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.compare.stats import Rules, Sample, pooled
 from nsys_tui.analysis.compare.tails import tails
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.steps import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

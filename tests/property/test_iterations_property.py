@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from nsys_tui.analysis.compare.stats import (
     Rules,
     Verdict,
 )
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.stalls.causes import Cause
 
 NEITHER: Final = "none on either side"

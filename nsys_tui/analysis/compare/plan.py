@@ -14,7 +14,8 @@ from nsys_tui.analysis.compare.side import (
     Steps,
 )
 from nsys_tui.analysis.compare.stats import SEED
-from nsys_tui.analysis.iterations.detection import Iterations, find_iterations, gpu_step_ns
+from nsys_tui.analysis.iterations.detection import find_iterations, gpu_step_ns
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps, host_event_classes
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, masked, row_numbers

@@ -16,7 +16,7 @@ import numpy as np
 from nsys_tui.analysis.compare.blocks import block_length
 from nsys_tui.analysis.compare.origin import NOWHERE, Origin
 from nsys_tui.analysis.compare.stats import FEWEST, Sample
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.groups import rows_of_codes

@@ -9,7 +9,7 @@ from typing import Any, Final, get_type_hints
 import numpy as np
 
 from nsys_tui.analysis.compare.side import Side, Steps, Variant
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.arrays import Int64
 from nsys_tui.plain_data import plain, restored

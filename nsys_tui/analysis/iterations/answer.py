@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Final
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.analysis.iterations.flops import Flops
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
 from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.iterations.table import WAITS, IterationTable, Spread, iteration_table
 from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
-from nsys_tui.analysis.iterations.detection import Iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.launches import launches
 from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause

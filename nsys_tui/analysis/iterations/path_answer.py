@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from nsys_tui.analysis.iterations.critical_path import Edge, Segment, What, critical_path
-from nsys_tui.analysis.iterations.detection import Iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.errors import UsageError
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import (

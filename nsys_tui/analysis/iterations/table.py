@@ -13,14 +13,9 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.iterations.detection import (
-    OUTLIER_Z,
-    Iterations,
-    deviations,
-    gpu_step_ns,
-    required_iterations,
-)
+from nsys_tui.analysis.iterations.detection import gpu_step_ns, required_iterations
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
+from nsys_tui.analysis.iterations.steps import OUTLIER_Z, Iterations, deviations
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope

@@ -11,8 +11,9 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
-from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
-from nsys_tui.analysis.iterations.detection import Rule as StepRule
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Iterations
+from nsys_tui.analysis.iterations.steps import Rule as StepRule
 from nsys_tui.analysis.iterations.warm_up import sets_up
 from nsys_tui.analysis.launches import graphs_made
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting

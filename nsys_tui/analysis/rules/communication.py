@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.kernel_pattern import are_alike
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.stalls.causes import Cause, Edge
@@ -21,7 +22,7 @@ from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.iterations.detection import Iterations
+    from nsys_tui.analysis.iterations.steps import Iterations
     from nsys_tui.analysis.rules.case import Case
 
 _FEWEST: Final = 3

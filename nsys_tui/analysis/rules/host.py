@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.detection import Iterations
-from nsys_tui.analysis.iterations.detection import Rule as StepRule
+from nsys_tui.analysis.iterations.steps import Iterations
+from nsys_tui.analysis.iterations.steps import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.communication import steps_of

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.detection import Iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.idle_causes import (

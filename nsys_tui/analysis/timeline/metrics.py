@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.timeline.facts import path_ranges
 from nsys_tui.analysis.timeline.host import leading_thread
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key

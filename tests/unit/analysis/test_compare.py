@@ -30,7 +30,8 @@ from nsys_tui.analysis.compare.pooling import pooled_side
 from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, Change, Verdict
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope

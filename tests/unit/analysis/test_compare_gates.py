@@ -15,7 +15,7 @@ from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
 from nsys_tui.analysis.compare.pooling import runs_of
 from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.compare.stats import Sample
-from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.rules import ranking
 from nsys_tui.errors import UsageError
 from nsys_tui.export import measured_sides

@@ -12,12 +12,9 @@ from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import plan
 from nsys_tui.analysis.compare.side import HOST_AHEAD
 from nsys_tui.analysis.iterations.answer import answer_of
-from nsys_tui.analysis.iterations.detection import (
-    Rule,
-    find_iterations,
-    gpu_step_ns,
-)
+from nsys_tui.analysis.iterations.detection import find_iterations, gpu_step_ns
 from nsys_tui.analysis.iterations.kernel_pattern import smallest_period
+from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.iterations.table import REMAINDER, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import Scope

@@ -10,7 +10,8 @@ import numpy as np
 from textual.getters import query_one
 
 from nsys_tui.analysis.events_table import thread_label
-from nsys_tui.analysis.iterations.detection import Iterations, Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.table import StepTimes, step_times
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.table import NvtxTable

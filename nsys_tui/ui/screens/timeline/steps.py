@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.overview import top_kernels
 from nsys_tui.timeline import moving, path
 from nsys_tui.ui.dialogs.picker import Picker
