@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -11,12 +10,6 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
-from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.iterations.steps import Iterations
-from nsys_tui.analysis.iterations.steps import Rule as StepRule
-from nsys_tui.analysis.iterations.warm_up import sets_up
-from nsys_tui.analysis.launches import graphs_made
-from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
     TITLE_CELLS,
@@ -29,15 +22,16 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
+from nsys_tui.analysis.rules.run import WORTH_A_LINE, Run
 from nsys_tui.analysis.stalls.causes import Cause, range_classes
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_numbers
+from nsys_tui.analysis.window import Rows, Scope, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import first_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
@@ -54,25 +48,11 @@ _EVICTED: Final = 4
 _EVICTED_SHARE: Final = 10
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
-WORTH_A_LINE: Final = 0.0005
-"""Findings that could save less than this part of the time looked at are left out."""
-
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
 """Rules that say themselves when what they found was."""
-_SET_UP: Final = 0.05
-_GRAPHS_OF: Final = 3
-"""Part of the work up to which all graphs are made where that is set-up: a third."""
-_NEARLY_ALL: Final = 0.9
-_TOO_SHORT_NS: Final = 1_000_000
-"""GPU work that lasts less than this is a first try, not a run."""
-_ONCE_NS: Final = 10_000_000
-"""So is less than this in which no kernel comes again."""
-_TWICE: Final = 2
-A_RUN: Final = 20
-"""Operations that make a run, of which the first twentieth is set-up."""
 
 
-class Case:
+class Case(Run):
     """One report under examination, with the analyses that several rules share.
 
     Args:
@@ -89,57 +69,9 @@ class Case:
         splits: Sequence[DeviceSplit] | None = None,
         idle: Callable[[], Stalls] | None = None,
     ) -> None:
+        super().__init__(report, scope, splits)
         self._idle = idle
         self._kept: dict[str, Any] = {}
-        self.report = report
-        self.scope = scope or Scope()
-        if splits is not None:
-            self.splits = [*splits]
-        # Of a report without GPU work all is looked at.
-        base = self.scope.base(report) if report.span else self.scope.bounds(report)
-        self.base = base
-        self.base_ns = base[1] - base[0]
-
-    @cached_property
-    def splits(self) -> list[DeviceSplit]:
-        """Where the time of each device went, waiting for other ranks included."""
-        return splits_with_waiting(self.report, self.scope)
-
-    @property
-    def works(self) -> bool:
-        """Whether any device works in the time looked at."""
-        return any(split.busy_ns for split in self.splits) or bool(len(self.operations))
-
-    @cached_property
-    def is_one_shot(self) -> bool:
-        """Whether the GPU hardly works, or does few things of which hardly any recur."""
-        if not self.works or self.base_ns < _TOO_SHORT_NS or not self._are_few:
-            return self.works and self.base_ns < _TOO_SHORT_NS
-        ops, rows = self.report.operations, self.operations
-        longest = np.zeros(len(ops.names), np.int64)
-        np.maximum.at(longest, ops.name[rows], ops.durations(rows))
-        again = int(ops.durations(rows).sum() - longest.sum())
-        limit = _TOO_SHORT_NS if self._of_a_name > 1 and again >= _TOO_SHORT_NS else _ONCE_NS
-        return sum(split.busy_ns for split in self.splits) < limit
-
-    @property
-    def is_set_up(self) -> bool:
-        """Whether it is that and no more: its few kernels run once, or once more to be timed."""
-        return self.is_one_shot and self._are_few and self._of_a_name <= _TWICE
-
-    @cached_property
-    def _are_few(self) -> bool:
-        """Whether a whole report has few kernels, and no copy that comes often."""
-        ops, rows = self.report.operations, self.operations
-        kernels = int((ops.kind[rows] != OpKind.MEMCPY).sum())
-        most = max(kernels, int(np.bincount(ops.name[rows]).max(initial=0)))
-        return self.scope.window is None and most < A_RUN
-
-    @property
-    def _of_a_name(self) -> int:
-        """How many operations but copies have the most frequent name."""
-        ops, rows = self.report.operations, self.operations
-        return int(np.bincount(ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]).max(initial=0))
 
     @cached_property
     def clock_trouble(self) -> str:
@@ -171,164 +103,6 @@ class Case:
         return result
 
     @cached_property
-    def iterations(self) -> Iterations:
-        """Steps, by NVTX name or by pattern, that CUDA was recorded in."""
-        return self._every_step.of_recorded
-
-    @cached_property
-    def _every_step(self) -> Iterations:
-        return find_iterations(self.report, scope=self.scope)
-
-    @property
-    def coverage(self) -> str:
-        """In how many steps CUDA was recorded, empty for all."""
-        return self._every_step.coverage
-
-    @cached_property
-    def has_loop(self) -> bool:
-        """Whether steps are named, so that something can be inside of the loop."""
-        steps = self.iterations
-        return steps.rule not in (StepRule.NONE, StepRule.PATTERN) and len(steps) > 2
-
-    @property
-    def has_named_steps(self) -> bool:
-        """Whether steps are called so: what merely repeats may be set-up as well."""
-        return self.has_loop and self.iterations.rule is StepRule.NAME
-
-    @cached_property
-    def mid_run(self) -> bool:
-        """Whether work goes on from before the capture: nothing is loaded nor allocated at first.
-
-        Named steps count on from others, too.
-        """
-        steps, until = self.iterations, int(self._early.max(initial=-FARTHEST))
-        if self.has_named_steps:
-            if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
-                return False
-            until = int(steps.start[0])
-        return not sets_up(self.report, self.scope, until, until)
-
-    @cached_property
-    def loop(self) -> tuple[int, int]:
-        """The part without warm-up: from that step to the last, else all GPU work."""
-        steps = self.iterations
-        if not self.has_loop:
-            return self.base
-        first = steps.first[: self.warm_up_steps + 1]
-        return int(first[-1]), int(steps.own_end[-1])
-
-    @cached_property
-    def first_step(self) -> int:
-        """When work launched in named steps begins; without them, that of what comes again.
-
-        That is all there is, unless nearly all that nothing hides comes before most of the work.
-        """
-        if self.mid_run:
-            return self.base[0]
-        if not self.has_named_steps:
-            until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
-            early = self._moved((self.base[0], until)).values()
-            moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
-            nearly_all = sum(intervals.total(*one) for one in early) >= _NEARLY_ALL * moved
-            return until if moved and nearly_all else self.base[0]
-        ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
-        alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
-        begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
-        launched = np.flatnonzero(self.begun() >= begin)
-        first = int(ops.start[launched[0]]) if len(launched) else 0
-        return max(self.base[0], begin, first)
-
-    @cached_property
-    def steady(self) -> tuple[int, int]:
-        """From the first step to the last kernel, after which copies fetch results, only once.
-
-        To the end of the work where kernels hardly recur, or copies that nothing hides come before.
-        """
-        ops, done = self.report.operations, self.base[0]
-        for device, rows in self.by_device.items():
-            kernels = rows[ops.category[rows] != Category.MEMORY]
-            done = max(done, int(ops.end[kernels].max(initial=done)))
-            if self._early[device] == -FARTHEST:
-                return self.first_step, self.base[1]
-        last = sum(intervals.total(*moved) for moved in self._moved((done, self.base[1])).values())
-        moved = sum(split.exposed_memory_ns for split in self.splits)
-        return self.first_step, done if moved and last >= _NEARLY_ALL * moved else self.base[1]
-
-    @cached_property
-    def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:
-        """When copies and communication of each device ran before and after that, alone."""
-        (lo, hi), (first, last) = self.base, self.steady
-        return self._moved((lo, first)), self._moved((last, hi))
-
-    def _moved(self, window: tuple[int, int]) -> dict[int, Intervals]:
-        ops, alone = self.report.operations, {}
-        for device, rows in self.by_device.items():
-            rows = rows[slice(*np.searchsorted(ops.start[rows], window))]
-            category = ops.category[rows]
-            moving = rows[(category == Category.MEMORY) | (category == Category.COMM)]
-            moved, computed = (
-                intervals.union(*clipped(ops, chosen, window))
-                for chosen in (moving, rows[category == Category.COMPUTE])
-            )
-            alone[device] = intervals.subtract(moved, computed)
-        return alone
-
-    @cached_property
-    def steady_splits(self) -> Sequence[DeviceSplit]:
-        """Where time went meanwhile: what is moved before and after comes once."""
-        once = [intervals.total(*moved) for part in self.moved_once for moved in part.values()]
-        if max(once, default=0) < WORTH_A_LINE * self.base_ns:
-            return self.splits
-        return splits_with_waiting(self.report, replace(self.scope, window=self.steady))
-
-    @property
-    def warm_up_steps(self) -> int:
-        """First steps in which what never comes again is set-up: the warm-up, one at least."""
-        return 0 if self.mid_run else max(1, self.iterations.warm_up)
-
-    @cached_property
-    def set_up_until(self) -> Int64:
-        """By device, until when what never comes again is set-up; far back for few operations.
-
-        That is the warm-up of named steps, or until a twentieth of the work but copies is done.
-        """
-        if self.mid_run:
-            return np.full(len(self.report.devices), -FARTHEST)
-        if self.has_named_steps:
-            return np.full(len(self.report.devices), self.loop[0])
-        return self._early
-
-    @cached_property
-    def _early(self) -> Int64:
-        """By device, until when a twentieth of the work but copies is done.
-
-        Graphs that are made later, before a third of it is done, are set-up, too. Communication is
-        no measure: at first it waits for ranks that set up longer.
-        """
-        until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
-        graphs, owners = graphs_made(self.report)
-        for device, rows in self.by_device.items():
-            rows = rows[ops.category[rows] != Category.MEMORY]
-            works = ops.category[rows] != Category.COMM
-            done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
-            first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
-            used = np.flatnonzero(np.bincount(ops.process[rows]))
-            mine = np.isin(owners, ops.processes[used])
-            made = int(np.searchsorted(ops.start[rows], graphs[mine].max(initial=-FARTHEST)))
-            if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
-                first = max(first, made)
-            if len(rows) - first >= A_RUN:
-                until[device] = ops.start[rows[first]]
-        return until
-
-    @cached_property
-    def by_device(self) -> dict[int, Indices]:
-        """Place of each device in scope, and rows of its operations."""
-        ops = self.report.operations
-        parts = self.scope.by_device(self.report)
-        return {device: row_numbers(ops, rows) for device, rows in parts}
-
-    @cached_property
     def sm_counts(self) -> Int64:
         """Multiprocessors of each device, 0 where that is not recorded."""
         infos = (device.info for device in self.report.devices)
@@ -338,14 +112,6 @@ class Case:
     def idle_time(self) -> IdleTime:
         """When each device worked."""
         return IdleTime(self.report, self.scope, self.base, self.by_device)
-
-    def begun(self, rows: Indices | None = None) -> Int64:
-        """When the launch of some operations, or of all, began; without a call, when they did."""
-        some = slice(None) if rows is None else rows
-        calls, begun = self.report.calls[some], self.report.operations.start[some].copy()
-        called = np.flatnonzero(calls >= 0)
-        begun[called] = self.report.api.start[calls[called]]
-        return np.asarray(begun, np.int64)
 
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.
@@ -375,15 +141,6 @@ class Case:
         waits = np.isin(self.work.api_classes, (Cause.SYNC, Cause.COPY))
         waits &= np.isin(api.thread, np.unique(api.thread[calls[calls >= 0]]))
         return intervals.subtract(self.launch_bound(device), (api.start[waits], api.end[waits]))
-
-    @cached_property
-    def operations(self) -> Indices:
-        """Rows of the operations in scope, whole where they straddle the window."""
-        return row_numbers(self.report.operations, self._in_scope)
-
-    @cached_property
-    def _in_scope(self) -> Rows:
-        return self.scope.operations(self.report.operations)
 
     def where(self, test: Callable[[Rows], Bool]) -> Indices:
         """Rows of the operations in scope that pass a test, which gets rows to look at.

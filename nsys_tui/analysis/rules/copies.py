@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
-from nsys_tui.analysis.rules.case import A_RUN, AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
@@ -22,6 +22,7 @@ from nsys_tui.analysis.rules.nsys import (
     of_memory,
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
+from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64

@@ -12,11 +12,12 @@ from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.case import AND_OTHERS, WORTH_A_LINE, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
+from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps

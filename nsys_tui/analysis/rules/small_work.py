@@ -8,11 +8,12 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
-from nsys_tui.analysis.rules.case import A_RUN, Case
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.gpu_work import filled, waves_of
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
+from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import wait_causes
