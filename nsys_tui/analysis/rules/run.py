@@ -33,6 +33,8 @@ _TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 _ONCE_NS: Final = 10_000_000
 """So is less than this in which no kernel comes again."""
+_MOMENTS: Final = 1000
+"""Moments of a session."""
 _TWICE: Final = 2
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
@@ -84,14 +86,21 @@ class Run:
     @cached_property
     def is_one_shot(self) -> bool:
         """Whether the GPU hardly works, or does few things of which hardly any recur."""
+        busy = sum(split.busy_ns for split in self.splits)
         if not self.works or self.base_ns < _TOO_SHORT_NS or not self._are_few:
-            return self.works and self.base_ns < _TOO_SHORT_NS
+            return self.works and (self.base_ns < _TOO_SHORT_NS or self._is_slight(busy))
         ops, rows = self.report.operations, self.operations
         longest = np.zeros(len(ops.names), np.int64)
         np.maximum.at(longest, ops.name[rows], ops.durations(rows))
         again = int(ops.durations(rows).sum() - longest.sum())
         limit = _TOO_SHORT_NS if self._of_a_name > 1 and again >= _TOO_SHORT_NS else _ONCE_NS
-        return sum(split.busy_ns for split in self.splits) < limit
+        return busy < limit
+
+    def _is_slight(self, busy: int) -> bool:
+        """Whether a session hardly knows its GPU work: too short, and at one moment of it."""
+        session = self.report.metadata.session_duration_ns or 0
+        apart = self.scope.window is None and self.base_ns * _MOMENTS < session
+        return apart and busy < _TOO_SHORT_NS
 
     @property
     def is_set_up(self) -> bool:

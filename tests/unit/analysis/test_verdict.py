@@ -175,6 +175,20 @@ def test_a_run_is_one_shot_by_its_work_and_not_by_its_span(
     assert told(synth).startswith("One-shot: ") is once
 
 
+@pytest.mark.parametrize(
+    ("session", "copies", "once"), [(3000, 30, True), (300, 30, False), (3000, 900, False)]
+)
+def test_a_moment_of_a_long_session_is_one_shot(
+    tmp_path: Path, session: int, copies: int, once: bool
+) -> None:
+    """Numbers that are copied one by one, once the program has compiled its code."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(session * MS)
+    for number in range(copies):
+        start = 200 * MS + number * 50 * US
+        synth.memcpy(start, start + 2 * US)
+    assert told(synth).startswith("One-shot: ") is once
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_idle_time_between_a_few_things_done_once_is_no_loss(tmp_path: Path, times: int) -> None:
     """A first try waits for what it sets up; what runs three times may be a run, if a small one."""
