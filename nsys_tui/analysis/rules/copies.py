@@ -47,6 +47,7 @@ _ONCE: Final = (
     "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_SHARED: Final = "map the host's memory, or manage it: this GPU shares it, so no copy is needed"
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
 _RESULTS: Final = "after its last kernel"
 _OFTEN: Final = 3
@@ -137,8 +138,7 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     ops, of_device = case.report.operations, dict(case.by_device)[device]
     category = ops.category[of_device]
     whole = (category == Category.GRAPH) & ops.counted[of_device]
-    others = of_device[whole | np.isin(category, hiding)]
-    work = ops.runs(others)
+    work = ops.runs(of_device[whole | np.isin(category, hiding)])
     start, end = np.clip(np.stack((ops.start[rows], ops.end[rows])), *case.steady)
     return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 
@@ -173,6 +173,7 @@ def _exposed(
     least = _at_least(case, split.index, rest)
     saved = min(split.exposed_memory_ns - max(0, least - work), alone)
     hides = 2 * saved >= known and 2 * work >= min(least, known)
+    saved = min(saved, alone - pinning)
     title = (
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
@@ -185,9 +186,9 @@ def _exposed(
     return case.finding(
         "exposed_copies",
         title,
-        _copy_advice(case, rows, longest, hides),
+        _copy_advice(case, rows, longest, hides, saved),
         subject=f"{noun} not hidden",
-        saved_ns=min(saved, alone - pinning),
+        saved_ns=saved,
         stake_ns=known,
         when=ops.runs(rows),
         window=longest_of(ops, rows),
@@ -286,9 +287,8 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     return round(most)
 
 
-def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
-    ops = case.report.operations
-    first = rows[0]
+def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int) -> str:
+    ops, first = case.report.operations, rows[0]
     if ops.kind[first] == OpKind.MEMSET:
         return "clear less, or let the kernel that writes first do it"
     if ops.copy_kind[first] in UVM_COPY_KINDS:
@@ -300,10 +300,13 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if advice := mpi_advice(case, rows):
         return advice
+    if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
+        return _SHARED
     pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(case, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
-        less = "copy both ways at once" if _goes_both_ways(case, rows) else "copy less"
+        gain = min(saved, int(took.sum()))
+        less = "copy both ways at once" if 0 < gain <= 2 * _back_ns(case, rows) else "copy less"
         return f"{pin}{less}, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
@@ -318,12 +321,12 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool) -> str:
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
 
 
-def _goes_both_ways(case: Case, rows: Indices) -> bool:
-    """Whether copies of the other direction take at least half as long as some of a GPU."""
+def _back_ns(case: Case, rows: Indices) -> int:
+    """How long the copies of a GPU last that go the other way than some."""
     ops = case.report.operations
     kind, device = sum(HOST_COPIES) - int(ops.copy_kind[rows[0]]), ops.device[rows[0]]
     back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
-    return bool(2 * ops.durations(back).sum() >= ops.durations(rows).sum())
+    return int(ops.durations(back).sum())
 
 
 def _from_pageable(ops: Operations, rows: Indices) -> bool:

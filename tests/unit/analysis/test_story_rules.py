@@ -241,6 +241,21 @@ def test_what_hardly_computes_hides_no_copies(tmp_path: Path, lasts: int, little
     assert ("copy both ways at once" in one.advice) is little
 
 
+@pytest.mark.parametrize(("down", "both"), [(4_000_000, True), (40_000, False)])
+def test_copies_the_other_way_are_named_where_they_give_the_price(
+    tmp_path: Path, down: int, both: bool
+) -> None:
+    """Three arrays up and one down, by pinned copies as quick as the bus."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        for _ in range(3):
+            run.copy(4_000_000, 8, "HtoD")
+        run.launch("sum", 20 * US)
+        run.copy(down, 8, "DtoH")
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("copy both ways at once") is both
+
+
 def test_one_way_alone_is_copied_no_more_than_once_at_a_time(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(60):
@@ -340,10 +355,15 @@ def test_pinned_copies_far_below_the_bus_are_a_guess_at_its_link(
         assert one.saved_ns == pytest.approx(12 * 10 * MS - size / 26, rel=0.01)
 
 
-def test_a_gpu_without_a_bus_has_no_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("discrete", [0, 1])
+def test_a_gpu_that_shares_the_hosts_memory_has_no_link_and_needs_no_copies(
+    tmp_path: Path, discrete: int
+) -> None:
     synth = copies_of(tmp_path / "r.sqlite", [(6, "pinned")] * 12)
-    synth.rows["TARGET_INFO_GPU"][0]["isDiscrete"] = 0
-    assert not found(synth, "slow_copies")
+    synth.rows["TARGET_INFO_GPU"][0]["isDiscrete"] = discrete
+    assert bool(found(synth, "slow_copies")) is bool(discrete)
+    (one,) = found(synth, "exposed_copies")
+    assert one.advice.endswith("so no copy is needed") is (discrete == 0)
 
 
 @pytest.mark.parametrize("streams", [1, 4])
