@@ -251,7 +251,13 @@ def slow_link_and_reads(path: Path) -> Synth:
 
 
 def late_together(
-    path: Path, poll: int = 5 * MS, write: int = 6 * MS, turns: int = 1, known: bool = True
+    path: Path,
+    poll: int = 5 * MS,
+    write: int = 6 * MS,
+    turns: int = 1,
+    known: bool = True,
+    *,
+    copies: bool = False,
 ) -> Synth:
     """Ranks 1 and 2 of four start late: one polls, one writes; all compute 2 ms and reduce.
 
@@ -261,6 +267,7 @@ def late_together(
         write: how late rank 2 is, ns.
         turns: 2 where each of them is in every second step alone.
         known: whether the call of rank 2 is recorded.
+        copies: whether both copy meanwhile instead.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
@@ -269,7 +276,9 @@ def late_together(
         until = max(came) + 2 * MS + 300 * US
         for gpu, at in enumerate(came):
             synth.process(10 + gpu)
-            if at > begin and (known or gpu == 1):
+            if at > begin and copies:
+                synth.memcpy(begin, at, src="pinned", **_where(gpu))
+            elif at > begin and (known or gpu == 1):
                 synth.osrt("poll" if gpu == 1 else "write", begin, at)
             computes, reduces = (at + 10 * US, at + 2 * MS), (at + 2 * MS, until)
             synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))

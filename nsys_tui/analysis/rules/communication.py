@@ -153,11 +153,15 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     return late, False
 
 
-def idle_beside(case: Case, device: int) -> int:
-    """How long GPUs that one waits for in collectives idle while that one runs something, ns."""
-    runs = case.report.operations.runs(case.by_device[device])
-    late = np.flatnonzero(waited_for(case.report, device)).tolist()
-    return sum(intervals.total(*case.idle_time.idle_part(one, runs)) for one in late)
+def resting_beside(case: Case, device: int) -> int:
+    """How long GPUs that one waits for in collectives idle, or copy, while that one runs, ns."""
+    ops, resting = case.report.operations, 0
+    runs = ops.runs(case.by_device[device])
+    for late in np.flatnonzero(waited_for(case.report, device)).tolist():
+        rows = case.by_device[late]
+        works = ops.runs(rows[ops.category[rows] != Category.MEMORY])
+        resting += intervals.total(*intervals.subtract(runs, works))
+    return resting
 
 
 def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:

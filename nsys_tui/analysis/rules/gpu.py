@@ -17,11 +17,11 @@ from nsys_tui.analysis.rules.communication import (
     SEVERAL,
     accumulates,
     finer_batches,
-    idle_beside,
     idle_for_host,
     late_gpu,
     of_last_ranks,
     pairwise,
+    resting_beside,
     staying,
     waiting,
 )
@@ -232,8 +232,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         late, by_turns = late_gpu(case, worst.index, waited)
         if by_turns:
             advice = "balance the work of each step: GPUs come late to their collectives by turns"
-            if 2 * idle_beside(case, worst.index) > waited:
-                advice = "see why GPUs idle by turns: those come late to their collectives"
+            if 2 * resting_beside(case, worst.index) > waited:
+                advice = "see why GPUs idle or copy by turns: those come late to their collectives"
             subject, rest = BY_TURNS, f"{rest} for GPUs by turns"
         else:
             whom = case.device_labels([late]) if late >= 0 else "other ranks"

@@ -225,9 +225,9 @@ def test_two_late_ranks_are_each_priced_by_what_one_alone_costs(tmp_path: Path, 
     case, findings = found(run, tmp_path)
     told = {one.device: one for one in findings if one.rule == "gpu_idle"}
     advice = [one.advice for one in findings if one.title.endswith("for GPUs by turns")]
-    assert advice == ["see why GPUs idle by turns: those come late to their collectives"] * (
-        turns - 1
-    )
+    assert advice == [
+        "see why GPUs idle or copy by turns: those come late to their collectives"
+    ] * (turns - 1)
     for device, mended in ((1, (0, 6 * MS)), (2, (5 * MS, 0))):
         without, _ = found(lambda path, late=mended: run(path, *late), tmp_path)  # type: ignore[misc]
         assert told[device].saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=6 * MS)
@@ -267,6 +267,12 @@ def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_expos
     assert waits.advice.startswith("balance the work of each step")
     assert waits.saved_ns == pytest.approx(case.base_ns - even.base_ns, rel=0.1)
     assert not [one for one in fair if "waiting" in one.title]
+
+
+def test_ranks_that_copy_by_turns_have_no_work_to_balance(tmp_path: Path) -> None:
+    _, findings = found(lambda path: ranks.late_together(path, turns=2, copies=True), tmp_path)
+    (waits,) = [one for one in findings if one.title.endswith("for GPUs by turns")]
+    assert waits.advice.startswith("see why GPUs idle or copy by turns")
 
 
 def test_who_reduces_beside_copies_waits_for_nobody(tmp_path: Path) -> None:
