@@ -62,6 +62,8 @@ _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can
 """How it could be wrong that copies to the host, or memsets, can be hidden."""
 _STAGED: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
 _BY_MPI: Final = "MPI makes these copies: give it one packed GPU buffer, and check its GPUDirect"
+_LITTLE: Final = 0.1
+"""Part of what the busiest stream computes up to which a stream is one for copies."""
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
 
@@ -313,8 +315,9 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     if 2 * _around_all(ops, rows, kernels) > exposed:
         return "copy in smaller pieces: nothing computes before the first, or after the last"
-    computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
-    if not np.isin(ops.stream[rows], computing).any():
+    computes = np.bincount(ops.stream[kernels], ops.durations(kernels), len(ops.streams))
+    shared = (computes > _LITTLE * computes.max())[ops.stream[rows]]
+    if 2 * int(took[shared].sum()) < int(took.sum()):
         if ops.copy_kind[first] in TO_HOST:
             return "let the next kernels begin before each copy is done (two buffers)"
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
