@@ -40,10 +40,8 @@ _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
-_COMPUTES: Final = 0.95
-"""Part of the time that is nearly all of it."""
 _LEADS: Final = 0.55
-"""Part of the deciding share that leads there: more than each of four even kernels has."""
+"""Part of the deciding share from which a kernel leads: more than each of four even ones has."""
 
 
 @rule(
@@ -57,7 +55,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
     Else single-precision products of libraries, of all shapes, where tensor cores could round;
-    else, where kernels have nearly all of the time, the one that leads: nothing else shortens it.
+    else the one that leads, where it has more time than all but compute: nothing shortens the run
+    as much.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -76,8 +75,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         if not findings and len(alike := _could_use_tensor_cores(case, rows)):
             of_all = float(ops.durations(alike).sum()) / whole
             findings = _dominant(case, alike, _PRODUCTS, of_all, least)
-        computes = sum(split.compute_ns for split in case.splits)
-        if not findings and computes >= _COMPUTES * case.base_ns * len(case.splits):
+        rest = sum(case.base_ns - split.compute_ns for split in case.splits)
+        if not findings and time[top] >= rest:
             findings = _dominant(case, mine, names[top], share, _LEADS * least)
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),

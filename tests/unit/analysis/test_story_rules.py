@@ -213,18 +213,18 @@ def test_results_fetched_after_all_kernels_are_no_copies_to_hide(
     assert ("Worth fixing: copies" in verdict(case, findings)) is not last
 
 
-@pytest.mark.parametrize(("copied", "told"), [(0, True), (24_000_000, False)])
+@pytest.mark.parametrize(("copied", "told"), [(0, True), (6_000_000, True), (24_000_000, False)])
 def test_where_only_kernels_run_the_one_that_leads_is_named(
     tmp_path: Path, copied: int, told: bool
 ) -> None:
-    """It has 30 per cent; beside copies of a quarter of the time it decides little."""
+    """It has 30 per cent, more than copies of a fourteenth, and no more than those of a quarter."""
     run = Machine(tmp_path / "r.sqlite")
     for number in range(80):
         run.launch(f"stage{number % 4}_kernel", (8 if number % 4 == 0 else 4 + number % 4) * MS)
         if copied:
             run.copy(copied, 12, "DtoH", "pageable")
     findings = found(run.report, "dominant_kernel")
-    assert [one.title.startswith("stage0_kernel has 30") for one in findings] == [True] * told
+    assert [one.title.startswith("stage0_kernel has ") for one in findings] == [True] * told
 
 
 @pytest.mark.parametrize(("lasts", "little"), [(20 * US, True), (300 * US, False), (2 * MS, False)])
