@@ -504,16 +504,18 @@ def decoded_in_hardware(path: Path) -> Synth:
     return ticking(path, call="ioctl")
 
 
-def graphs_first(path: Path, *, again: bool = False) -> Synth:
+def graphs_first(path: Path, *, again: bool = False, mid_run: bool = False) -> Synth:
     """A server makes a graph for each of 20 sizes of batches, with a trial, then answers.
 
     Args:
         path: of the report.
         again: it makes them anew in the last part.
+        mid_run: the capture begins when it has allocated.
     """
     run = Machine(path)
     run.report.sched(0, True)
-    run.call("cudaMalloc_v3020", 9 * MS)
+    if not mid_run:
+        run.call("cudaMalloc_v3020", 9 * MS)
     for makes in (True, False, again):
         for batch in range(20 * makes):
             run.now += 18 * MS

@@ -150,14 +150,16 @@ class Run:
     def mid_run(self) -> bool:
         """Whether work goes on from before the capture: nothing is loaded nor allocated at first.
 
-        Named steps count on from others, too.
+        Nor are all graphs made then. Named steps count on from others, too.
         """
         steps, until = self.iterations, int(self._early.max(initial=-FARTHEST))
         if self.has_named_steps:
             if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
                 return False
             until = int(steps.start[0])
-        return not sets_up(self.report, self.scope, until, until)
+        made, _ = graphs_made(self.report)
+        captures = self.base[0] < made.max(initial=-FARTHEST) <= until
+        return not captures and not sets_up(self.report, self.scope, until, until)
 
     @cached_property
     def loop(self) -> tuple[int, int]:

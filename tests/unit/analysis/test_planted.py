@@ -710,8 +710,11 @@ def test_a_launch_bound_phase_of_which_half_are_small_copies_says_so(
     assert ("small copies" in one.subject) is (kernels == 1)
 
 
-def test_set_up_is_all_that_the_host_does_in_gaps_that_do_not_come_again(tmp_path: Path) -> None:
-    found = find_in(case_of(programs.graphs_first, tmp_path))
+@pytest.mark.parametrize("mid_run", [False, True])
+def test_set_up_is_all_that_the_host_does_in_gaps_that_do_not_come_again(
+    tmp_path: Path, mid_run: bool
+) -> None:
+    found = find_in(case_of(partial(programs.graphs_first, mid_run=mid_run), tmp_path))
     (one,) = [one for one in found if one.rule == "warm_up"]
     # 18 ms of capturing and 6 ms of making the graph before each but the first trial.
     assert one.saved_ns == pytest.approx(19 * 24 * MS, rel=0.01)
