@@ -304,6 +304,12 @@ def are_held_up(case: Case, gaps: Gaps) -> bool:
     return hold_most(gaps, gaps.end - until >= _LATE_NS)
 
 
+def await_results(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the time the host waited for what was copied to it just before."""
+    fetched = np.isin(case.report.operations.copy_kind[gaps.previous], TO_HOST)
+    return hold_most(gaps, fetched & (gaps.previous >= 0))
+
+
 def outlast_work(gaps: Gaps) -> bool:
     """Whether most of some gaps is in waits that go on for long after all GPU work is done."""
     return 2 * int(gaps.idle[gaps.idle >= LATE_NS].sum()) > int(gaps.idle.sum())

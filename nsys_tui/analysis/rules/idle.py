@@ -322,6 +322,8 @@ def _told(
         name = f": {brief(what, _NAME_CELLS)} returns late, why is not recorded"
         switches = case.report.can(Capability.SCHED)
         return name, Confidence.INFERRED, words.RETURNS_LATE[switches]
+    if cause is Cause.SYNC and facts.await_results(case, gaps):
+        advice = words.READS
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):

@@ -81,6 +81,8 @@ EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
 PAUSED: Final = "; being ahead hides {} of pauses, too"
 WAITS_FIRST: Final = "wait later, if nothing needs the result yet"
+READS: Final = "read results later, or many at once, so that the host launches ahead"
+"""What to do about waits for what is copied to the host: no event spares it the data."""
 OF_HOST: Final = (Cause.LAUNCH_LATENCY, Cause.IO, Cause.OSRT, Cause.HOST)
 """Causes that the launching thread works on, whatever the GPU does."""
 AFTER_WAITS: Final = (Cause.LAUNCH_LATENCY, Cause.NOTHING)

@@ -223,6 +223,26 @@ def test_what_to_do_of_copies_that_nothing_hides(
     assert one.advice.startswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("reads", "advice"), [(True, "read results later"), (False, "order work with events")]
+)
+def test_no_event_spares_the_host_a_result_that_it_reads(
+    tmp_path: Path, reads: bool, advice: str
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(100):
+        start = step * 500 * US
+        call, gpu = (start, start + 5 * US), (start + 6 * US, start + 400 * US)
+        synth.launch(f"k{step % 5}", call=call, gpu=gpu, grid=FULL)
+        if reads:
+            corr = synth.next_correlation()
+            synth.api("cudaMemcpyAsync_v3020", start + 6 * US, start + 10 * US, corr=corr)
+            synth.memcpy(gpu[1], gpu[1] + 2 * US, kind="DtoH", bytes=4, dst="pinned", corr=corr)
+        synth.api("cudaStreamSynchronize_v3020", start + 11 * US, start + 495 * US)
+    (one,) = idle(case_of(synth), "sync_by_range")
+    assert one.advice.startswith(advice)
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
     tmp_path: Path, recorded: bool
