@@ -634,7 +634,8 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
 """What a verdict names first as worth fixing, empty for nothing."""
 PLANTED: Final = {
     "blocking_launches": Planted(
-        (programs.blocking,), (programs.blocking_half, programs.slow_launches, tiny_launches)
+        (programs.blocking, programs.blocking_tiny),
+        (programs.blocking_half, programs.slow_launches, programs.slow_tiny, tiny_launches),
     ),
     "dominant_kernel": Planted((one_kernel,), (steps,)),
     "exposed_copies": Planted(

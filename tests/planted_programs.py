@@ -593,12 +593,19 @@ def two_beside(path: Path) -> Synth:
     return one_beside(path, ("indexer", "decoder"))
 
 
-def blocking(path: Path, every: int = 1) -> Synth:
-    """Each launch, or one of so many, returns when its kernel is done."""
+def blocking(path: Path, every: int = 1, others: int = 40 * US, waited: bool = True) -> Synth:
+    """Each launch, or one of so many, returns when its kernel is done.
+
+    Args:
+        path: of the report.
+        every: so many launches.
+        others: how long four of five kernels last.
+        waited: for the fifth, too; its call is as long as the others.
+    """
     run = Machine(path)
     for number in range(400):
-        run.launch(f"k{number % 5}", 40 * US)
-        if number % every == 0:
+        run.launch(f"k{number % 5}", others if number % 5 else 40 * US)
+        if number % every == 0 and (waited or number % 5):
             call, kernel = (run.report.rows[table][-1] for table in _LAUNCHED)
             run.now = call["end"] = kernel["end"] + 5 * US
         run.now += 8 * US
@@ -633,6 +640,15 @@ def slow_launches(path: Path) -> Synth:
         run.report.kernel(f"k{number % 5}", start, start + 12 * US, corr=corr, grid=FULL)
         run.call("cudaLaunchKernel_v7000", 60 * US, corr)
     return run.report
+
+
+def blocking_tiny(path: Path, waited: bool = True) -> Synth:
+    return blocking(path, others=6 * US, waited=waited)
+
+
+def slow_tiny(path: Path) -> Synth:
+    """Calls outlast tiny kernels, but not those that show whether launches wait."""
+    return blocking_tiny(path, waited=False)
 
 
 def blocking_half(path: Path) -> Synth:

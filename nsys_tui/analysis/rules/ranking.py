@@ -156,6 +156,7 @@ _LEADERS: Final = {
     ),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies", *_LATE),
+    "tiny_kernels": ("blocking_launches",),
 }
 """Rules that tell why the time of another one is lost, and so stand before it."""
 

@@ -243,20 +243,16 @@ def _queued_alike(ops: Operations, rows: Integers) -> Bool:
 def blocking_launches(case: Case, arguments: Arguments) -> Result:
     """Kernels during all of which the call that launches them goes on; told if nine of ten are so.
 
-    The kernel has most of the call: a launch that is slow itself waits for none.
-    What could be saved is the idle time from each to the next, up to 1 ms, as far as the GPU's work
-    can hide it.
+    The kernel has most of the call: a launch that is slow itself waits for none. Where these wait,
+    shorter kernels whose calls outlast them are waited for, too. What could be saved is the idle
+    time from each straight to the next, up to 1 ms, as far as the GPU's work can hide it.
     """
-    api, ops = case.report.api, case.report.operations
-    shortest = 1000 * arguments.number("shortest")
-    rows = case.where(
-        lambda rows: (ops.durations(rows) >= shortest) & (ops.kind[rows] == OpKind.KERNEL)
-    )
-    rows, calls = case.report.called(rows)
-    blocked = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
-    blocked &= 2 * ops.durations(rows) >= api.durations(calls)
-    many = int(blocked.sum()) >= max(arguments.count("count"), _NEARLY_ALL * len(rows))
-    rows = rows[blocked & many]
+    ops, shortest = case.report.operations, 1000 * arguments.number("shortest")
+    kernels = case.where(lambda rows: ops.kind[rows] == OpKind.KERNEL)
+    long = kernels[ops.durations(kernels) >= shortest]
+    least = max(arguments.count("count"), _NEARLY_ALL * len(long))
+    many = len(_waited_for(case, long, 0.5)) >= least
+    rows = _waited_for(case, kernels, 0) if many else kernels[:0]
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     order, hidden = cut(np.argsort(-count, kind="stable")[: np.count_nonzero(count)], arguments)
@@ -267,13 +263,23 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
     return Result(columns, _blocked(case, rows) if len(rows) else (), hidden=hidden)
 
 
+def _waited_for(case: Case, rows: Indices, share: float) -> Indices:
+    """Kernels throughout which their calls go on, and that have such a part of these at least."""
+    api, ops = case.report.api, case.report.operations
+    rows, calls = case.report.called(rows)
+    waits = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
+    return rows[waits & (ops.durations(rows) >= share * api.durations(calls))]
+
+
 def _blocked(case: Case, rows: Indices) -> list[Finding]:
     ops = case.report.operations
     device = int(np.bincount(ops.device[rows]).argmax())
     rows = rows[ops.device[rows] == device]
     apart = ops.start[rows[1:]] - ops.end[rows[:-1]]
     near = np.flatnonzero((apart > 0) & (apart <= _NEXT_NS))
-    lost = case.idle_time.idle_part(device, (ops.end[rows[near]], ops.start[rows[near + 1]]))
+    gaps = ops.end[rows[near]], ops.start[rows[near + 1]]
+    bare = intervals.covered(case.idle_time.idle_part(device, gaps), *gaps) == apart[near]
+    lost = gaps[0][bare], gaps[1][bare]
     idle = intervals.total(*lost)
     return case.finding(
         "blocking_launches",

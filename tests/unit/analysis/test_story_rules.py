@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from machine import Machine
 from planted import FULL, MS, US, bare, copies_of
-from planted_programs import halo
+from planted_programs import blocking_tiny, halo
 from planted_training import weights
 from synth import Synth
 
@@ -254,6 +254,17 @@ def test_copies_the_other_way_are_named_where_they_give_the_price(
         run.copy(down, 8, "DtoH")
     (one,) = found(run.report, "exposed_copies")
     assert one.advice.startswith("copy both ways at once") is both
+
+
+def test_launches_of_tiny_kernels_wait_where_those_of_long_ones_do(tmp_path: Path) -> None:
+    """The GPU's work can hide as much of the 20 us between each two; a graph comes after that."""
+    findings = find_in(Case(open_report(blocking_tiny(tmp_path / "r.sqlite").write())))
+    first, *others = findings
+    assert first.title.startswith("400 launches return only when their kernel is done")
+    assert "idle 7.980 ms" in first.title
+    assert first.saved_ns == (80 * 40 + 320 * 6) * US
+    (tiny,) = [one for one in others if one.rule == "tiny_kernels"]
+    assert tiny.same_as == first.subject
 
 
 def test_one_way_alone_is_copied_no_more_than_once_at_a_time(tmp_path: Path) -> None:
