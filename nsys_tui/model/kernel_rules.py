@@ -136,6 +136,7 @@ _BRACKET: Final = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>()\[\]{},]"
 )
 _PAIRS: Final = {">": "<", ")": "(", "]": "[", "}": "{"}
+_SPLIT: Final = re.compile(rf"{_BRACKET.pattern}|[ ,]")
 
 
 @lru_cache(maxsize=32768)
@@ -172,10 +173,24 @@ def _carrier(parts: Parts) -> str:
     return next(named, "")
 
 
+def _function_at(text: str) -> int:
+    """Where the function is named whose lambda it is: after wrappers, and the type it returns."""
+    head, lambda_, _ = text.replace("{lambda(", "[lambda(").partition("::[lambda(")
+    starts = [0]
+    for match in _SPLIT.finditer(head.removesuffix(" const") if lambda_ else ""):
+        if (token := match.group()) in "<([{":
+            starts.append(match.end())
+        elif token in " ,":
+            starts[-1] = match.end()
+        elif token in _PAIRS and len(starts) > 1:
+            starts.pop()
+    return starts[-1]
+
+
 def _operation(text: str) -> tuple[str, int]:
     """The first word that names an operation, with its class if it alone says little; its end."""
     tag = _TAGGED.search(text)
-    begin = 0 if tag is None else tag.end()
+    begin = _function_at(text) if tag is None else tag.end()
     above = ""
     for match in _IDENTIFIER.finditer(text, begin):
         word, after = match.group(), text[match.end() : match.end() + 2]

@@ -108,6 +108,9 @@ NAMES = {
     "_ZN3lbm6streamEPfS0_i": "stream",
     f"void clover::par_ranged2d_kernel<PdV_kernel(bool)::{LAMBDA}>(x)": "PdV",
     f"void par_for<Hydro::step(int)::{LAMBDA}>(int)": "step",
+    f"void eval_lambda<std::unique_ptr<Frame, std::default_delete<Frame>> k2::Propagate<(int)32>"
+    f"(int, Frame *)::{LAMBDA}>(int, T1)": "Propagate",
+    f"void launch<Graph make::Closure(Graph &) const::{LAMBDA}, (int)2>(int)": "Closure",
     f"void RAJA::policy::cuda::impl::forall_cuda_kernel<RAJA::policy::cuda::cuda_exec<256>,"
     f" TRIAD::run(x)::{LAMBDA}, long>(x)": "TRIAD::run",
     "void Kokkos::Impl::cuda_parallel_launch_local_memory<Kokkos::Impl::ParallelFor<"
