@@ -98,9 +98,15 @@ class Run:
 
     def _is_slight(self, busy: int) -> bool:
         """Whether a session hardly knows its GPU work: too short, and at one moment of it."""
-        session = self.report.metadata.session_duration_ns or 0
-        apart = self.scope.window is None and self.base_ns * _MOMENTS < session
-        return apart and busy < _TOO_SHORT_NS
+        return busy < _TOO_SHORT_NS and self.base_ns * _MOMENTS < self.session_ns
+
+    @property
+    def session_ns(self) -> int:
+        """How long was recorded of what is looked at."""
+        if self.scope.window:
+            return self.base_ns
+        start, end = self.report.extent
+        return self.report.metadata.session_duration_ns or end - start
 
     @property
     def is_set_up(self) -> bool:

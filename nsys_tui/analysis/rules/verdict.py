@@ -214,7 +214,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         return _of_host(case, findings)
     doubts = [doubt for doubt in (case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
-    parts = [_busy(case, _session_ns(case)), *doubts]
+    parts = [_busy(case, case.session_ns), *doubts]
     if case.is_one_shot:
         return ". ".join([*parts, *said])
     ops = case.report.operations
@@ -263,14 +263,6 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
         why = (asked_in_vain(case.report) or lacks) + why_no_work(case.report)
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
-
-
-def _session_ns(case: Case) -> int:
-    """How long was recorded of what is looked at."""
-    if case.scope.window:
-        return case.base_ns
-    start, end = case.report.extent
-    return case.report.metadata.session_duration_ns or end - start
 
 
 def judged(
