@@ -53,6 +53,15 @@ def pauses(case: Case, gaps: Gaps) -> Bool:
     return pausing
 
 
+def waits_for_each(case: Case, calls: Integers) -> bool:
+    """Whether between most of these calls their threads wait for the GPU."""
+    api = case.report.api
+    waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
+    waits = waits[np.isin(api.thread[waits], api.thread[calls])]
+    parts = np.unique(np.searchsorted(np.sort(api.start[waits]), api.start[calls]))
+    return 2 * len(parts) > len(calls)
+
+
 def is_rare(case: Case, gaps: Gaps) -> bool:
     """Whether few of the named steps lose nearly all of it: the others get on without."""
     return case.has_named_steps and _FEW * len(_most(gaps.idle)) <= len(case.iterations)

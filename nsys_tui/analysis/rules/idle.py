@@ -78,13 +78,18 @@ def _short_gaps(case: Case) -> list[Finding]:
     idle = intervals.total(starts, ends)
     if idle < least:
         return []
+    why, advice = "each launch comes only after the work before it", "launch further ahead"
+    if facts.waits_for_each(case, calls[late]):
+        why, advice = "the host waits for each, then launches the next", words.WAIT_ONCE
+    if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum()):
+        advice = words.NEXT_GRAPH
+    else:
+        advice = f"{advice}, fuse kernels, or capture the phase as a CUDA graph"
     return case.finding(
         "gpu_idle",
         f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
-        f" {plural(len(starts), 'short gap')}: each launch returns only after the work before it",
-        words.NEXT_GRAPH
-        if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum())
-        else "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
+        f" {plural(len(starts), 'short gap')}: {why}",
+        advice,
         subject="idle, short gaps before late launches",
         saved_ns=intervals.total(*case.idle_time.late_part(device, (starts, ends))),
         window=(int(starts[0]), int(ends[-1])),

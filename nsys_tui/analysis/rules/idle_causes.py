@@ -229,6 +229,7 @@ STAGES: Final = (
 )
 AWAITED: Final = "see who is to send what it waits for: late or busy, or a client that asks nothing"
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
+WAIT_ONCE: Final = "wait once for many of them, not for each"
 NEXT_GRAPH: Final = "launch the next graph before this one ends, or let one graph do more"
 HELD_LAUNCH: Final = (
     "see what the launch waits for: a lock, pages of host memory, a first use",

@@ -8,8 +8,10 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
+from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
+from nsys_tui.analysis.rules.gap_facts import waits_for_each
 from nsys_tui.analysis.rules.gpu_work import filled, waves_of
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
@@ -125,10 +127,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     idle = intervals.total(*lost)
     if 100 * (took.sum() + idle) < least * case.base_ns:
         return []
-    waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
-    waits = waits[np.isin(api.thread[waits], api.thread[calls])]
-    parts = np.unique(np.searchsorted(np.sort(api.start[waits]), api.start[calls]))
-    each = "wait once for many of them, not for each, then " * (2 * len(parts) > len(rows))
+    each = f"{words.WAIT_ONCE}, then " * waits_for_each(case, calls)
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
     does = "runs its streams in turn" if in_turn else f"idle {units.format_duration(idle)} {where}"

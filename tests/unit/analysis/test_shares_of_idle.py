@@ -168,6 +168,19 @@ def test_a_server_without_requests_has_no_fault_to_mend(
     assert any("waits for requests" in one.title for one in found) is not priced
 
 
+@pytest.mark.parametrize("every", [1, 10])
+def test_short_gaps_after_waits_are_told_as_waits(tmp_path: Path, every: int) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(2000):
+        start = number * 32 * US
+        synth.launch("k", call=(start - 6 * US, start), gpu=(start, start + 24 * US), grid=FULL)
+        if number % every == 0:
+            synth.api("cuStreamSynchronize", start + US, start + 25 * US)
+    (one,) = (one for one in find_in(case_of(synth)) if "short gap" in one.title)
+    assert ("the host waits for each" in one.title) is (every == 1)
+    assert ("wait once for many" in one.advice) is (every == 1)
+
+
 @pytest.mark.parametrize(("lead", "told"), [(0, True), (60 * US, False)])
 def test_many_short_gaps_are_told_where_launches_come_late(
     tmp_path: Path, lead: int, told: bool
@@ -180,7 +193,7 @@ def test_many_short_gaps_are_told_where_launches_come_late(
     case = case_of(synth)
     found = find_in(case)
     line = verdict(case, found)
-    assert any("each launch returns only after" in one.title for one in found) is told
+    assert any("each launch comes only after" in one.title for one in found) is told
     assert ("short gaps before late launches (up to 21.9%)" in line) is told
 
 
