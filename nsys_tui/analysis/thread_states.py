@@ -262,6 +262,7 @@ class Doing(StrEnum):
     POLLS = "waits for another rank"
     TEAM = "waits for its threads"
     COMPILES = "compiles code"
+    COPIES = "copies memory"
     DRIVER = "in the CUDA driver"
 
 
@@ -280,6 +281,7 @@ _POLLING: Final = re.compile(r"^P?MPI_|^(MPID|MPIR|MPIDI|ompi_|opal_|ucp_|uct_|c
 _TEAM: Final = re.compile(r"lib(g|i)?omp\d?\.")
 """OpenMP's runtime, in which a thread waits for the others of its team."""
 _COMPILING: Final = re.compile(r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|lib(llvmlite|LLVM|triton)\b")
+_COPYING: Final = re.compile(r"^_*(wordcopy|mem(p?cpy|move))")
 _DRIVER: Final = re.compile(r"libcuda(rt)?\.so|libcudart|nvcuda\.dll|ToolsInjection|cupti")
 _SYSTEM: Final = re.compile(r"\[vdso\]|\[kernel|libc[.-]|ld-|libpthread|libm[.-]|libstdc\+\+")
 
@@ -320,7 +322,10 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
 
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """What each chain does, and the innermost function of the program or library that does it."""
-    polls = np.array([_POLLING.search(name) is not None for name in chains.symbols], bool)
+    polls, copies = (
+        np.array([pattern.search(name) is not None for name in chains.symbols], bool)
+        for pattern in (_POLLING, _COPYING)
+    )
     modules = (_COMPILING, _DRIVER, _SYSTEM, _TEAM)
     compiles, driver, system, team = (
         np.array([pattern.search(name) is not None for name in chains.modules], bool)
@@ -340,6 +345,7 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
         row = first[going] + level
         code, module = chains.symbol[row], chains.module[row]
         doing[going[team[module] & ~inner[going]]] = Doing.TEAM
+        doing[going[copies[code] & ~inner[going]]] = Doing.COPIES
         inner[going[~system[module]]] = True
         doing[going[compiles[module]]] = Doing.COMPILES
         polling = polls[code]

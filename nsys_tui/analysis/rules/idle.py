@@ -403,7 +403,7 @@ def _host(
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f"{after}, {Cause.HOST.label}{inside}", confidence, advice
-    after *= seen.doing is Doing.WORKS
+    after *= seen.doing in (Doing.WORKS, Doing.COPIES)
     return f"{after}, {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
 
 

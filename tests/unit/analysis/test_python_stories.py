@@ -47,16 +47,23 @@ def test_copies_within_a_gpu_are_queued_like_the_tiny_kernels_beside_them(
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
-    [("libllvmlite.so", "host compiles code: "), ("libllama.so", "host compute")],
+    ("module", "leaf", "told"),
+    [
+        ("libllvmlite.so", "lower", "host compiles code: "),
+        ("libllama.so", "lower", "host compute"),
+        ("libc.so.6", "__memmove_avx_unaligned_erms", "host copies memory"),
+        ("libc.so.6", "__memset_avx2", "host compute"),
+    ],
 )
-def test_time_in_a_compiler_is_told_as_such(tmp_path: Path, module: str, told: str) -> None:
+def test_time_in_a_compiler_or_a_copy_is_told_as_such(
+    tmp_path: Path, module: str, leaf: str, told: str
+) -> None:
     synth = bare(tmp_path / "r.sqlite")
     for number in range(20):
         start = number * 20 * MS
         synth.launch(f"k{number % 2}", (start, start + 5 * US), (start + 10 * US, start + MS))
         for sample in range(2, 19):
-            synth.sample(start + sample * MS, ("lower", "main"), module=f"/opt/{module}")
+            synth.sample(start + sample * MS, (leaf, "main"), module=f"/opt/{module}")
     one = found(synth, "gpu_idle")[0]
     assert told in one.title
     assert one.advice.startswith("code is compiled here") is ("compiles" in told)
