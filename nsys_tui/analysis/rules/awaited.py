@@ -147,6 +147,29 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str
     return who, call, *(asked_by(case, other) if is_asked(case, other) else ("", words.AWAITED))
 
 
+def child(case: Case, thread: int, cause: Cause, waits: Intervals) -> str:
+    """The program whose processes ran in most of some waits, each within one of these calls alone.
+
+    Returns:
+        its name; empty where the scheduler or samples do not tell.
+    """
+    calls = case.stalls.work.near(thread, *waits).by_class[cause]
+    starts, ends = intervals.union(calls.starts - _SOON_NS, calls.ends + _SOON_NS)
+    work, users = case.stalls.work.scheduling, case.report.api.thread_process
+    lived: dict[int, Intervals] = {}
+    for other in np.union1d(work.threads, case.report.samples.threads).tolist():
+        ran = work.thread(other).running
+        if len(ran[0]) and (process := other & PROCESS_MASK) not in users:
+            lived[process] = intervals.joined(lived.get(process, intervals.empty()), ran)
+    time: dict[str, int] = defaultdict(int)
+    for process, ran in lived.items():
+        place = np.searchsorted(starts, ran[0][0], side="right") - 1
+        if place >= 0 and ran[1][-1] <= ends[place]:
+            time[case.report.process_name(process)] += intervals.overlap_length(ran, waits)
+    program = max(time, key=lambda name: time[name], default="")
+    return program if program and 2 * time[program] > intervals.total(*waits) else ""
+
+
 def decoder(case: Case, thread: int, waits: Intervals) -> bool:
     """Whether a thread takes a picture from the GPU's decoder right after most of some waits."""
     api, events = case.report.api, case.report.host_events

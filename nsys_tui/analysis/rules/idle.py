@@ -290,8 +290,13 @@ def _told(
     ):
         name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
+    child = cause is Cause.WAIT and what.startswith("wait")
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
+    spawns = child or advice == words.PIPE_OR_FILE
+    if spawns and (program := awaited.child(case, facts.thread_of(case, gaps), cause, lost)):
+        told = f", {cause.label}: {brief(what, _NAME_CELLS)} while {brief(program, _PLACE_CELLS)}"
+        return f"{told} runs", Confidence.INFERRED, words.CHILD
     waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
     if waits and (other := awaited.workers(case, facts.thread_of(case, gaps), lost)):
         return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
@@ -309,7 +314,6 @@ def _told(
     if outside and awaited.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
         name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.PACED
-    child = cause is Cause.WAIT and what.startswith("wait")
     woken = cause is Cause.WAIT and not (awaits or child)
     if woken and any(waker := awaited.waker(case, facts.thread_of(case, gaps), lost)):
         *names, whom, advice = waker

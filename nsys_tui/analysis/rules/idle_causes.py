@@ -212,7 +212,7 @@ MEANT: Final = {
 PACES: Final = {PACED: "the rate is higher", DECODER: "the decoder is quicker"}
 """Advice on what alone ends the waits, and what has to happen before anything else counts."""
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
-CHILD: Final = "start that process ahead of time, or keep one running for the next time"
+CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"
@@ -272,7 +272,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
-WHOLE: Final = (AWAITED, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

@@ -237,6 +237,33 @@ def test_what_to_do_of_copies_that_nothing_hides(
 
 
 @pytest.mark.parametrize(
+    ("call", "runs", "told"),
+    [
+        ("fgets", (0, 300 * MS), True),
+        ("wait4", (0, 300 * MS), True),
+        ("fgets", (-20 * MS, 300 * MS), False),
+        ("fgets", (0, 310 * MS), False),
+        ("fgets", (0, 100 * MS), False),
+    ],
+)
+def test_a_process_that_runs_within_the_call_that_waits_alone_is_waited_for(
+    tmp_path: Path, call: str, runs: tuple[int, int], told: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").sched(0, True)
+    for step in range(24):
+        start = step * 500 * MS
+        if step % 8 == 3:
+            synth.osrt(call, start - 300 * MS, start)
+            synth.process(20 + step, "cicc").sched(start - 300 * MS + runs[0], True, cpu=1)
+            synth.sched(start - 300 * MS + runs[1], False, cpu=1).process(10)
+        gpu = (start + 10 * US, start + 200 * MS)
+        synth.launch(f"k{step % 5}", call=(start, start + 5 * US), gpu=gpu, grid=FULL)
+    (one,) = [found for found in idle(case_of(synth)) if call in found.title]
+    assert one.title.endswith(f"{call} while cicc runs") is told
+    assert one.advice.startswith("start that process ahead of time") is (told or call == "wait4")
+
+
+@pytest.mark.parametrize(
     ("reads", "advice"), [(True, "read results later"), (False, "order work with events")]
 )
 def test_no_event_spares_the_host_a_result_that_it_reads(
