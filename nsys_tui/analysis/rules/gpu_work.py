@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_of
 from nsys_tui.analysis.rules.paced import Spare, waited_for
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Float64, Indices
@@ -24,8 +26,7 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
-_NAME_CELLS: Final = 36
-_WAVE_CELLS: Final = 24
+_NAME_CELLS, _WAVE_CELLS = 36, 24
 _TELLING: Final = 0.1
 """What loses so much of what the worst one loses is told of beside it."""
 _WARP: Final = 32
@@ -36,6 +37,9 @@ _TF32: Final = 8
 _PRODUCTS: Final = "FP32 GEMM"
 _HALF: Final = 0.5
 """Part of a GPU up to which blocks that fill it could be split in two without a second wave."""
+_ON_HOST: Final = re.compile(r"cu(da)?(Mem)?(HostAlloc|AllocHost|MallocHost|HostRegister)")
+_FREES: Final = re.compile("Free|Unregister")
+"""Calls that ask for memory of the host, which kernels may read, and those that give some back."""
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 _DECIDES: Final = 50.0
@@ -106,12 +110,12 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
     name = brief(name, _NAME_CELLS) or "[no name]"
-    subject, advice = (
-        name,
-        "fewer or faster launches of it shorten the run: ncu -k says what limits it",
-    )
+    subject = name
+    advice = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
     if len(_could_use_tensor_cores(case, rows[:1])):
         advice = "it uses no tensor cores: allow TF32 or bf16, if a less exact result will do"
+    elif _reads_host(case)[ops.process[on_it[0]]]:
+        advice = "only memory of the host was asked for: copy what it reads of it to the GPU first"
     launch = case.report.launch_attributes
     known = case.report.can(Capability.LAUNCH_SHAPES)
     alone = 2 * spent > per_device[device]
@@ -146,6 +150,21 @@ def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
     plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
     rows = rows[np.array(plain, bool)[ops.name[rows]]]
     return rows[np.array(major)[ops.device[rows]] >= _TF32]
+
+
+def _reads_host(case: Case) -> Bool:
+    """Of each process, whether it asks for memory of the host alone, and copies nothing of it.
+
+    What its kernels read comes over the bus, which their blocks wait for, not for an SM.
+    """
+    api, ops, rows = case.report.api, case.report.operations, case.calls
+    frees = np.array([_FREES.search(name) is not None for name in api.names], bool)
+    on_host = np.array([_ON_HOST.match(name) is not None for name in api.names], bool)
+    rows = rows[(case.work.api_classes[rows] == Cause.ALLOCATION) & ~frees[api.name[rows]]]
+    asks, of_host = api.thread_process[api.thread[rows]], on_host[api.name[rows]]
+    copied = ops.processes[np.unique(ops.process[ops.kind == OpKind.MEMCPY])]
+    others = np.append(asks[~of_host], copied)
+    return np.isin(ops.processes, asks[of_host]) & ~np.isin(ops.processes, others)
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
@@ -278,9 +297,9 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     """Kernels of some waves of blocks (≈), of which the last one fills little of the GPU.
 
     How many blocks run at a time follows from block size, registers and shared memory; all blocks
-    are taken to last equally long. Blocks that share an SM are quicker the fewer they are: only
-    kernels count of which some SMs get a tenth fewer blocks than others do. What the host, or the
-    last GPU of a collective, does not wait for could save nothing.
+    are taken to last equally long, unless they read memory of the host. Blocks that share an SM are
+    quicker the fewer they are: only kernels count of which some SMs get a tenth fewer blocks than
+    others do. What the host, or the last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
     every = row_numbers(ops, case.operations)
@@ -289,6 +308,7 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     short = uneven[ops.device[every], launch.code[every]]
     short &= (ops.kind[every] == OpKind.KERNEL) & (ops.category[every] == Category.COMPUTE)
     short &= ops.durations(every) >= 1000 * arguments.number("shortest")
+    short &= ~_reads_host(case)[ops.process[every]]
     rows = every[short]
     codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
     of_kind = waves[kinds[:, 0], kinds[:, 2]]

@@ -359,6 +359,31 @@ def test_a_last_wave_says_of_how_many_kernels_its_price_is(
     assert one.title.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("calls", "copied", "on_host"),
+    [
+        (["cudaHostAlloc", "cudaFree"], False, True),
+        (["cudaMallocHost"], False, True),
+        (["cudaHostAlloc"], True, False),
+        (["cudaHostAlloc", "cudaMalloc"], False, False),
+        (["cudaHostAlloc", "cudaMallocManaged"], False, False),
+        ([], False, False),
+    ],
+)
+def test_what_reads_memory_of_the_host_waits_for_the_bus_not_for_a_last_wave(
+    calls: list[str], copied: bool, on_host: bool, synth: Synth
+) -> None:
+    for number, call in enumerate(calls):
+        synth.api(f"{call}_v3020", number, number + 1)
+    for number in range(40):
+        synth.kernel("k", number * 2 * MS, (number + 1) * 2 * MS, **ONE_AN_SM, grid=(109, 1, 1))  # type: ignore[arg-type]
+    if copied:
+        synth.memcpy(80 * MS, 81 * MS)
+    assert (not found(synth, "last_waves")) is on_host
+    (one,) = found(synth, "dominant_kernel")
+    assert one.advice.startswith("only memory of the host") is on_host
+
+
 def test_blocks_that_share_an_sm_are_quicker_in_the_last_wave(synth: Synth) -> None:
     """256 on 108 SMs, two at a time: three times as long as one block, where 2.37 would do."""
     two_an_sm = {**ONE_AN_SM, "dynamicSharedMemory": 70 * 1024, "grid": (256, 1, 1)}
