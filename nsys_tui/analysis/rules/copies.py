@@ -49,6 +49,8 @@ _ONCE: Final = (
 """What to do about copies of set-up, from pinned memory or pageable."""
 _SHARED: Final = "map the host's memory, or manage it: this GPU shares it, so no copy is needed"
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
+LITTLE_HIDES: Final = "too little runs to hide copies behind"
+"""Why advice is to copy less, which gives back more than the price of hiding them."""
 _RESULTS: Final = "after its last kernel"
 _OFTEN: Final = 3
 """Rounds of copies from which pinning, which takes as long as a slow one, pays."""
@@ -309,7 +311,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         pin = f"pin the host memory{again}, and " if pageable else ""
         gain = min(saved, int(took.sum()))
         less = "copy both ways at once" if 0 < gain <= 2 * _back_ns(case, rows) else "copy less"
-        return f"{pin}{less}, or keep the data on the GPU: too little runs to hide copies behind"
+        return f"{pin}{less}, or keep the data on the GPU: {LITTLE_HIDES}"
     if pageable:
         return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)

@@ -11,6 +11,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import asked_in_vain, other_generation, why_no_work
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.copies import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
@@ -195,8 +196,8 @@ _SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
 """Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""
-_MORE: Final = {"tiny_kernels": ", more if fused"}
-"""By rule, what gives back more than the time that is priced."""
+_MORE: Final = {"tiny_kernels": ", more if fused", "exposed_copies": ", more if less is copied"}
+"""By rule, what gives back more than the time that is priced; of copies where little hides them."""
 _BY_GUESS: Final = {Confidence.GUESS: ", a guess"}
 
 
@@ -308,7 +309,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
-            f" {format_share(one.saved_ns, case.base_ns)}{_MORE.get(one.rule, '')}"
+            f" {format_share(one.saved_ns, case.base_ns)}{_more(one)}"
             f"{_BY_GUESS.get(one.confidence, '')}"
             f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
@@ -332,6 +333,11 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         if one.rule == "movement_kernels"
     ]
     return f"Nothing {'else ' * dear}found that would give back 1%{''.join(looks)}"
+
+
+def _more(finding: Finding) -> str:
+    hidden = finding.rule == "exposed_copies" and not finding.advice.endswith(LITTLE_HIDES)
+    return "" if hidden else _MORE.get(finding.rule, "")
 
 
 def _shared(case: Case, finding: Finding, first: Finding) -> str:

@@ -235,10 +235,13 @@ def test_what_hardly_computes_hides_no_copies(tmp_path: Path, lasts: int, little
         run.copy(8_000_000, 8, "HtoD", "pageable")
         run.launch("jacobi", lasts)
         run.copy(4_000_000, 8, "DtoH", "pageable")
-    (one,) = found(run.report, "exposed_copies")
+    case = Case(open_report(run.report.write(), use_cache=False))
+    findings = find_in(case)
+    (one,) = [one for one in findings if one.rule == "exposed_copies"]
     assert one.advice.startswith("pin the host memory")
     assert ("too little runs to hide copies behind" in one.advice) is little
     assert ("copy both ways at once" in one.advice) is little
+    assert ("more if less is copied)" in verdict(case, findings)) is little
 
 
 @pytest.mark.parametrize(("down", "both"), [(4_000_000, True), (40_000, False)])
