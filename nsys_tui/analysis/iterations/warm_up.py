@@ -19,6 +19,8 @@ _SHORT: Final = 1 / 3
 """Share of the steps above which slow ones at the beginning are a phase of their own."""
 _STEADY: Final = 5
 """Steps that have to be left for slow ones after the first to be warm-up."""
+CONTEXT_NS: Final = 10_000_000
+"""No context is set up in less time: the call is merely the first that was recorded."""
 
 
 def warm_up_steps(report: Report, scope: Scope, start: Int64, times: Int64, *, first: bool) -> int:
@@ -66,14 +68,26 @@ def _set_up_calls(report: Report, scope: Scope) -> tuple[Int64, Int64]:
 
 
 def sets_up(report: Report, scope: Scope, loads: int, allocates: int) -> bool:
-    """Whether code is loaded before a time, or memory allocated before another one.
+    """Whether code is loaded before a time, or a context made or memory allocated before another.
 
     More calls must allocate than in any stretch as long after it: else that is done all the time.
     """
     loaded, times = _set_up_calls(report, scope)
-    if (loaded < loads).any():
+    if (loaded < loads).any() or (_contexts(report) < allocates).any():
         return True
     first = int(np.searchsorted(times, allocates))
     ends = times[first:] + (allocates - scope.bounds(report)[0])
     again = np.searchsorted(times, ends) - np.arange(first, len(times))
     return first > int(again.max(initial=0))
+
+
+def _contexts(report: Report) -> Int64:
+    """When processes make their first call, if it lasts as long as making a context does.
+
+    One that waits for the GPU or launches something has one by then.
+    """
+    api = report.api
+    _, first = np.unique(api.thread_process[api.thread], return_index=True)
+    classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[first]]
+    makes = np.isin(classes, (Cause.ALLOCATION, Cause.API)) & (api.durations(first) >= CONTEXT_NS)
+    return api.start[first[makes]]

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.host_only import Part, State, advice_for, state_of, stretch_of
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
-from nsys_tui.analysis.rules.warm_up import CONTEXT_NS
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK

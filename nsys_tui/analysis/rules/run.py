@@ -29,6 +29,8 @@ _SET_UP: Final = 0.05
 _GRAPHS_OF: Final = 3
 """Part of the work up to which all graphs are made where that is set-up: a third."""
 _NEARLY_ALL: Final = 0.9
+_MOSTLY: Final = 2 / 3
+"""Part of all that is moved from which on what comes before most of the work is set-up."""
 _TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 _ONCE_NS: Final = 10_000_000
@@ -180,7 +182,7 @@ class Run:
     def first_step(self) -> int:
         """When work launched in named steps begins; without them, that of what comes again.
 
-        That is all there is, unless nearly all that nothing hides comes before most of the work.
+        That is all there is, unless most that nothing hides comes before most of the work.
         """
         if self.mid_run:
             return self.base[0]
@@ -188,8 +190,8 @@ class Run:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
             early = self._moved((self.base[0], until)).values()
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
-            nearly_all = sum(intervals.total(*one) for one in early) >= _NEARLY_ALL * moved
-            return until if moved and nearly_all else self.base[0]
+            mostly = sum(intervals.total(*one) for one in early) >= _MOSTLY * moved
+            return until if moved and mostly else self.base[0]
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
@@ -160,8 +161,6 @@ def _first_calls(api: ApiCalls) -> Int64:
     return np.asarray(first[owner], np.int64)
 
 
-CONTEXT_NS: Final = 10_000_000
-"""No context is set up in less time: the call is merely the first that was recorded."""
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
 _AGAIN: Final = 5

@@ -89,6 +89,23 @@ def test_who_always_allocates_does_not_set_up(
     assert found.warm_up == warm
 
 
+@pytest.mark.parametrize(
+    ("call", "lasts", "warm"),
+    [
+        ("cudaFree_v3020", 10_000_000, True),
+        ("cudaFree_v3020", 9_000_000, False),
+        ("cudaStreamSynchronize_v3020", 10_000_000, False),
+    ],
+)
+def test_who_makes_a_context_sets_up(synth: Synth, call: str, lasts: int, warm: bool) -> None:
+    """It allocates in each step as much as before the first one."""
+    synth.api(call, -lasts - 60, -60).launch("k", (-50, -49), (-45, -40))
+    for at in (-40, 50, 150, 250, 350):
+        synth.api("cudaMalloc_v3020", at, at + 9)
+    found = find_iterations(open_report(steps(synth, "Train step").write()))
+    assert found.warm_up == warm
+
+
 @pytest.mark.parametrize(("width", "warm"), [(140, False), (160, True)])
 def test_a_first_step_far_longer_than_the_others_is_warm_up(
     synth: Synth, width: int, warm: bool

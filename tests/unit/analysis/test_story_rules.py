@@ -553,6 +553,22 @@ def test_what_is_copied_once_saves_what_pinning_it_leaves(tmp_path: Path) -> Non
     assert "even once" in one.advice, "the advice is of what the price is of"
 
 
+@pytest.mark.parametrize(("more", "once"), [(250 * US, True), (750 * US, False)])
+def test_what_is_mostly_copied_before_the_work_is_set_up(
+    more: int, once: bool, tmp_path: Path
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").api("cudaMalloc_v3020", 0, MS)
+    for part in range(3):
+        at = (1 + 10 * part) * MS
+        synth.memcpy(at, at + 10 * MS, bytes=40_000_000, src="pageable")
+    for number in range(40):
+        at = 31 * MS + number * 3 * MS
+        synth.memcpy(at, at + more, bytes=more, src="pinned")
+        synth.kernel(f"gemm_{number % 3}", at + more, at + 3 * MS, grid=FULL)
+    told = [one for one in found(synth, "warm_up") if "of copies before" in one.title]
+    assert [one.stake_ns for one in told] == [pytest.approx(30 * MS + 3 * more, rel=0.02)] * once
+
+
 @pytest.mark.parametrize("late", [0, 200 * MS])
 def test_waiting_for_a_rank_that_sets_up_longer_is_no_work(tmp_path: Path, late: int) -> None:
     synth = bare(tmp_path / "r.sqlite").gpu(1)
