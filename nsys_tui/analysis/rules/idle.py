@@ -115,7 +115,9 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
-    apart = np.where(between_tiny(case, gaps), 2, facts.pauses(case, gaps))
+    inside, alike = between_tiny(case, gaps)
+    gaps, inside = gaps.take(~alike), inside[~alike]
+    apart = np.where(inside, 2, facts.pauses(case, gaps))
     group, kinds = factorise_rows((*kinds_of(gaps), apart))
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[:, 0].tolist()):

@@ -33,10 +33,11 @@ _NEARLY_ALL: Final = 0.9
 _BESIDE: Final = ", in which streams run side by side"
 _TELLING: Final = 4
 """Part of what a graph saves, one of so many, from which running side by side is told."""
-_STRAIGHT: Final = (Cause.HOST, Cause.LAUNCH_LATENCY)
+_STRAIGHT: Final = (Cause.HOST, Cause.LAUNCH_LATENCY, Cause.NOTHING)
 """Causes of gaps in which a host may go from one launch straight to the next."""
 _GRAPH_NS: Final = 5_000
 """What launching a graph takes longer than a kernel."""
+_TINY_NS: Final = 10_000
 _NEXT_NS: Final = 1_000_000
 """A launch that comes later after a kernel waits for something else, too."""
 
@@ -47,7 +48,7 @@ _NEXT_NS: Final = 1_000_000
     " the sequence as a CUDA graph.",
     nothing="Few kernels are shorter than their launches, or a graph launches them.",
     parameters=(
-        Parameter("longest", 10.0, "kernels shorter than this are tiny, in us"),
+        Parameter("longest", _TINY_NS / 1000, "kernels shorter than this are tiny, in us"),
         Parameter("share", 10.0, "of the time with the idle time around them, in percent"),
     ),
 )
@@ -92,14 +93,26 @@ def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
     return rows[alone], calls[alone]
 
 
-def between_tiny(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps are told of as lying between tiny kernels: the host goes straight to the next."""
-    inside, straight = np.zeros(len(gaps), bool), np.isin(gaps.cause, _STRAIGHT)
+def between_tiny(case: Case, gaps: Gaps) -> tuple[Bool, Bool]:
+    """Which gaps are told of as lying between tiny kernels, and which are alike on other GPUs.
+
+    The host goes straight to the next launch in them.
+    """
+    inside, alike = np.zeros((2, len(gaps)), bool)
+    straight = np.isin(gaps.cause, _STRAIGHT)
     for one in RULES["tiny_kernels"].run(case).findings:
-        if one.lost is not None and len(one.lost[0]):
-            covered = intervals.covered(one.lost, gaps.start, gaps.end)
-            inside |= straight & (gaps.device == one.device) & (2 * covered > gaps.idle)
-    return inside
+        if one.lost is None or not len(one.lost[0]):
+            continue
+        rows, _ = _one_by_one(case, _TINY_NS)
+        for device in case.by_device:
+            mine = rows[case.report.operations.device[rows] == device]
+            same = device == one.device
+            lost = one.lost if same else _between(case, mine, device)[0]
+            covered = intervals.covered(lost, gaps.start, gaps.end)
+            told = straight & (gaps.device == device) & (2 * covered > gaps.idle)
+            inside |= told & same
+            alike |= told & (not same)
+    return inside, alike
 
 
 def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -> list[Finding]:

@@ -107,7 +107,10 @@ def test_late_kernels_of_two_streams_run_side_by_side_in_a_graph_where_they_may(
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_from_one_launch_straight_to_the_next_is_one_story(run: Synth, waits: bool) -> None:
+@pytest.mark.parametrize("recorded", [False, True])
+def test_from_one_launch_straight_to_the_next_is_one_story(
+    run: Synth, waits: bool, recorded: bool
+) -> None:
     """Tens of kernels of 4 us, one each 24 us, and a longer one: too few in a row for a phase."""
     now = 0
     for number in range(900):
@@ -116,13 +119,32 @@ def test_from_one_launch_straight_to_the_next_is_one_story(run: Synth, waits: bo
         if waits:
             run.api("cudaStreamSynchronize_v3020", now + 7 * US, now + took + 7 * US)
         now += took + 20 * US
-    run.sched(0, True).sched(now, False)
+    if recorded:
+        run.sched(0, True).sched(now, False)
     told = [one for one in found(run) if one.saved_ns and not one.same_as]
     subjects = {one.subject for one in told}
     assert ("idle around tiny kernels" in subjects) is not waits
     if not waits:
         assert subjects == {"idle around tiny kernels"}
         assert told[0].saved_ns == pytest.approx(899 * 19 * US, rel=0.01)
+
+
+@pytest.mark.parametrize("took", [4 * US, 100 * US])
+def test_gpus_that_all_wait_for_launches_of_tiny_kernels_are_one_story(
+    run: Synth, took: int
+) -> None:
+    """Each tenth kernel is longer, as in the run above; of the other GPU each may be."""
+    run.gpu(1)
+    for device, usual in ((0, 4 * US), (1, took)):
+        run.process(10 + device, "train")
+        now = 0
+        for number in range(900):
+            lasts = 60 * US if number % 10 == 9 else usual
+            gpu = (now + 6 * US, now + 6 * US + lasts)
+            run.launch(f"k{device}", (now, now + 5 * US), gpu, grid=FULL, device=device)
+            now += lasts + 20 * US
+    idle = {one.device for one in found(run, "gpu_idle") if one.stake_ns > 5 * MS}
+    assert idle == ({0, 1} if took > 10 * US else {0})
 
 
 def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
