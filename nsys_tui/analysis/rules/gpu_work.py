@@ -59,8 +59,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
     Else single-precision products of libraries, of all shapes, where tensor cores could round;
-    else the one that leads, where it has more time than all but compute: nothing shortens the run
-    as much.
+    else the one that leads, where it has more time than all but compute and what is moved once:
+    nothing shortens the run as much.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -79,7 +79,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         if not findings and len(alike := _could_use_tensor_cores(case, rows)):
             of_all = float(ops.durations(alike).sum()) / whole
             findings = _dominant(case, alike, _PRODUCTS, of_all, least)
-        rest = sum(case.base_ns - split.compute_ns for split in case.splits)
+        rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
         if not findings and time[top] >= rest:
             findings = _dominant(case, mine, names[top], share, _LEADS * least)
     columns = (
