@@ -27,11 +27,11 @@ from nsys_tui.fleet.table_parts import (
     share_column,
     time_column,
 )
-from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import Column, Table, Unit, Values
 from nsys_tui.units import plural
 
-_UNRECORDED: Final = f"no GPU metrics: record with nsys profile {OPTIONS[Capability.GPU_METRICS]}"
+_UNRECORDED: Final = f"no GPU metrics: record with nsys profile {Capability.GPU_METRICS.option}"
 
 
 def reports_table(fleet: Fleet, ask: Ask) -> Table:

@@ -4,64 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 
 class Capability(StrEnum):
     """A kind of data that a screen or a command needs."""
 
-    KERNELS = "kernels"
-    COPIES = "memory copies"
-    MEMSETS = "memory sets"
-    GRAPHS = "CUDA graph launches"
-    RENDERING = "OpenGL, Vulkan or Direct3D 12 work"
-    API = "CUDA API calls"
-    SYNC = "CUDA synchronisation"
-    NVTX = "NVTX ranges"
-    OSRT = "OS runtime calls"
-    SAMPLES = "CPU samples"
-    CUDA_BACKTRACES = "CUDA API backtraces"
-    OSRT_BACKTRACES = "OS runtime backtraces"
-    GPU_METRICS = "GPU metrics"
-    GPU_MEMORY = "GPU memory usage"
-    MPI = "MPI calls"
-    SCHED = "thread scheduling"
-    GPU_PROPERTIES = "GPU properties"
-    LAUNCH_SHAPES = "grids, blocks, registers and shared memory of kernels"
-    LAUNCH_CALLS = "links from calls to GPU work (causes of idle time, launches, ranges)"
-    DURATION = "session duration"
+    option: str
+    """What to add to ``nsys profile`` to record it."""
 
+    def __new__(cls, value: str, option: str = "") -> Self:
+        """A kind of data and what records it."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.option = value, option
+        return kind
 
-OPTIONS: Final[dict[Capability, str]] = {
-    Capability.KERNELS: "--trace=cuda",
-    Capability.COPIES: "--trace=cuda",
-    Capability.MEMSETS: "--trace=cuda",
-    Capability.GRAPHS: "--trace=cuda --cuda-graph-trace=graph",
-    Capability.RENDERING: "--trace=opengl,vulkan",
-    Capability.API: "--trace=cuda",
-    Capability.SYNC: "--trace=cuda",
-    Capability.NVTX: "--trace=nvtx",
-    Capability.OSRT: "--trace=osrt",
-    Capability.SAMPLES: "--sample=process-tree",
-    Capability.CUDA_BACKTRACES: "--cudabacktrace=all",
-    Capability.OSRT_BACKTRACES: "--trace=osrt --osrt-backtrace-threshold=10000",
-    Capability.GPU_METRICS: "--gpu-metrics-devices=all (up to 2023.4: --gpu-metrics-device=all)",
-    Capability.GPU_MEMORY: "--cuda-memory-usage=true",
-    Capability.MPI: "--trace=mpi",
-    Capability.SCHED: "--cpuctxsw=process-tree",
-    Capability.GPU_PROPERTIES: "--trace=cuda",
-    Capability.LAUNCH_SHAPES: "--trace=cuda",
-    Capability.LAUNCH_CALLS: "--trace=cuda",
-    Capability.DURATION: "an nsys of 2022 or later for the export",
-}
-"""What to add to ``nsys profile`` to record each kind of data."""
+    KERNELS = "kernels", "--trace=cuda"
+    COPIES = "memory copies", "--trace=cuda"
+    MEMSETS = "memory sets", "--trace=cuda"
+    GRAPHS = "CUDA graph launches", "--trace=cuda --cuda-graph-trace=graph"
+    RENDERING = "OpenGL, Vulkan or Direct3D 12 work", "--trace=opengl,vulkan"
+    API = "CUDA API calls", "--trace=cuda"
+    SYNC = "CUDA synchronisation", "--trace=cuda"
+    NVTX = "NVTX ranges", "--trace=nvtx"
+    OSRT = "OS runtime calls", "--trace=osrt"
+    SAMPLES = "CPU samples", "--sample=process-tree"
+    CUDA_BACKTRACES = "CUDA API backtraces", "--cudabacktrace=all"
+    OSRT_BACKTRACES = "OS runtime backtraces", "--trace=osrt --osrt-backtrace-threshold=10000"
+    GPU_METRICS = (
+        "GPU metrics",
+        "--gpu-metrics-devices=all (up to 2023.4: --gpu-metrics-device=all)",
+    )
+    GPU_MEMORY = "GPU memory usage", "--cuda-memory-usage=true"
+    MPI = "MPI calls", "--trace=mpi"
+    SCHED = "thread scheduling", "--cpuctxsw=process-tree"
+    GPU_PROPERTIES = "GPU properties", "--trace=cuda"
+    LAUNCH_SHAPES = "grids, blocks, registers and shared memory of kernels", "--trace=cuda"
+    LAUNCH_CALLS = (
+        "links from calls to GPU work (causes of idle time, launches, ranges)",
+        "--trace=cuda",
+    )
+    DURATION = "session duration", "an nsys of 2022 or later for the export"
 
 
 LINUX_ONLY: Final = frozenset((Capability.OSRT, Capability.OSRT_BACKTRACES))
 """What nsys records on no other system."""
-CUDA: Final = frozenset(
-    kind for kind, option in OPTIONS.items() if option.startswith("--trace=cuda")
-) - {Capability.GPU_PROPERTIES}
+CUDA: Final = frozenset(kind for kind in Capability if kind.option.startswith("--trace=cuda")) - {
+    Capability.GPU_PROPERTIES
+}
 """What calls of CUDA bring into a report."""
 _GPU_WORK: Final = {
     Capability.KERNELS, Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS
@@ -122,7 +112,7 @@ def unmet(
         why = "CUDA was traced, and none was recorded"
     if is_lost(capability, held):
         why = "GPU work is there, so nsys lost or left them out"
-    traced &= OPTIONS[capability] == OPTIONS[Capability.API]
+    traced &= capability.option == Capability.API.option
     if not traced and asked.isdisjoint((wanted, _BY_EVENTS.get(wanted, wanted))):
         return ""
     return f"no {capability} in this report: {why}"
@@ -135,7 +125,7 @@ def is_lost(capability: Capability, held: Collection[Capability]) -> bool:
 
 def explain(capability: Capability) -> str:
     """One sentence for a screen or an error: what is missing and what would record it."""
-    option = OPTIONS[capability]
+    option = capability.option
     if option.startswith("--"):
         return f"no {capability} in this report: record with nsys profile {option}"
     return f"no {capability} in this report: needs {option}"

@@ -26,7 +26,7 @@ from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Integers
-from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
@@ -365,7 +365,7 @@ def _told(
         return told, Confidence.INFERRED, words.STAGES
     if wait and cause is Cause.NOTHING:
         told = f", {cause.label} after {brief(wait, _NAME_CELLS)}{inside}"
-        tells = f"; else {OPTIONS[Capability.SCHED]} tells"
+        tells = f"; else {Capability.SCHED.option} tells"
         advice = words.WAITS_FIRST + tells * (not case.report.can(Capability.SCHED))
         return told, Confidence.INFERRED, advice
     if wait:

@@ -8,7 +8,7 @@ from typing import Final
 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.thread_states import Doing
-from nsys_tui.model.capabilities import OPTIONS, Capability, explain
+from nsys_tui.model.capabilities import Capability, explain
 from nsys_tui.model.report import Report
 from nsys_tui.units import format_duration
 
@@ -30,14 +30,12 @@ class Words:
     def settled_by(self, report: Report) -> str:
         """The command that settles the doubt for a report, or the capture that would allow it."""
         if not self.settle:
-            every = (
-                f"nsys profile {OPTIONS[Capability.SCHED]} {OPTIONS[Capability.SAMPLES]} --trace="
-            )
+            every = f"nsys profile {Capability.SCHED.option} {Capability.SAMPLES.option} --trace="
             traces = ",".join(name for kind, name in _TRACES.items() if report.may_hold(kind))
             return every + traces if unrecorded(report) else "nsys-tui stalls REPORT"
         if self.needs is None or report.can(self.needs):
             return self.settle
-        return f"nsys profile {OPTIONS[self.needs]}"
+        return f"nsys profile {self.needs.option}"
 
 
 _TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
@@ -53,7 +51,7 @@ def unrecorded(report: Report) -> str:
     missing = [kind for kind in _TELLING if report.lacks(kind) == explain(kind)]
     traced = [name for kind, name in _TRACES.items() if kind in missing or report.can(kind)]
     options = [f"--trace={','.join(traced)}"] * any(kind in _TRACES for kind in missing)
-    return " ".join([*options, *(OPTIONS[kind] for kind in missing if kind not in _TRACES)])
+    return " ".join([*options, *(kind.option for kind in missing if kind not in _TRACES)])
 
 
 def unseen(report: Report) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -24,33 +24,37 @@ from nsys_tui.model.report import Report
 class Cause(IntEnum):
     """Why a GPU stood idle."""
 
-    LAUNCH_LATENCY = 0
-    PROFILER = 1
-    MODULE = 2
-    QUEUE = 3
-    ALLOCATION = 4
-    SYNC = 5
-    COPY = 6
-    MPI = 7
-    LOCK = 8
-    WAIT = 9
-    IO = 10
-    SLEEP = 11
-    OSRT = 12
-    API = 13
-    HOST = 14
-    OFF_CPU = 15
-    NOTHING = 16
-    PEER = 17
-    PROCESS = 18
-    EVENT = 19
-    STREAM = 20
-    UNKNOWN = 21
+    key: str
+    """The cause in the words of the definitions, for JSON and for grouping."""
 
-    @property
-    def key(self) -> str:
-        """The cause in the words of the definitions, for JSON and for grouping."""
-        return _KEYS[self]
+    def __new__(cls, value: int, key: str = "") -> Self:
+        """A cause by its place in the order and its words."""
+        cause = int.__new__(cls, value)
+        cause._value_, cause.key = value, key
+        return cause
+
+    LAUNCH_LATENCY = 0, "launch latency"
+    PROFILER = 1, "profiler overhead"
+    MODULE = 2, "module load or JIT"
+    QUEUE = 3, "full launch queue"
+    ALLOCATION = 4, "allocation or free"
+    SYNC = 5, "sync call"
+    COPY = 6, "blocking or pageable copy"
+    MPI = 7, "MPI"
+    LOCK = 8, "lock"
+    WAIT = 9, "wait"
+    IO = 10, "I/O"
+    SLEEP = 11, "sleep"
+    OSRT = 12, "OSRT call"
+    API = 13, "other API"
+    HOST = 14, "host compute"
+    OFF_CPU = 15, "off the CPU"
+    NOTHING = 16, "nothing recorded"
+    PEER = 17, "peer"
+    PROCESS = 18, "other process"
+    EVENT = 19, "event"
+    STREAM = 20, "late start"
+    UNKNOWN = 21, "unknown"
 
     @property
     def label(self) -> str:
@@ -58,30 +62,6 @@ class Cause(IntEnum):
         return f"device: {self.key}" if self in _DEVICE_SIDE else self.key
 
 
-_KEYS: Final = {
-    Cause.LAUNCH_LATENCY: "launch latency",
-    Cause.PROFILER: "profiler overhead",
-    Cause.MODULE: "module load or JIT",
-    Cause.QUEUE: "full launch queue",
-    Cause.ALLOCATION: "allocation or free",
-    Cause.SYNC: "sync call",
-    Cause.COPY: "blocking or pageable copy",
-    Cause.MPI: "MPI",
-    Cause.LOCK: "lock",
-    Cause.WAIT: "wait",
-    Cause.IO: "I/O",
-    Cause.SLEEP: "sleep",
-    Cause.OSRT: "OSRT call",
-    Cause.API: "other API",
-    Cause.HOST: "host compute",
-    Cause.OFF_CPU: "off the CPU",
-    Cause.NOTHING: "nothing recorded",
-    Cause.PEER: "peer",
-    Cause.PROCESS: "other process",
-    Cause.EVENT: "event",
-    Cause.STREAM: "late start",
-    Cause.UNKNOWN: "unknown",
-}
 _DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM))
 
 SHARES: Final = tuple(Cause)[: Cause.NOTHING + 1]
