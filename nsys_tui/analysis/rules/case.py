@@ -203,22 +203,23 @@ class Case(Run):
         evicted = ops.bytes[pages[ops.migration[pages] == _EVICTED]].sum()
         if _EVICTED_SHARE * evicted > ops.bytes[pages].sum():
             return "work on parts that fit the GPU's memory: its pages are evicted for others"
-        if self._in_mpi(pages):
+        back = pages[ops.copy_kind[pages] == UVM_COPY_KINDS[1]]
+        owners = ops.processes[ops.process[back]]
+        within = self.within_mpi(owners, ops.start[back], ops.end[back]).sum()
+        if 2 * int(within) > int(ops.durations(back).sum()):
             return "MPI works on these pages on the host: give it memory of the GPU, not managed"
         if self.prefetches:
             return "prefetch earlier, on a stream of its own, so that kernels hide it"
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
 
-    def _in_mpi(self, pages: Indices) -> bool:
-        """Whether most of the pages that come back to a host do so within its calls of MPI."""
-        ops, (thread, start, end) = self.report.operations, self.mpi_calls
-        back = pages[ops.copy_kind[pages] == UVM_COPY_KINDS[1]]
-        within = 0
-        for process, places in rows_of_values(ops.process[back]):
-            mine, own = back[places], thread & PROCESS_MASK == ops.processes[process]
-            calls = intervals.union(start[own], end[own])
-            within += int(intervals.covered(calls, ops.start[mine], ops.end[mine]).sum())
-        return 2 * within > int(ops.durations(back).sum())
+    def within_mpi(self, owners: Int64, starts: Int64, ends: Int64) -> Int64:
+        """How much of each time MPI calls cover, those of a globalTid, or of a globalPid."""
+        (threads, begun, done), within = self.mpi_calls, np.zeros(len(owners), np.int64)
+        for owner, mine in rows_of_values(owners):
+            own = (threads == owner) | (threads & PROCESS_MASK == owner)
+            calls = intervals.union(begun[own], done[own])
+            within[mine] = intervals.covered(calls, starts[mine], ends[mine])
+        return within
 
     def device_labels(self, places: Iterable[int]) -> str:
         """``GPU 0, GPU 1``."""

@@ -395,11 +395,7 @@ def mpi_advice(case: Case, rows: Indices) -> str:
 
 def _called_by_mpi(case: Case, rows: Indices) -> bool:
     """Whether most of some copies are called for within MPI calls, of the same threads."""
-    api, (threads, start, end), inside = case.report.api, case.mpi_calls, 0
-    _, calls = case.report.called(rows)
-    for thread, places in rows_of_values(api.thread[calls]):
-        mine, own = calls[places], threads == api.threads[thread]
-        of_mpi = intervals.union(start[own], end[own])
-        within = intervals.covered(of_mpi, api.start[mine], api.end[mine])
-        inside += int(np.count_nonzero(within == api.durations(mine)))
-    return 2 * inside > len(rows)
+    api, (_, calls) = case.report.api, case.report.called(rows)
+    threads = api.threads[api.thread[calls]]
+    within = case.within_mpi(threads, api.start[calls], api.end[calls])
+    return 2 * int(np.count_nonzero(within == api.durations(calls))) > len(rows)
