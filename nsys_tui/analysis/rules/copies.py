@@ -58,6 +58,7 @@ _PAYS: Final = 1.5
 """So many times as long as pinning takes must copies take together before it pays."""
 _PINS: Final = 0.25
 """Part of the bus's rate at which a host pins pages."""
+_OR_KEEP: Final = ", or keep the data on the GPU"
 _IF_AGAIN: Final = " if it is copied again"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
@@ -301,7 +302,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         return "let kernels write their results where they are needed"
     took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
     if 2 * int(took[small].sum()) > int(took.sum()):
-        return "gather small copies in one buffer, or keep the data on the GPU"
+        return f"gather small copies in one buffer{_OR_KEEP}"
     if advice := mpi_advice(case, rows):
         return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
@@ -311,9 +312,12 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         pin = f"pin the host memory{again}, and " if pageable else ""
         gain = min(saved, int(took.sum()))
         less = "copy both ways at once" if 0 < gain <= 2 * _back_ns(case, rows) else "copy less"
-        return f"{pin}{less}, or keep the data on the GPU: {LITTLE_HIDES}"
+        return f"{pin}{less}{_OR_KEEP}: {LITTLE_HIDES}"
     if pageable:
-        return f"pin the host memory{again}, then copy on a stream of its own while kernels run"
+        keep = _OR_KEEP if 2 * _back_ns(case, rows) >= took.sum() else ""
+        return (
+            f"pin the host memory{again}, then copy on a stream of its own while kernels run{keep}"
+        )
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     if 2 * _around_all(ops, rows, kernels) > exposed:
         return "copy in smaller pieces: nothing computes before the first, or after the last"
@@ -323,7 +327,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         if ops.copy_kind[first] in TO_HOST:
             return "let the next kernels begin before each copy is done (two buffers)"
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
-    return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+    return f"copy on a stream of its own while kernels run{_OR_KEEP}"
 
 
 def _back_ns(case: Case, rows: Indices) -> int:

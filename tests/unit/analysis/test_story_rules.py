@@ -288,6 +288,21 @@ def test_launches_of_tiny_kernels_wait_where_those_of_long_ones_do(tmp_path: Pat
     assert tiny.same_as == first.subject
 
 
+@pytest.mark.parametrize(("down", "keeps"), [(8_000_000, True), (400_000, False)])
+def test_what_comes_back_as_large_as_it_goes_may_stay_on_the_gpu(
+    tmp_path: Path, down: int, keeps: bool
+) -> None:
+    """Fields that a routine copies to the GPU and back; batches of which a loss is read."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        run.copy(8_000_000, 8, "HtoD", "pageable")
+        run.launch("tendencies", 2 * MS)
+        run.copy(down, 8, "DtoH", "pageable")
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("pin the host memory, then copy on a stream of its own")
+    assert one.advice.endswith("or keep the data on the GPU") is keeps
+
+
 def test_one_way_alone_is_copied_no_more_than_once_at_a_time(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(60):
