@@ -130,7 +130,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
-    gaps = gaps.take(~first_uses(case, gaps)).by_time()
+    gaps = gaps.take(~first_uses(case, gaps))
     causes = (*words.CAUSES, *words.QUEUED, Cause.SYNC)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 

@@ -214,7 +214,7 @@ def results_read(case: Case) -> list[Finding]:
     gaps = gaps.take((gaps.edge == Edge.INNER) & after_all_launches(case, gaps))
     idle = np.bincount(gaps.device, gaps.idle, minlength=1)
     device = int(np.argmax(idle))
-    gaps = gaps.take(gaps.device == device).by_time()
+    gaps = gaps.take(gaps.device == device)
     if idle[device] < max(_MUCH * case.base_ns, 1):
         return []
     lost = case.idle_time.idle_part(device, (gaps.start, gaps.end))

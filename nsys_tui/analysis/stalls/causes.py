@@ -290,11 +290,9 @@ class Gaps:
 
     def by_time(self) -> Gaps:
         """The earlier first, of equals by device."""
+        if (self.start[1:] > self.start[:-1]).all():
+            return self
         return self.take(np.lexsort((self.device, self.start)))
-
-    def longest_first(self) -> Gaps:
-        """Longest idle first, of equals the earlier; head and tail last."""
-        return self.take(np.lexsort((self.device, self.start, -self.idle, self.outside)))
 
 
 _COLUMNS: Final = tuple(field.name for field in fields(Gaps) if field.name != "shares")

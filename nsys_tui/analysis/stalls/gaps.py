@@ -60,7 +60,7 @@ class Stalls:
     bounds: tuple[int, int]
     """The window, or the whole trace."""
     gaps: Gaps
-    """Longest idle first; before the first operation and after the last come at the end."""
+    """The earlier first, of equals by device."""
     runs: tuple[LaunchBoundRun, ...]
     """Each is one of ``gaps`` and stands for all its own."""
     bound: tuple[LaunchBoundRun, ...]
@@ -69,6 +69,11 @@ class Stalls:
     """One for each device in scope."""
     work: HostWork
     """Knows the names behind the codes of ``gaps``."""
+
+    @property
+    def longest_first(self) -> Indices:
+        """Places of ``gaps``, the longest idle first; head and tail come last."""
+        return np.lexsort((-self.gaps.idle, self.gaps.outside))
 
     @property
     def whole(self) -> IdleTotals:
@@ -118,15 +123,15 @@ def stalls(
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]
     progress("finding causes of gaps", looked, total)
-    of_runs = _run_rows(report, work, runs, run_idle)
+    gaps = _run_rows(report, work, runs, run_idle)
     if per_device:
         listed = per_device[0].beside(*per_device[1:]).by_time()
-        of_runs = explained(report, scope, work, listed).beside(of_runs).longest_first()
+        gaps = explained(report, scope, work, listed).beside(gaps).by_time()
     return Stalls(
         scope,
         threshold_ns,
         scope.bounds(report),
-        of_runs,
+        gaps,
         tuple(runs),
         tuple(bound),
         tuple(totals),

@@ -87,7 +87,7 @@ def stall_rows(report: Report, result: Stalls, limit: int | None = None) -> list
         result: what ``stalls`` found in it.
         limit: build only so many rows; None for all.
     """
-    return [stall_row(report, result, row) for row in range(len(result.gaps))[:limit]]
+    return [stall_row(report, result, row) for row in result.longest_first[:limit].tolist()]
 
 
 def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
@@ -268,7 +268,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
     def coded(text: Callable[[StallRow], str], *keys: Integers) -> Coded:
         return _coded(report, result, keys, text)
 
-    return StallTable(
+    table = StallTable(
         result=result,
         numbers=np.arange(len(gaps)),
         gaps=gaps,
@@ -280,6 +280,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
             lambda row: report.thread_name(row.thread) if row.thread >= 0 else "", gaps.caller
         ),
     )
+    return table.take(result.longest_first)
 
 
 def _operations(report: Report, rows: Integers, style: str) -> Coded:
