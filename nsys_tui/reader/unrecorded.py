@@ -24,11 +24,10 @@ def unrecorded_work(db: Database) -> Iterator[Note]:
     for what, (table, name) in _WORK.items():
         if what in db.schema.doubts or db.has_rows(table):
             continue
-        if what is Capability.GRAPHS and any(
-            _ran_in_graphs(db, each) for each, _ in _WORK.values()
-        ):
-            continue
-        if call := _called(db, name):
+        call = _called(db, name)
+        if call and what is Capability.GRAPHS:
+            call *= not any(_ran_in_graphs(db, each) for each, _ in _WORK.values())
+        if call:
             text = f"{table} is missing, though {call} was called: {what} are left out"
             yield Note(text, table)
 
