@@ -106,6 +106,7 @@ class Scheduling:
 
     def __init__(self, report: Report) -> None:
         self._report = report
+        self._off: dict[int, dict[Off, Intervals]] = {}
 
     @property
     def threads(self) -> Int64:
@@ -132,6 +133,11 @@ class Scheduling:
 
     def off_by_why(self, global_tid: int) -> dict[Off, Intervals]:
         """The times off a CPU of a thread with switches, by what they were; empty ones left out."""
+        if global_tid not in self._off:
+            self._off[global_tid] = self._off_by_why(global_tid)
+        return self._off[global_tid]
+
+    def _off_by_why(self, global_tid: int) -> dict[Off, Intervals]:
         switches = self._switches.get(global_tid)
         if switches is None:
             return {}
@@ -160,8 +166,7 @@ class Scheduling:
     def away(self, global_tid: int) -> Intervals:
         """When a thread was off its CPU in no call that is known to block."""
         off = self.off_by_why(global_tid)
-        off.pop(Off.BLOCKED, None)
-        return intervals.joined(*off.values())
+        return intervals.joined(*(when for why, when in off.items() if why is not Off.BLOCKED))
 
     @cached_property
     def _crowded(self) -> Intervals:
