@@ -263,7 +263,8 @@ def _goes_on(case: Case, thread: int, waits: Intervals) -> bool:
 
     One that merely spins, or polls all the time, does not.
     """
-    work, looked_at = case.stalls.work.thread(thread), (waits[0][:1], waits[1][-1:])
+    work, done = case.stalls.work.thread(thread), waits[1]
+    looked_at = waits[0][:1], done[-1:]
     for events in filter(lambda one: len(one.name), (*work.by_class.values(), work.innermost)):
         order = np.argsort(events.name, kind="stable")
         heads = np.flatnonzero(np.diff(events.name[order])) + 1
@@ -271,9 +272,8 @@ def _goes_on(case: Case, thread: int, waits: Intervals) -> bool:
             edges = np.concatenate((events.starts[mine], events.ends[mine]))
             near = intervals.union(edges - _REST_NS, edges + _REST_NS)
             chance = intervals.overlap_length(near, looked_at) / intervals.total(*looked_at)
-            place = np.searchsorted(near[0], waits[1], side="right") - 1
-            hit = (place >= 0) & (waits[1] <= near[1][place])
-            if chance <= _CHANCE and 2 * int(hit.sum()) > len(hit):
+            first, stop = (np.searchsorted(done, near[0]), np.searchsorted(done, near[1], "right"))
+            if chance <= _CHANCE and 2 * int((stop - first).sum()) > len(done):
                 return True
     return False
 

@@ -262,6 +262,8 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> Finding | None:
             continue
         if 2 * intervals.overlap_length(finding.lost, other.gone) > lost:
             return other
+        if finding.gone is finding.lost:
+            continue
         if intervals.overlap_length(finding.gone, other.gone) >= _NEARLY_ALL * gone:
             return other
     return None

@@ -225,14 +225,12 @@ def _straight(case: Case, device: int) -> tuple[Integers, Integers, Int64, Int64
     api, gaps = case.report.api, case.stalls.gaps
     mine = (gaps.device == device) & (gaps.edge == Edge.INNER) & (gaps.call >= 0)
     mine &= gaps.idle <= case.report.launch_bound.gap
-    gaps = gaps.take(mine & np.isin(gaps.cause, _STRAIGHT))
+    rows = np.flatnonzero(mine & np.isin(gaps.cause, _STRAIGHT))
     waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    waits &= np.isin(api.thread, np.unique(api.thread[gaps.call]))
-    waited = intervals.covered(
-        intervals.union(api.start[waits], api.end[waits]), gaps.start, gaps.end
-    )
-    gaps = gaps.take(waited == 0)
-    return gaps.previous, gaps.next, gaps.start, gaps.end
+    waits &= np.isin(api.thread, np.unique(api.thread[gaps.call[rows]]))
+    waited = intervals.union(api.start[waits], api.end[waits])
+    rows = rows[intervals.covered(waited, gaps.start[rows], gaps.end[rows]) == 0]
+    return gaps.previous[rows], gaps.next[rows], gaps.start[rows], gaps.end[rows]
 
 
 def _queued_alike(ops: Operations, rows: Integers) -> Bool:
