@@ -288,6 +288,28 @@ def late_together(
     return synth
 
 
+def pausing_by_turns(path: Path, pause: int = 30 * MS) -> Synth:
+    """Four ranks reduce; each one's host pauses thrice while its GPU works, GPU 2's for longer."""
+    synth, begin = _ranks(path, 4), 0
+    for step in range(24):
+        late = [pause * (step % 8 == 2 * gpu + 1) * (4 + (gpu == 2)) // 4 for gpu in range(4)]
+        until = begin + max(late) + 6 * MS + 300 * US
+        for gpu in range(4):
+            synth.process(10 + gpu)
+            if not step:
+                synth.sched(0, True)
+            synth.nvtx(f"train_step {step}", begin, until)
+            at = begin + late[gpu]
+            computes, reduces = (at + 10 * US, at + 6 * MS), (at + 6 * MS, until)
+            synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))
+            call = (at + 6 * US, at + 11 * US)
+            synth.launch("ncclDevKernel_AllReduce", call, reduces, **_where(gpu, 20))
+            if step % 8 != 2 * gpu:
+                synth.api("cudaStreamSynchronize_v3020", at + 12 * US, until)
+        begin = until + 10 * US
+    return synth
+
+
 def batches_ahead(path: Path) -> Synth:
     """Ranks whose hosts run ahead, each a bit later, upload a batch in each step."""
     synth = _ranks(path, 3)

@@ -17,6 +17,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.awaited import is_asked, spread
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
+from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
@@ -295,7 +296,8 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
         return other
     if waiting.held.rules and other.rule not in waiting.held.rules:
         return other
-    if other.device != waiting.device and not work_together(case):
+    is_of_wait = other.subject == BY_TURNS and bool(waiting.held.rules)
+    if other.device != waiting.device and (is_of_wait or not work_together(case)):
         return other
     spans, when, known, _ = waiting.held
     within = other.lost or _work_of(case, other)

@@ -275,6 +275,16 @@ def test_ranks_that_copy_by_turns_have_no_work_to_balance(tmp_path: Path) -> Non
     assert waits.advice.startswith("see why GPUs idle or copy by turns")
 
 
+def test_what_hosts_of_other_ranks_do_is_no_reason_to_wait_for_them_nevertheless(
+    tmp_path: Path,
+) -> None:
+    case, findings = found(ranks.pausing_by_turns, tmp_path)
+    without, _ = found(lambda path: ranks.pausing_by_turns(path, 0), tmp_path)
+    (waits,) = [one for one in findings if one.title.endswith("for GPUs by turns")]
+    own = 3 * 30 * MS * (waits.device != 2)
+    assert waits.saved_ns + own == pytest.approx(case.base_ns - without.base_ns, rel=0.01)
+
+
 def test_who_reduces_beside_copies_waits_for_nobody(tmp_path: Path) -> None:
     _, findings = found(ranks.beside_copies, tmp_path)
     (one,) = [one for one in findings if one.rule == "exposed_communication"]
