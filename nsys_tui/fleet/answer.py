@@ -47,15 +47,11 @@ def verdict(fleet: Fleet) -> Told:
     """One line; who stopped, then a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
         return Told("one rank alone: open the reports of the others beside it to see who is late")
-    told = next(filter(_says, (make(fleet) for make in _IN_ORDER)), NOTHING)
+    told = next((told for make in _IN_ORDER if (told := make(fleet)).text), NOTHING)
     for stopped in short_of_calls(fleet, STOPPED)[:1]:
         named = told if stopped.rank is None else stopped
         told = named._replace(text=f"{stopped.text}; {told.text}")
     return told
-
-
-def _says(told: Told) -> bool:
-    return bool(told.text)
 
 
 def _late(fleet: Fleet) -> Told:

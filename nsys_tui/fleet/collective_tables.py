@@ -75,17 +75,13 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
          [percent(int(c[w]), g.calls) for g, c, w in zip(groups, lasts, worst, strict=True)]),
         (count_column("Unmatched"), [g.unmatched for g in groups]),
         (count_column("Apart"), [int(g.apart.sum()) for g in groups]),
-        (Column("Members"), [_members(ranks, g) for g in groups]),
+        (Column("Members"), [ranks_text(ranks[one] for one in g.members) for g in groups]),
         (Column("Purpose"), [purpose(g, fleet.members) or None for g in groups]),
     ]  # fmt: skip
     notes = _match_notes(fleet)
     if groups:
         notes.append("Last: share of the calls to which the last rank came last")
     return cut(Table.of("collectives", "Collectives", columns, notes), ask.top)
-
-
-def _members(ranks: Sequence[int], group: Group) -> str:
-    return ranks_text(ranks[member] for member in group.members)
 
 
 def _median(values: Values) -> float | None:

@@ -126,7 +126,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     scope, units = _asked(report, units, options)
     scopes = [_own(report, unit, scope, alone, options) for unit in units]
     windows = [scope.window for scope in scopes if scope.window is not None]
-    lo, hi = _hull(windows) or report.span or summary_parts.host_bounds(report)
+    lo, hi = _hull(windows) or report.span or report.ranges.bounds() or (0, 1)
     grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
     ops = report.operations
     return ReportSummary(

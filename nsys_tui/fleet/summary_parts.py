@@ -37,11 +37,6 @@ METRIC_SHIFT: Final = 2
 """Metric maps have a quarter of the bins of other maps: a report may hold 30 metrics a GPU."""
 
 
-def host_bounds(report: Report) -> tuple[int, int]:
-    """First start to last end of ranges, for reports without GPU work; (0, 1) without either."""
-    return report.ranges.bounds() or (0, 1)
-
-
 def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | None) -> Steps:
     """Iterations of one process that start in the window, and what its GPUs did in each."""
     whole = find_iterations(report, pattern, replace(scope, window=None))

@@ -130,12 +130,8 @@ class StepPath:
         title = f"Critical path of {self.label}: {format_duration(self.time_ns)}"
         return [
             table_of("path_work", title, WORK, work, self, notes),
-            self.stretch_table(stretches, hidden),
+            table_of("path", "From its start to its end", STRETCH, stretches, self, hidden),
         ]
-
-    def stretch_table(self, stretches: Sequence[Stretch], notes: Sequence[str] = ()) -> Table:
-        """Some stretches, in order of time."""
-        return table_of("path", "From its start to its end", STRETCH, stretches, self, notes)
 
 
 def _stretch(group: list[Segment]) -> Stretch:

@@ -310,7 +310,7 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     kernels = nccl_kernels(report)
     traced_calls = with_slots(nvtx_calls(report), kernels)
     launches = launches_of(traced_calls)
-    own_pids = _pids(traced_calls, launches)
+    own_pids = np.array([one.pid for one in traced_calls.processes], np.int64)[launches.process]
     match = match_by_call(report, kernels, traced_calls, launches)
     match = match_by_order(report, kernels, launches, own_pids, match)
     notes: list[str] = []
@@ -331,10 +331,6 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
         notes.append(f"{left:,} of {len(kernels):,} NCCL kernels belong to no known call")
     named = [f"{report.name}: {note}" for note in (*report.notes, *notes, *match.notes)]
     return Side(calls, launches, match, offset, pids, tuple(named))
-
-
-def _pids(calls: Calls, launches: Launches) -> Int64:
-    return np.array([p.pid for p in calls.processes], np.int64)[launches.process]
 
 
 def _sizes_by_kernel(launches: Launches, match: Match) -> dict[int, int]:

@@ -116,7 +116,7 @@ def fields(
         value = (
             "not replayed: " + variable.refused
             if variable.refused
-            else _mark(variable.name in ticked)
+            else ("[x] replay" if variable.name in ticked else "[ ] not replayed")
         )
         boxes = () if variable.refused else ("[ ]", "[x]")
         shown = f"{value}  ({variable.length} characters, redacted)"
@@ -129,10 +129,6 @@ def _usual(form: Form, config: Config) -> dict[str, str]:
     name = form.target or config.capture.default_target
     settings = config.targets.get(name, TargetConfig())
     return {"program": shlex.join(settings.command), "cwd": settings.cwd}
-
-
-def _mark(on: bool) -> str:
-    return "[x] replay" if on else "[ ] not replayed"
 
 
 def _option_field(form: Form, name: str, facts: Facts | None) -> Field:

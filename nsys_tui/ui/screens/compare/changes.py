@@ -42,11 +42,6 @@ ROOMY: Final = 100
 """Cells of a row from which the kind of a change and both counts have columns."""
 
 
-def verdict_ink(row: Row) -> int:
-    """Blue for better, orange for worse; the words say the same."""
-    return VERDICT_INKS.get(row.verdict, 0)
-
-
 def change_value(row: Row) -> float:
     """The relative change in percent; new is infinitely more, gone is all of it less."""
     if row.kind == "new":
@@ -114,7 +109,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
     verdict_cells = max(map(len, ["verdict", *words]))
 
     def ink(at: int) -> int:
-        return verdict_ink(rows[at])
+        return VERDICT_INKS.get(rows[at].verdict, 0)  # the words say the same
 
     columns: list[TableColumn] = [
         durations("delta", 9, deltas, format_difference, ink=ink),
@@ -142,16 +137,12 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
             columns.insert(5, strings("moved", 19, sizes, right=True))
         at = next(n for n, column in enumerate(columns) if column.header == "name")
         by = ["steps" if row.by_step else "instances" for row in rows]
-        columns.insert(at, strings("by", 9, by, ink=_muted))
+        columns.insert(at, strings("by", 9, by, ink=lambda _: MUTED))
     return tuple(columns)
 
 
 def _size(count: float) -> str:
     return format_bytes(round(count)) if round(count) else "-"
-
-
-def _muted(_: int) -> int:
-    return MUTED
 
 
 def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]:
