@@ -70,7 +70,8 @@ def factorise_rows(
         for column, (low, _), size in zip(columns, ranges, sizes, strict=True):
             packed *= size
             packed += column
-            packed -= low
+            if low:
+                packed -= low
         codes, keys = factorise(packed)
         lows = np.array([low for low, _ in ranges], np.int64)
         return codes, np.column_stack(np.unravel_index(keys, sizes)).astype(np.int64) + lows

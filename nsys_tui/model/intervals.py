@@ -54,9 +54,8 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
     if (first[1:] > last[:-1]).all():
         return first, last
     reached = last if is_sorted(last) else np.maximum.accumulate(last)
-    edges = np.ones(len(first) + 1, bool)
-    np.greater(first[1:], reached[:-1], out=edges[1:-1])
-    return first[edges[:-1]], reached[edges[1:]]
+    apart = np.flatnonzero(first[1:] > reached[:-1])
+    return first[np.append(0, apart + 1)], reached[np.append(apart, -1)]
 
 
 def joined(*sets: Intervals) -> Intervals:
@@ -152,7 +151,8 @@ def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
         return np.zeros(np.shape(times), np.int64)
     begun = np.searchsorted(starts, times, side="right")
     ahead = np.maximum(ends[np.maximum(begun - 1, 0)] - times, 0)
-    return np.asarray(cum[begun] - np.where(begun > 0, ahead, 0), np.int64)
+    before: Int64 = np.maximum(cum[begun] - ahead, 0)
+    return before
 
 
 def covered(normalised: Intervals, starts: Int64, ends: Int64) -> Int64:
