@@ -219,6 +219,11 @@ class ApiCalls(ThreadEvents):
         proper: Bool = self.event_class != 67
         return proper
 
+    @cached_property
+    def count_of_names(self) -> Int64:
+        """How many calls proper have each name."""
+        return np.bincount(self.name[self.real], minlength=len(self.names)).astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Ranges(ThreadEvents):

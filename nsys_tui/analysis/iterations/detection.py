@@ -79,7 +79,7 @@ def _cuda_of(report: Report, process: int) -> tuple[int, int] | None:
     rows = (ops, np.flatnonzero(work[ops.process])), (api, np.flatnonzero(calls[api.thread]))
     if not len(rows[0][1]):
         return None
-    first = min(int(events.start[mine].min(initial=FARTHEST)) for events, mine in rows)
+    first = min(int(events.start[mine[0]]) for events, mine in rows if len(mine))
     return first, max(int(events.end[mine].max(initial=-FARTHEST)) for events, mine in rows)
 
 

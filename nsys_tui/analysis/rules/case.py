@@ -31,7 +31,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import first_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
@@ -93,7 +93,8 @@ class Case(Run):
         """Idle gaps with their causes."""
         if self._idle is not None:
             return self._idle()
-        return stalls(self.report, self.scope, work=self.work)
+        busy = self.idle_time.busy if self.scope.window is None else None
+        return stalls(self.report, self.scope, work=self.work, busy=busy)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What rules of one family share: made for the first of them, kept for the others."""
@@ -101,6 +102,22 @@ class Case(Run):
             self._kept[key] = make()
         result: T = self._kept[key]
         return result
+
+    def doing(self, device: int, category: Category) -> Indices:
+        """Rows of a device's operations of a category, kept for other rules."""
+        return self.once(f"{category!r} {device}", lambda: self._doing(device, category))
+
+    def _doing(self, device: int, *categories: Category) -> Indices:
+        ops, rows = self.report.operations, self.by_device[device]
+        chosen = np.isin(np.arange(len(Category)), categories)
+        return rows[np.flatnonzero(chosen[ops.category[rows]])]
+
+    def runs(self, device: int, *categories: Category) -> Intervals:
+        """When a device does something of some categories."""
+        if len(categories) > 1:
+            return self.report.operations.runs(self._doing(device, *categories))
+        key = f"when {categories} {device}"
+        return self.once(key, lambda: self.report.operations.runs(self.doing(device, *categories)))
 
     @cached_property
     def sm_counts(self) -> Int64:
@@ -181,8 +198,7 @@ class Case(Run):
     def prefetches(self) -> bool:
         """Whether the program calls for pages before kernels touch them."""
         api = self.report.api
-        used = np.flatnonzero(np.bincount(api.name[api.real], minlength=len(api.names)))
-        return any("MemPrefetch" in api.names[code] for code in used)
+        return any("MemPrefetch" in api.names[code] for code in np.flatnonzero(api.count_of_names))
 
     def on_demand(self, rows: Integers) -> Bool:
         """Which of some operations are migrations that a touched page starts, and no call.

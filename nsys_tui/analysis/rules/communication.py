@@ -59,8 +59,8 @@ class _Stretches(NamedTuple):
 
 def _stretches(case: Case, device: int) -> _Stretches | None:
     """None where there is none, or no steps are known."""
-    ops, rows = case.report.operations, case.by_device[device]
-    compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
+    ops, comm = case.report.operations, case.doing(device, Category.COMM)
+    compute = case.doing(device, Category.COMPUTE)
     exposed = bare(case, device, comm, (Category.COMPUTE,))
     comm, exposed = comm[exposed > 0], exposed[exposed > 0]
     steps = steps_of(case, comm) if len(comm) else case.iterations
@@ -175,8 +175,7 @@ def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:
 def _of_last_ranks(case: Case, hiding: Sequence[Category]) -> Int64:
     """The same of all GPUs, by their places."""
     ops, waits = case.report.operations, collective_waits(case.report)
-    rows = np.concatenate([*case.by_device.values()])
-    rows = rows[ops.category[rows] == Category.COMM]
+    rows = np.concatenate([case.doing(one, Category.COMM) for one in case.by_device])
     _, place, known = np.intersect1d(rows, waits.row, assume_unique=True, return_indices=True)
     last = rows.copy()
     last[place] = waits.last[known]
@@ -206,11 +205,10 @@ def pairwise(case: Case, device: int) -> Indices:
 
 def _pairwise(case: Case, device: int) -> Indices:
     ops = case.report.operations
-    rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
-    rows = rows[ops.device[rows] == device]
+    rows = case.doing(device, Category.COMM)
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
     chosen: Indices = rows[pairwise[ops.name[rows]]]
-    together = np.isin(chosen, collective_waits(case.report).row)
+    together = np.isin(chosen, collective_waits(case.report).row, kind="table")
     each_other = len(case.splits) < SEVERAL or 2 * int(together.sum()) < len(together)
     most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
     return chosen if most and each_other else chosen[:0]
@@ -239,7 +237,6 @@ def finer_batches(case: Case, paced: int) -> tuple[int, int]:
 
 def _sent(case: Case, device: int, messages: Indices, transfer: int) -> int:
     """What transfers of messages last where no compute hides them; some run beside others."""
-    ops, rows = case.report.operations, case.by_device[device]
-    computes = ops.runs(rows[ops.category[rows] == Category.COMPUTE])
-    starts, ends = intervals.subtract(ops.runs(messages), computes)
+    computes = case.runs(device, Category.COMPUTE)
+    starts, ends = intervals.subtract(case.report.operations.runs(messages), computes)
     return int(np.minimum(ends - starts, transfer).sum())

@@ -140,10 +140,9 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
 
     A graph that is traced as a whole may hide it: nobody knows, so it does.
     """
-    ops, of_device = case.report.operations, dict(case.by_device)[device]
-    category = ops.category[of_device]
-    whole = (category == Category.GRAPH) & ops.counted[of_device]
-    work = ops.runs(of_device[whole | np.isin(category, hiding)])
+    ops, graphs = case.report.operations, case.doing(device, Category.GRAPH)
+    whole = ops.runs(graphs[ops.counted[graphs]])
+    work = intervals.joined(whole, case.runs(device, *hiding))
     start, end = np.clip(np.stack((ops.start[rows], ops.end[rows])), *case.steady)
     return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 

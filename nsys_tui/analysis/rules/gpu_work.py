@@ -15,13 +15,13 @@ from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_o
 from nsys_tui.analysis.rules.paced import Spare, waited_for
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.window import clipped, row_numbers
+from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import REGISTERS
-from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
+from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -199,7 +199,7 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
     by_shape = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
     by_shape[(sms == 0) | (blocks <= 0)] = 1.0
     shares: Float64 = by_shape[model[ops.device[rows]], launch.code[rows]]
-    shares[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
+    shares[ops.category[rows] != Category.COMPUTE] = 1.0
     return shares
 
 
@@ -220,7 +220,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     the host, or the last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
-    every = row_numbers(ops, case.operations)
+    every = case.operations
     share = filled(case, every, by_lanes=True)
     small = (share <= _HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows, launch = every[small], report.launch_attributes
@@ -302,14 +302,15 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
     others do. What the host, or the last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
-    every = row_numbers(ops, case.operations)
     launch, (each, waves) = report.launch_attributes, waves_of(case)
     uneven = (waves > 1) & (each <= _EVEN * np.ceil(each))
-    short = uneven[ops.device[every], launch.code[every]]
-    short &= (ops.kind[every] == OpKind.KERNEL) & (ops.category[every] == Category.COMPUTE)
-    short &= ops.durations(every) >= 1000 * arguments.number("shortest")
-    short &= ~_reads_host(case)[ops.process[every]]
-    rows = every[short]
+    rows = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
+    rows = rows[np.flatnonzero(uneven[ops.device[rows], launch.code[rows]])]
+    rows = rows[ops.durations(rows) >= 1000 * arguments.number("shortest")]
+    if len(rows):
+        rows = rows[~_reads_host(case)[ops.process[rows]]]
+    every = case.operations if len(rows) else rows
+    short = np.isin(every, rows)
     codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
     of_kind = waves[kinds[:, 0], kinds[:, 2]]
     of_sm = each[kinds[:, 0], kinds[:, 2]]
@@ -380,9 +381,8 @@ def _empty_time(
     """
     ops, beside = case.report.operations, np.zeros(len(rows))
     empty: dict[int, Spare] = {}
-    parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
     for device in np.unique(ops.device[rows[small]]).tolist():
-        mine = parts[device]
+        mine = np.flatnonzero(ops.device[rows] == device)
         starts, ends = clipped(ops, rows[mine], case.scope.window)
         level, counted = share[mine], small[mine].astype(np.int64)
         times = np.concatenate((starts, ends))

@@ -302,8 +302,7 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     spans, when, known, _ = waiting.held
     within = other.lost or _work_of(case, other)
     if within is None and other.device is not None:
-        whole = (np.array([case.base[0]]), np.array([case.base[1]]))
-        within = intervals.subtract(whole, case.idle_time.idle_part(other.device, whole))
+        within = case.idle_time.busy(other.device)
         if other.rule in _SHORTER:
             within = intervals.subtract(within, launched_late(case, other.device))
     if within is None or not len(within[0]):
@@ -322,9 +321,7 @@ def _work_of(case: Case, finding: Finding) -> Intervals | None:
 
 def _alone(case: Case, device: int, category: Category) -> Intervals:
     """When a GPU runs operations of a category beside no compute."""
-    ops, rows = case.report.operations, case.by_device[device]
-    computes, rows = (rows[ops.category[rows] == one] for one in (Category.COMPUTE, category))
-    return intervals.subtract(ops.runs(rows), ops.runs(computes))
+    return intervals.subtract(case.runs(device, category), case.runs(device, Category.COMPUTE))
 
 
 def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:

@@ -218,9 +218,9 @@ def _slower_gpu(case: Case, some: Indices, lost: int) -> int:
     A step's work may be launched in the one before: only the sum tells. It has to be half of the
     time that is lost: every sum differs by a little.
     """
-    category, counted, longer = case.report.operations.category, case.iterations.counted, {}
-    for device, rows in case.by_device.items():
-        time = _launched(case, rows[category[rows] == Category.COMPUTE])
+    counted, longer = case.iterations.counted, {}
+    for device in case.by_device:
+        time = _launched(case, case.doing(device, Category.COMPUTE))
         longer[device] = max(0.0, float((time[some] - np.median(time[counted])).sum()))
     most = max(longer, key=lambda device: longer[device], default=-1)
     alone = len(longer) > 1 and 10 * longer[most] >= 9 * sum(longer.values())

@@ -59,6 +59,11 @@ class IdleTime:
         """How long a device worked."""
         return self.base[1] - self.base[0] - self._idle_of[device][0].total()
 
+    def busy(self, device: int) -> Intervals:
+        """When a device worked."""
+        idle = self._idle_of[device][0]
+        return intervals.gaps(idle.starts, idle.ends, *self.base)
+
     def idle_part(self, device: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
         idle = self._idle_of[device][0]
@@ -96,7 +101,7 @@ class IdleTime:
     def by_turns(self, device: int, others: Iterable[int]) -> bool:
         """Whether others work through most of a device's idle time, and idle while it works."""
         idle = self._idle_of[device][0].starts, self._idle_of[device][0].ends
-        busy = intervals.gaps(*idle, *self.base)
+        busy = self.busy(device)
         idle_too, alone = idle, busy
         for other in others:
             idle_too, alone = self.idle_part(other, idle_too), self.idle_part(other, alone)
@@ -147,7 +152,7 @@ class IdleTime:
         after = np.append(rows, -1)[np.searchsorted(ops.start[rows], gaps[1])]
         call = np.where(after >= 0, self.report.calls[after], -1)
         owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
-        queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls)
+        queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls, kind="table")
         parts = []
         for thread in np.flatnonzero(np.bincount(spans[2])).tolist():
             own = ~queued & ((call < 0) | (api.thread[call] == thread))

@@ -143,8 +143,8 @@ def _paces(case: Case, device: int) -> float:
     in a run is no reason to be slow. Nor is what runs beside collectives, one at once after the
     other, that go on when it ends, and wait for no other rank.
     """
-    ops, rows = case.report.operations, case.by_device[device]
-    compute, comm = (rows[ops.category[rows] == kind] for kind in (Category.COMPUTE, Category.COMM))
+    ops, comm = case.report.operations, case.doing(device, Category.COMM)
+    compute = case.doing(device, Category.COMPUTE)
     computes = intervals.union(*clipped(ops, compute, case.base))
     whole = max(intervals.total(*computes), 1)
     late = intervals.overlap_length(computes, case.launch_bound(device)) / whole
@@ -181,9 +181,8 @@ def _do_the_same(case: Case) -> bool:
     ops = case.report.operations
     shared = np.ones(len(ops.names), bool)
     time = []
-    for rows in case.by_device.values():
-        rows = rows[ops.category[rows] == Category.COMPUTE]
-        if len(rows):
+    for device in case.by_device:
+        if len(rows := case.doing(device, Category.COMPUTE)):
             time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
             shared &= time[-1] > 0
     return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
@@ -199,8 +198,7 @@ def _slower_ns(case: Case, slow: int) -> tuple[float, int]:
         The time, and the only name whose kernels take longer, -1 where others do, too.
     """
     ops, launch = case.report.operations, case.report.launch_attributes
-    rows = np.concatenate([*case.by_device.values()])
-    rows = rows[ops.category[rows] == Category.COMPUTE]
+    rows = np.concatenate([case.doing(one, Category.COMPUTE) for one in case.by_device])
     codes, kinds = factorise_rows((ops.name[rows], launch.code[rows], ops.device[rows] == slow))
     time, own = sums(codes, ops.durations(rows), len(kinds)), kinds[:, 2] > 0
     threads = np.bincount(codes) * np.maximum(launch.blocks * launch.threads, 1)[kinds[:, 1]]

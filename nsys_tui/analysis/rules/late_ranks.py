@@ -109,8 +109,7 @@ def _lateness(case: Case, finding: Finding, meetings: Int64) -> Int64:
     """How much later a GPU comes to each meeting; one that computes longer does so all the time."""
     if finding.lost is not None or finding.device is None:
         return _between(meetings, finding.lost or intervals.empty())
-    ops, rows = case.report.operations, case.by_device[finding.device]
-    rows = rows[ops.category[rows] == Category.COMPUTE]
+    ops, rows = case.report.operations, case.doing(finding.device, Category.COMPUTE)
     took = _between(meetings, (ops.start[rows], ops.end[rows]))
     return took * finding.saved_ns // max(int(took.sum()), 1)
 
@@ -122,8 +121,8 @@ def meetings_of(case: Case) -> Int64:
     """
     waits, ops = collective_waits(case.report), case.report.operations
     waited = np.zeros(len(waits.row), bool)
-    for device, rows in case.by_device.items():
-        begun = ops.start[rows[ops.category[rows] == Category.COMPUTE]]
+    for device in case.by_device:
+        begun = ops.start[case.doing(device, Category.COMPUTE)]
         mine = ops.device[waits.row] == device
         edges = (ops.start[waits.row[mine]], ops.end[waits.row[mine]])
         waited[mine] = np.equal(*(np.searchsorted(begun, edge) for edge in edges))

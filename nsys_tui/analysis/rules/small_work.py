@@ -346,7 +346,7 @@ def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
         np.array([getattr(stream, what) for stream in ops.streams], np.bool_)
         for what in ("default", "blocking")
     )
-    for rows in case.by_device.values() if len(report.api) else ():
+    for device, rows in case.by_device.items() if len(report.api) else ():
         reach = np.maximum.accumulate(ops.end[rows])
         before, at, around = _neighbours(ops.stream[rows], default)
         free = ops.start[rows[at]] >= reach[at - 1]
@@ -361,15 +361,15 @@ def _pairs(case: Case) -> tuple[Indices, Indices, Bool]:
         room = filled(case, a) + filled(case, b) <= 1
         a, b, by_default = a[room], b[room], by_default[room]
         free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
-        free &= _alone(ops, rows, a) & _alone(ops, rows, b)
+        free &= _alone(case, device, np.stack((a, b))).all(axis=0)
         pairs.append((a[free], b[free], by_default[free]))
     first, second, parted = map(np.concatenate, zip(*pairs, strict=True))
     return first, second, parted
 
 
-def _alone(ops: Operations, rows: Indices, kernels: Indices) -> Bool:
+def _alone(case: Case, device: int, kernels: Indices) -> Bool:
     """Which of some kernels run for nearly all of their time while no other kernel does."""
-    rows = rows[ops.category[rows] == Category.COMPUTE]
+    ops, rows = case.report.operations, case.doing(device, Category.COMPUTE)
     at = np.searchsorted(rows, kernels)
     reach = np.append(-FARTHEST, np.maximum.accumulate(ops.end[rows]))[at]
     until = np.append(ops.start[rows], FARTHEST)[at + 1]

@@ -16,7 +16,7 @@ from nsys_tui.analysis.rules.tried import tried_before
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Bool, Int32, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise_rows, rows_of_values
@@ -183,15 +183,24 @@ def _usual(case: Case, gaps: Gaps) -> Bool:
 
 def _between_calls(case: Case, gaps: Gaps) -> Int64:
     """How long the host calls no CUDA before the call that ends each gap, and at least the gap."""
-    api, lasted = case.report.api, gaps.idle.copy()
-    beside = np.isin(gaps.cause, _BESIDE_CALLS) & (gaps.call >= 0)
-    for caller in np.unique(gaps.caller[beside]).tolist():
-        rows = np.flatnonzero(api.real & (api.thread == caller))
-        mine = np.flatnonzero(beside & (gaps.caller == caller))
-        at = np.searchsorted(rows, gaps.call[mine])
-        done = np.append(FARTHEST, np.maximum.accumulate(api.end[rows]))[at]
-        lasted[mine] = np.maximum(lasted[mine], api.start[gaps.call[mine]] - done)
+    calls, done = case.once("done before calls", lambda: _done_before(case))
+    lasted, call = gaps.idle.copy(), gaps.call
+    mine = np.flatnonzero(np.isin(gaps.cause, _BESIDE_CALLS) & (call >= 0))
+    free = case.report.api.start[call[mine]] - done[np.searchsorted(calls, call[mine])]
+    lasted[mine] = np.maximum(lasted[mine], free)
     return lasted
+
+
+def _done_before(case: Case) -> tuple[Int32, Int64]:
+    """The calls that end gaps, and when all calls of the same thread before each had ended."""
+    api, calls = case.report.api, np.unique(case.stalls.gaps.call)
+    calls = calls[calls >= 0]
+    done = np.empty(len(calls), np.int64)
+    for caller, mine in rows_of_values(api.thread[calls]):
+        rows = np.flatnonzero(api.real & (api.thread == caller))
+        ended = np.append(FARTHEST, np.maximum.accumulate(api.end[rows]))
+        done[mine] = ended[np.searchsorted(rows, calls[mine])]
+    return calls, done
 
 
 def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
@@ -231,7 +240,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
         return first
-    count = np.bincount(api.name[api.real], minlength=len(api.names))
+    count = api.count_of_names
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
     first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
     long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS

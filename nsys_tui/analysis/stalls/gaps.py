@@ -6,6 +6,7 @@ Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from typing import Final
 
@@ -19,6 +20,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers, UInt8
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -90,6 +92,7 @@ def stalls(
     threshold_ns: int = THRESHOLD_NS,
     merge_runs: bool = True,
     work: HostWork | None = None,
+    busy: Callable[[int], Intervals] | None = None,
     progress: Progress = silent,
 ) -> Stalls:
     """Finds idle gaps and their causes.
@@ -100,6 +103,7 @@ def stalls(
         threshold_ns: shorter gaps are only counted.
         merge_runs: False lists the gaps inside launch-bound runs one by one.
         work: of an earlier call on the same report, to save building it again.
+        busy: tells when a device in scope works at any time, if that is at hand.
         progress: told how many operations were looked at, GPU by GPU.
     """
     work = work or HostWork(report)
@@ -116,7 +120,10 @@ def stalls(
         progress("finding idle gaps", looked, total)
         looked += len(rows)
         of_device = runs_of(report, device, rows, report.launch_bound) if merge_runs else []
-        summed, gaps, idle = _device_stalls(report, device, rows, scope, threshold_ns, of_device)
+        known = busy and busy(device)
+        summed, gaps, idle = _device_stalls(
+            report, device, rows, scope, threshold_ns, of_device, known
+        )
         totals.append(summed)
         per_device.append(gaps)
         bound += of_device
@@ -167,11 +174,12 @@ def _device_stalls(
     scope: Scope,
     threshold_ns: int,
     runs: list[LaunchBoundRun],
+    busy: Intervals | None,
 ) -> tuple[IdleTotals, Gaps, Int64]:
     """Totals, the listed gaps with their causes still open, and the idle ns of each run."""
     ops = report.operations
     starts, ends = clipped(ops, rows, None)
-    begin, finish = intervals.gaps(starts, ends, *report.extent)
+    begin, finish = intervals.gaps(*(busy or (starts, ends)), *report.extent)
     lo, hi = scope.bounds(report)
     touching = (begin < hi) & (finish > lo)
     begin, finish = begin[touching], finish[touching]
