@@ -59,7 +59,7 @@ def waits_for_each(case: Case, calls: Integers) -> bool:
     waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
     waits = waits[np.isin(api.thread[waits], api.thread[calls])]
     parts = np.unique(np.searchsorted(np.sort(api.start[waits]), api.start[calls]))
-    return 2 * len(parts) > len(calls)
+    return 2 * (len(parts) - 1) > len(calls) - 1
 
 
 def is_rare(case: Case, gaps: Gaps) -> bool:

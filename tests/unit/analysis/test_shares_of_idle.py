@@ -181,6 +181,16 @@ def test_short_gaps_after_waits_are_told_as_waits(tmp_path: Path, every: int) ->
     assert ("wait once for many" in one.advice) is (every == 1)
 
 
+def test_a_wait_among_three_launches_is_not_one_for_each(tmp_path: Path) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(4):
+        start = number * 32 * US
+        synth.launch("k", call=(start - 6 * US, start), gpu=(start, start + 24 * US), grid=FULL)
+    synth.api("cudaStreamSynchronize", 65 * US, 70 * US)
+    (one,) = (one for one in find_in(case_of(synth)) if "short gap" in one.title)
+    assert "each launch comes only after" in one.title
+
+
 @pytest.mark.parametrize(("lead", "told"), [(0, True), (60 * US, False)])
 def test_many_short_gaps_are_told_where_launches_come_late(
     tmp_path: Path, lead: int, told: bool
