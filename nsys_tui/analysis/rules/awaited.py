@@ -253,20 +253,36 @@ def _covered(events: Named | None) -> Intervals:
 
 
 def alone(case: Case, thread: int, waits: Intervals) -> str:
-    """The one other thread of the process that the scheduler had on a CPU through most waits.
+    """The one other thread that the scheduler had on a CPU through most waits.
+
+    It is of the process, or of one without a GPU that stops right when most of the waits end.
 
     Returns:
         its name; empty where none or several were.
     """
-    work, lasted = case.stalls.work.scheduling, intervals.total(*waits)
-    ran = [
-        other
-        for other in work.threads[beside(thread, work.threads)].tolist()
-        if 2 * intervals.overlap_length(work.thread(other).running, waits) > lasted
-    ]
-    return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
+    report, work = case.report, case.stalls.work.scheduling
+    ran: list[str] = []
+    for other in work.threads[work.threads != thread].tolist():
+        running, process = work.thread(other).running, other & PROCESS_MASK
+        if 2 * intervals.overlap_length(running, waits) <= intervals.total(*waits):
+            continue
+        if process == thread & PROCESS_MASK:
+            ran.append(report.thread_name(other))
+        elif process not in report.api.thread_process and _stops_at(case, running[1], waits):
+            ran.append(report.process_name(process))
+    return ran[0] if len(ran) == 1 else ""
 
 
+def _stops_at(case: Case, stops: Int64, waits: Intervals) -> bool:
+    """Whether most of some waits end near a stop, and stops are so rare that it is no chance."""
+    lasted, near = waits[1] - waits[0], np.searchsorted(stops, waits[1] + _WOKEN_NS)
+    ended = near > np.searchsorted(stops, waits[1] - _WOKEN_NS)
+    rare = 2 * _WOKEN_NS * len(stops) <= _CHANCE * case.base_ns
+    return bool(rare and 2 * lasted[ended].sum() > lasted.sum())
+
+
+_CHANCE: Final = 0.1
+"""Part of the time near a thread's stops from which one is near the end of a wait by chance."""
 _HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION)
 """Classes of CUDA calls that hold what calls of other threads need."""
 _MOST: Final = 0.68

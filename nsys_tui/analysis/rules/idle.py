@@ -19,7 +19,7 @@ from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny
-from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
+from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.rows import stall_groups
@@ -118,6 +118,8 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     inside, alike = between_tiny(case, gaps)
     gaps, inside = gaps.take(~alike), inside[~alike]
     apart = np.where(inside, 2, facts.pauses(case, gaps))
+    waits = np.flatnonzero(gaps.cause == Cause.WAIT)
+    apart[waits[~come_again(case, gaps.take(waits))]] = 3
     group, kinds = factorise_rows((*kinds_of(gaps), apart))
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[:, 0].tolist()):
@@ -295,7 +297,8 @@ def _told(
     child = cause is Cause.WAIT and what.startswith("wait")
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
-    spawns = child or advice == words.PIPE_OR_FILE
+    awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
+    spawns = child or awaits or advice == words.PIPE_OR_FILE
     if spawns and (program := awaited.child(case, facts.thread_of(case, gaps), cause, lost)):
         told = f", {cause.label}: {brief(what, _NAME_CELLS)} while {brief(program, _PLACE_CELLS)}"
         return f"{told} runs", Confidence.INFERRED, words.CHILD
@@ -308,7 +311,6 @@ def _told(
     if (waits or unseen) and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
     outside = awaits or cause is Cause.OSRT
     if cause is Cause.OSRT and awaited.decoder(case, facts.thread_of(case, gaps), lost):
         name = f", waits for the video decoder: {brief(what, _NAME_CELLS)}"

@@ -8,9 +8,11 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
+from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.held import is_alone
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.tried import tried_before
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -167,18 +169,18 @@ _AGAIN: Final = 5
 """Loads before kernels that ran already, after set-up, from which on loading belongs to the run."""
 
 
-def _usual(case: Case, gaps: Gaps) -> Bool:
+def come_again(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part, of one cause and about as long, and so not once.
 
     What the host does besides calling CUDA counts whole: GPU work may hide a part of it.
     """
     kind, _ = factorise_rows([*kinds_of(gaps)])
-    steady, usual = _middle(gaps) >= case.set_up_until[gaps.device], np.zeros(len(gaps), np.bool_)
+    steady, again = _middle(gaps) >= case.set_up_until[gaps.device], np.zeros(len(gaps), np.bool_)
     for lasted in (gaps.idle, _between_calls(case, gaps)):
         longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
         np.maximum.at(longest, kind[steady], lasted[steady])
-        usual |= lasted <= 2 * longest[kind]
-    return usual
+        again |= lasted <= 2 * longest[kind]
+    return again
 
 
 def _between_calls(case: Case, gaps: Gaps) -> Int64:
@@ -215,6 +217,18 @@ def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
     return lacks
 
 
+def _waits_for_others(case: Case, gaps: Gaps) -> Bool:
+    """In which gaps the thread waits for requests, or for what nobody of the program works on."""
+    waits: Bool = gaps.cause == Cause.WAIT
+    waiting = np.flatnonzero(waits)
+    for caller, places in rows_of_values(gaps.caller[waiting]):
+        mine, thread = waiting[places], int(case.report.api.threads[caller])
+        spans = intervals.union(gaps.start[mine], gaps.end[mine])
+        outside = awaited.is_asked(case, thread) or is_alone(case, thread, spans)
+        waits[mine] = outside and not awaited.child(case, thread, Cause.WAIT, spans)
+    return waits
+
+
 def first_uses(case: Case, gaps: Gaps) -> Bool:
     """Which gaps happen once: before the second step, at first use of code, in a lone call.
 
@@ -230,8 +244,9 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     again = first & ~used_first & (_middle(gaps) >= case.set_up_until[gaps.device])
     if again.sum() >= _AGAIN:
         first &= ~again
-    early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~_usual(case, gaps)
-    first[early] |= ~_lacks_cpu(case, gaps.take(early))
+    early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~come_again(case, gaps)
+    unusual = gaps.take(early)
+    first[early] |= ~(_lacks_cpu(case, unusual) | _waits_for_others(case, unusual))
     first |= used_first & (gaps.time(Cause.MODULE) > 0) & (gaps.cause != Cause.HOST)
     allocates = (gaps.cause == Cause.ALLOCATION) & (gaps.time(Cause.ALLOCATION) >= CONTEXT_NS)
     first |= used_first & allocates  # A library sets itself up so.

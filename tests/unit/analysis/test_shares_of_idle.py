@@ -251,6 +251,7 @@ def test_what_to_do_of_copies_that_nothing_hides(
     [
         ("fgets", (0, 300 * MS), True),
         ("wait4", (0, 300 * MS), True),
+        ("poll", (0, 300 * MS), True),
         ("fgets", (-20 * MS, 300 * MS), False),
         ("fgets", (0, 310 * MS), False),
         ("fgets", (0, 100 * MS), False),
@@ -330,6 +331,45 @@ def test_who_ran_alone_while_a_thread_slept_in_no_recorded_call_is_named(
     (found,) = [one for one in idle(case_of(synth)) if "off the CPU" in one.title]
     assert found.title.endswith("off the CPU: while loader runs") is told
     assert found.advice.startswith("see whether that thread" if told else "in no recorded call")
+
+
+@pytest.mark.parametrize(("runs", "told"), [(4, True), (6, False)])
+def test_a_process_without_a_gpu_that_stops_as_waits_end_is_named(
+    tmp_path: Path, runs: int, told: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").sched(0, True)
+    for step in range(20):
+        start = step * 10 * MS
+        synth.sched(start + MS, False).sched(start + 5 * MS, True)
+        synth.osrt("pthread_cond_wait", start + MS, start + 5 * MS)
+        synth.process(20, "stub").sched(start + MS, True, cpu=1)
+        synth.sched(start + (1 + runs) * MS, False, cpu=1).process(10)
+        call, gpu = start + 5 * MS, (start + 5 * MS + 10 * US, start + 10 * MS)
+        synth.launch(f"k{step % 5}", (call, call + 5 * US), gpu, grid=FULL)
+    (found,) = [one for one in idle(case_of(synth)) if one.stake_ns > 50 * MS]
+    assert found.title.endswith(", wait: while stub runs") is told
+    assert found.advice.startswith("see whether that thread" if told else "no fault")
+
+
+@pytest.mark.parametrize("works", [False, True])
+def test_the_first_wait_for_work_is_set_up_only_where_others_work(
+    tmp_path: Path, works: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").sched(-20 * MS, True)
+    synth.api("cudaMalloc_v3020", -20 * MS, -MS).memcpy(0, MS, bytes=10_000_000)
+    synth.osrt("pthread_cond_wait", MS, 501 * MS).sched(MS, False).sched(501 * MS, True)
+    if works:
+        synth.sched(MS, True, tid=50, cpu=1).sched(501 * MS, False, tid=50, cpu=1)
+    for step in range(40):
+        start = (501 + step * 8) * MS
+        gpu = (start + 10 * US, start + 5 * MS)
+        synth.launch(f"k{step % 5}", (start, start + 5 * US), gpu, grid=FULL)
+        synth.osrt("pthread_cond_wait", start + MS, start + 8 * MS)
+        synth.sched(start + MS, False).sched(start + 8 * MS, True)
+    case = case_of(synth)
+    first = [one for one in find_in(case) if one.stake_ns > 450 * MS or one.saved_ns > 450 * MS]
+    assert {one.rule for one in first} == {"warm_up" if works else "gpu_idle"}
+    assert all(one.saved_ns == 0 for one in first) is not works
 
 
 @pytest.mark.parametrize(
