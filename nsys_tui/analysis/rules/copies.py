@@ -306,7 +306,9 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED
-    pageable, again = _from_pageable(ops, rows), _IF_AGAIN * _too_few_to_pin(case, rows)
+    pays = 2 * saved >= took.sum()
+    again = _IF_AGAIN if _too_few_to_pin(case, rows) and not pays else ""
+    pageable = _from_pageable(ops, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
         gain = min(saved, int(took.sum()))

@@ -496,11 +496,15 @@ def test_what_calls_make_is_kept_and_used_again(tmp_path: Path, call: str, advic
     assert one.advice.startswith(advice)
 
 
-@pytest.mark.parametrize("copies", [1, 6])
-def test_pinning_pays_for_what_is_copied_again(tmp_path: Path, copies: int) -> None:
-    (one,) = found(copies_of(tmp_path / "r.sqlite", [(6, "pageable")] * copies), "exposed_copies")
+@pytest.mark.parametrize(("copies", "rate"), [(1, 6), (6, 6), (1, 1)])
+def test_pinning_pays_for_what_is_copied_again_or_slowly(
+    tmp_path: Path, copies: int, rate: int
+) -> None:
+    """A host pins at about 6.5 GB/s here: memory copied at 1 GB/s gains most even once."""
+    synth = copies_of(tmp_path / "r.sqlite", [(rate, "pageable")] * copies)
+    (one,) = found(synth, "exposed_copies")
     assert one.advice.startswith("pin the host memory")
-    assert ("if it is copied again" in one.advice) is (copies == 1)
+    assert ("if it is copied again" in one.advice) is (copies == 1 and rate > 1)
 
 
 @pytest.mark.parametrize(("rate", "pays"), [(3, True), (14, False)])
