@@ -232,6 +232,9 @@ _NEEDED: Final = Certainty(
 _SLOWED: Final = Certainty(
     _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
 )
+_OF_HOST: Final = Certainty(
+    _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
+)
 
 CERTAINTY: Final = {
     "blocking_launches": Certainty(
@@ -291,12 +294,8 @@ CERTAINTY: Final = {
         _INFERRED, "another GPU or device may have used the bus meanwhile", _TWICE
     ),
     "tiny_kernels": _SLOWED,
-    "host_only": Certainty(
-        _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
-    ),
-    "outside_work": Certainty(
-        _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
-    ),
+    "host_only": _OF_HOST,
+    "outside_work": _OF_HOST,
     "launch_bound": _SLOWED,
     "low_occupancy": Certainty(
         _INFERRED,

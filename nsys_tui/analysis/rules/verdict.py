@@ -283,19 +283,12 @@ def judged(
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
     """What has most of the time, whatever it could give back, such as its one kernel."""
-    known = (
-        one
-        for one in findings
-        if one.confidence is not Confidence.GUESS and one.rule not in ("slow_steps", "shared_gpus")
-    )
-    return next(
-        (
-            one
-            for one in known
-            if not (one.same_as and one.late >= 0) and 2 * one.stake_ns > case.base_ns
-        ),
-        None,
-    )
+    for one in findings:
+        known = one.confidence is not Confidence.GUESS and not (one.same_as and one.late >= 0)
+        known &= one.rule not in ("slow_steps", "shared_gpus")
+        if known and 2 * one.stake_ns > case.base_ns:
+            return one
+    return None
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
