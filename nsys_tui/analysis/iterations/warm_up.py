@@ -8,7 +8,8 @@ import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.window import Scope
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.events import Ranges
 from nsys_tui.model.report import Report
 
 SLOW: Final = 1.5
@@ -91,3 +92,21 @@ def _contexts(report: Report) -> Int64:
     classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[first]]
     makes = np.isin(classes, (Cause.ALLOCATION, Cause.API)) & (api.durations(first) >= CONTEXT_NS)
     return api.start[first[makes]]
+
+
+def round_begins(ranges: Ranges, rows: Indices) -> int:
+    """When the first round begins of which some steps are a part, such as rollout and training.
+
+    Ranges of the steps' thread that come once before each step belong to its round.
+
+    Args:
+        ranges: all ranges.
+        rows: of the steps, in start order.
+    """
+    often = np.bincount(ranges.name) == len(rows)
+    mine = np.flatnonzero(often[ranges.name] & (ranges.thread == ranges.thread[rows[0]]))
+    turn = np.searchsorted(ranges.start[rows], ranges.start[mine])
+    _, once = np.unique(np.stack((ranges.name[mine], turn)), axis=1, return_index=True)
+    alternates = np.bincount(ranges.name[mine[once]], minlength=len(often)) == len(rows)
+    first = mine[alternates[ranges.name[mine]] & (turn == 0)]
+    return int(ranges.start[np.append(first, rows[0])].min())

@@ -110,6 +110,8 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
     if len(of_device):
         every = len(late) + int((ops.copy_kind[of_device] == kind).sum())
         why, advice = _reason(case, late, of_device)
+        if not why:
+            return []
         few = few_steps(case, ops.start[late], ops.end[late], ops.durations(late))
         which = f"{units.format_count(len(late))} of {units.format_count(every)} large {what}"
         if few and len(late) == every:
@@ -166,6 +168,8 @@ def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:
         return "pageable memory", "pin the host memory (cudaHostAlloc, pin_memory=True)"
     if ops.start[late].max() < ops.start[fast].min():
         return "they come first", "touch, register or reuse the memory before it is copied"
+    if slow > 0.5:
+        return "", ""  # Both are pageable: what nothing hides of them is told with that advice.
     return "why is not recorded", "see which memory these copies use, and what else crosses the bus"
 
 

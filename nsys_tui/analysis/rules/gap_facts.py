@@ -272,6 +272,24 @@ def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
     return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 
+def copies_wait(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether calls that copy wait for other GPUs through most of some gaps of one."""
+    waiting = intervals.overlap_length(until_copies(case, case.copies), lost)
+    return 2 * waiting > intervals.total(*lost) and bool(waits_for(case, gaps, queued=False))
+
+
+def until_copies(case: Case, rows: Indices) -> Intervals:
+    """When calls that copy have begun and their copies have not: they wait for what comes before.
+
+    Args:
+        case: the report.
+        rows: copies.
+    """
+    report, rows = case.report, rows[case.report.calls[rows] >= 0]
+    begun = report.api.start[report.calls[rows]]
+    return intervals.union(begun, np.maximum(begun, report.operations.start[rows]))
+
+
 def follows(case: Case, gaps: Gaps) -> int:
     """The GPU of another process whose work ends right before most of some gaps do, -1 for none.
 

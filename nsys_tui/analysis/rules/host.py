@@ -129,7 +129,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
         (Column("Calls", Unit.COUNT), count[order]),
         (Column("NVTX Range"), [texts[row] for row in order.tolist()]),
     )
-    findings = idle_findings(case, "sync_by_range", (Cause.SYNC,)) if len(rows) else ()
+    findings = idle_findings(case, "sync_by_range", (Cause.SYNC, Cause.COPY))
     return Result(columns, findings, hidden=hidden)
 
 

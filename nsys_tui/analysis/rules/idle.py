@@ -133,7 +133,8 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
     gaps = gaps.take(~first_uses(case, gaps))
-    causes = (*words.CAUSES, *words.QUEUED, Cause.SYNC)
+    causes = [*words.CAUSES, *words.QUEUED, Cause.SYNC]
+    causes += [Cause.COPY] * (len(case.by_device) > 1)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 
 
@@ -145,6 +146,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     gaps = gaps.take(gaps.device == device)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_time.idle_part(device, when(case.stalls.work, gaps, spans))
+    if cause is Cause.COPY and not facts.copies_wait(case, gaps, lost):
+        return []  # The rules on copies tell of it.
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and facts.hold_most(gaps, renders) else said
@@ -271,7 +274,8 @@ def _told(
         advice = words.NO_CALL
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
-    if (queued or polls or cause is Cause.SYNC) and (others := facts.waits_for(case, gaps, queued)):
+    blocks = cause in (Cause.SYNC, Cause.COPY)
+    if (queued or polls or blocks) and (others := facts.waits_for(case, gaps, queued)):
         turns = int(case.idle_time.by_turns(int(gaps.device[0]), others))
         busy = [case.idle_time.busy_ns(one) for one in (int(gaps.device[0]), *others)]
         if not turns and 2 * (max(busy) - busy[0]) < intervals.total(*lost):

@@ -12,7 +12,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
-from nsys_tui.analysis.iterations.warm_up import sets_up
+from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
 from nsys_tui.analysis.launches import graphs_made
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.window import Rows, Scope, clipped, row_numbers
@@ -195,6 +195,7 @@ class Run:
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
+        begin = min(begin, round_begins(ranges, steps.rows))
         launched = np.flatnonzero(self.begun() >= begin)
         first = int(ops.start[launched[0]]) if len(launched) else 0
         return max(self.base[0], begin, first)

@@ -377,7 +377,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"{share} is idle {MEANT[one.advice]}")
         elif one is not most and not one.subject.startswith("idle"):
             said.append(f"{share} is {one.subject}")
-        elif one is not most:
+        elif one is not most and not one.same_as:
             where = one.subject.partition(Cause.NOTHING.label)[2]
             said.append(f"why {share} is idle{where} is not recorded")
     return "; ".join(said[:MOST])

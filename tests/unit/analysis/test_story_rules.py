@@ -642,3 +642,84 @@ def test_copies_of_a_few_steps_say_so(every: int, where: str, tmp_path: Path) ->
     all_of_them = f"{count} " if where else f"{count} of {count} large "
     assert which == f"{all_of_them}Device-to-Host copies{where}"
     assert titles["exposed_copies"].endswith(f"at 4.00 GB/s{where}")
+
+
+def layers_on(path: Path, gpus: int) -> Case:
+    """One thread gives each GPU its layers in turn, and reads the result of the last one."""
+    run = Machine(path, gpus=gpus)
+    for _ in range(30):
+        for gpu in range(gpus):
+            before = max(run.free.values(), default=0)
+            run.free[gpu, 7] = max(run.free.get((gpu, 7), 0), before)
+            for _ in range(8):
+                run.launch("layer", 400 * US, device=gpu)
+        corr, start, device = run.report.next_correlation(), max(run.free.values()), gpus - 1
+        last = run.free[device, 7] = start + 2 * US
+        run.report.memcpy(
+            start + US, last, bytes=64, kind="DtoH", corr=corr, device=device, src="device",
+            dst="pageable",
+        )  # fmt: skip
+        run.call("cudaMemcpyAsync_v3020", last + 4 * US - run.now, corr)
+    return Case(open_report(run.report.write(), use_cache=False))
+
+
+def test_a_read_that_waits_for_gpus_by_turns_is_no_small_copy(tmp_path: Path) -> None:
+    case = layers_on(tmp_path / "r.sqlite", 4)
+    findings = find_in(case)
+    first = findings[0]
+    assert "cudaMemcpyAsync waits for GPUs by turns" in first.title
+    assert first.advice.startswith("let them overlap")
+    once = 30 * 8 * 400 * US  # what each GPU computes: all could work at once
+    assert first.saved_ns == pytest.approx(3 * once, rel=0.06)
+    small = [one for one in findings if one.rule == "small_copies"]
+    assert all(one.saved_ns < once / 10 for one in small)
+    assert "is not recorded" not in verdict(case, findings)
+
+
+def test_on_one_gpu_a_read_waits_for_nobody_else(tmp_path: Path) -> None:
+    findings = find_in(layers_on(tmp_path / "r.sqlite", 1))
+    assert not any("waits for" in one.title for one in findings)
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_copies_that_come_again_before_each_step_are_no_set_up(tmp_path: Path, once: bool) -> None:
+    """Weights go to the host between rollout and training of each round, or come before all."""
+    run = Machine(tmp_path / "r.sqlite")
+    if once:
+        run.copy(240_000_000, 4, "HtoD", "pageable")
+    for _ in range(6):
+        since = run.now
+        run.layers(4)
+        run.wait()
+        run.named("rollout", since)
+        if not once:
+            run.copy(40_000_000, 4, "DtoH", "pageable")
+        since = run.now
+        run.layers(6, tag="train_")
+        run.wait()
+        run.named("train", since)
+    case = Case(open_report(run.report.write(), use_cache=False))
+    findings = find_in(case)
+    assert any("of copies before the first step" in one.title for one in findings) is once
+    assert any("60.00 ms of copies exposed" in one.title for one in findings) is not once
+
+
+@pytest.mark.parametrize(("memory", "told"), [("pageable", False), ("pinned", True)])
+def test_pageable_copies_slower_than_others_of_such_memory_are_to_be_pinned(
+    tmp_path: Path, memory: str, told: bool
+) -> None:
+    """Why one is slower than the other matters not: both are slow."""
+    synth = copies_of(tmp_path / "r.sqlite", [(9, memory), (2, "pageable")] * 8)
+    assert bool(found(synth, "slow_copies")) is told
+    (one,) = found(synth, "exposed_copies") or found(synth, "slow_copies")
+    assert one.advice.startswith("pin the host memory")
+
+
+def test_beside_exposed_communication_the_kernel_that_leads_is_named(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(30):
+        for number in range(4):
+            run.launch(f"stage{number}_kernel", (20, 12, 11, 10)[number] * MS)
+        run.launch("ncclDevKernel_SendRecv", 6 * MS)
+    (one,) = found(run.report, "dominant_kernel")
+    assert one.title.startswith("stage0_kernel has 33.9%")
