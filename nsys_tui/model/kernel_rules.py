@@ -72,6 +72,7 @@ _SKIPPED: Final = re.compile(
     r"|\w*TensorListMetadata\w*|ParallelFor\w*|ParallelReduce|ParallelScan|CombinedFunctorReducer"
     r"|FunctorAnalysis|FunctorWrapper|\w*[Pp]olicy\w*|\w*Iterat\w*|\w*iterator\w*|\w*pointer|device_ptr"
     r"|for_each_f|\w*ary_transform_f|wrapped_function|no_stencil_tag|always_true_predicate"
+    r"|LockStepKernel|KernelWithDynSharedMem|TrackExecutor|true|false"
     r"|unnamed|anonymous|namespace|std|array|Array|tuple|LaunchContext\w*|Range\d*d?|\w*exec_explicit\w*|\w*_exec\w*)\Z"
 )
 """Words of a template argument that name no operation, but what it is wrapped in."""
@@ -466,6 +467,11 @@ RULES: Final = rules(
         (r"\bmulti_tensor_apply_kernel\Z", _torch("multi tensor")),
         (r"\b(?P<label>cub)::(?:\w+::)*(?P<what>Device\w+)\Z", _library),
         (r"\bKokkos::|\bRAJA::", _carried),
+        (
+            r"(?:\A|::)(?i:(?:raw|gpu|cuda|hip|uniform|generic|static|global|launch|run|execute|apply"
+            r"|action|impl|kernel|\dd)_?)+\Z",
+            _carried,
+        ),
         (r"\b(?P<label>thrust)::|\b(?P<label2>cub)::", _carried),
         (r"", _lambda),
     )

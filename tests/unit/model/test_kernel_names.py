@@ -111,6 +111,12 @@ NAMES = {
     f"void eval_lambda<std::unique_ptr<Frame, std::default_delete<Frame>> k2::Propagate<(int)32>"
     f"(int, Frame *)::{LAMBDA}>(int, T1)": "Propagate",
     f"void launch<Graph make::Closure(Graph &) const::{LAMBDA}, (int)2>(int)": "Closure",
+    "void alpaka::detail::gpuKernel<pmacc::lockstep::LockStepKernel<pic::ComputeCurrent>,"
+    " alpaka::ApiCudaRt>(T1)": "ComputeCurrent",
+    "void quda::Kernel3D<quda::dslash_functor, quda::WilsonArg<float>>(T2)": "dslash_functor",
+    "void launch_kernel<float>(T1)": "launch_kernel",
+    "void cub::CUB_200500_NS::detail::transform::transform_kernel<cub::transform::policy_hub<"
+    "false, thrust::tuple<float*>>::policy900, long, square<float>, float*>(T2)": "square",
     f"void RAJA::policy::cuda::impl::forall_cuda_kernel<RAJA::policy::cuda::cuda_exec<256>,"
     f" TRIAD::run(x)::{LAMBDA}, long>(x)": "TRIAD::run",
     "void Kokkos::Impl::cuda_parallel_launch_local_memory<Kokkos::Impl::ParallelFor<"
