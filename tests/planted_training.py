@@ -74,12 +74,14 @@ def parted_beside(path: Path) -> Synth:
     return synth
 
 
-def without_work(path: Path, *, opened: bool = True) -> Synth:
-    """GPU 1 is there, and the process has a context on it or has none."""
+def without_work(path: Path, *, opened: bool = True, works: int = 0) -> Synth:
+    """GPU 1 is there, and the process has a context on it or has none, and may work there once."""
     run = Machine(path, gpus=2)
     run.report.context_info(1, 0)
     if opened:
         run.report.context_info(2, 1)
+    if works:
+        run.launch("init", works, 1)
     run.layers(20)
     return run.report
 

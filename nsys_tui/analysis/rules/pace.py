@@ -39,6 +39,8 @@ _OUTLIERS: Final = 10
 _BESIDE: Final = 1.05
 """From so many times as many kernels at once as before on, they share the GPU more than before."""
 _TURNS: Final = 20
+_HARDLY: Final = 0.001
+"""Part of what the busiest GPU does below which one hardly works."""
 _NAME_CELLS: Final = 15
 _GPUS_NAMED: Final = 3
 
@@ -290,12 +292,18 @@ def _held(case: Case, rows: Sequence[Indices], runs: Sequence[Intervals]) -> int
     nothing="Every GPU with a CUDA context works, or no contexts are recorded.",
 )
 def unused_gpus(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
-    """GPUs with a CUDA context of a process that works on others, and without any GPU work."""
+    """GPUs with a context of a process that works on others: these run nothing, or hardly anything.
+
+    A thousandth of what the busiest one does is hardly anything; in a window it may come later.
+    """
     report = case.report
     names = {
         pid_of(process): report.process_name(process) for process in report.operations.processes
     }
-    worked = {device.number for device in report.devices}
+    busy = {split.device.number: split.busy_ns for split in case.splits}
+    least = _HARDLY * max(busy.values(), default=0) * (case.scope.window is None)
+    seen = {device.number for device in report.devices}
+    worked = {gpu for gpu in seen if busy.get(gpu, least) >= least}
     users = {
         gpu: names[pid]
         for pid, gpu in report.metadata.contexts
@@ -308,8 +316,8 @@ def unused_gpus(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
         process = brief(next(iter(users.values())), _NAME_CELLS)
         findings = case.finding(
             "unused_gpus",
-            f"{which} ran nothing beside {units.plural(len(worked), 'busy GPU')}:"
-            f" {process} has a CUDA context there",
+            f"{which} ran {'hardly anything' if seen & users.keys() else 'nothing'} beside"
+            f" {units.plural(len(worked), 'busy GPU')}: {process} has a CUDA context there",
             "give each GPU a part of the work, or hide it from the process (CUDA_VISIBLE_DEVICES)",
             subject=f"{which} without work",
             saved_ns=0,

@@ -941,6 +941,15 @@ def test_what_is_drawn_is_no_compute_and_unused_gpus_are_counted(tmp_path: Path)
     assert verdict(case, find_in(case)).startswith("1 of 2 GPUs 99.7% busy")
 
 
+@pytest.mark.parametrize(("works", "told"), [(0, "nothing"), (10_000, "hardly anything"), (MS, "")])
+def test_a_gpu_that_is_hardly_used_is_told(tmp_path: Path, works: int, told: str) -> None:
+    findings = find_in(case_of(partial(training.without_work, works=works), tmp_path))
+    titles = [one.title for one in findings if one.rule == "unused_gpus"]
+    assert [title.startswith(f"GPU 1 ran {told} beside 1 busy") for title in titles] == [True] * (
+        told != ""
+    )
+
+
 def test_copies_are_priced_by_what_could_run_beside_them(tmp_path: Path) -> None:
     case = case_of(programs.copying, tmp_path)
     first = find_in(case)[0]
