@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nsys_tui.analysis.breakdown import FIGURES, DeviceSplit, ten_figures
-from nsys_tui.model.table import (
-    Column,
-    Form,
-    Unit,
-    column,
-    columns,
-    data,
-    number,
-    record,
-    records,
-)
+from nsys_tui.model.table import Column, Form, Unit, column, columns, data, number, record, records
 
 
 def _figure(name: str, header: str = "") -> Column:

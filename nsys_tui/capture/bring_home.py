@@ -17,10 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nsys_tui.capture import scripts
-from nsys_tui.capture.failures import (
-    CaptureError,
-    FetchError,
-)
+from nsys_tui.capture.failures import CaptureError, FetchError
 from nsys_tui.capture.follow import run_own
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.record import ReportFile, State

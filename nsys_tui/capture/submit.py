@@ -9,12 +9,7 @@ from typing import Final
 
 from nsys_tui.capture import quoting, scripts
 from nsys_tui.capture.events import Checked
-from nsys_tui.capture.failures import (
-    CaptureError,
-    LockedError,
-    OutputTakenError,
-    PreflightError,
-)
+from nsys_tui.capture.failures import CaptureError, LockedError, OutputTakenError, PreflightError
 from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.options.draft import ERROR

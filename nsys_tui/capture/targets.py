@@ -13,13 +13,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from nsys_tui.capture.launchers import (
-    HOST_NAME,
-    Target,
-    all_fields,
-    launcher_of,
-    read_tables,
-)
+from nsys_tui.capture.launchers import HOST_NAME, Target, all_fields, launcher_of, read_tables
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
 

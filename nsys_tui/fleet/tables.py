@@ -10,12 +10,7 @@ import numpy as np
 from nsys_tui.fleet.collective_tables import calls_table, collectives_table, stragglers_table
 from nsys_tui.fleet.fleet import Fleet, Member
 from nsys_tui.fleet.name_tables import names_table
-from nsys_tui.fleet.step_tables import (
-    pace_ranks_table,
-    pace_table,
-    step_ranks_table,
-    steps_table,
-)
+from nsys_tui.fleet.step_tables import pace_ranks_table, pace_table, step_ranks_table, steps_table
 from nsys_tui.fleet.summary import FAMILIES, SPLIT
 from nsys_tui.fleet.table_parts import (
     Ask,

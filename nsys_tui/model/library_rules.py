@@ -10,16 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nsys_tui.model.attention_rules import of_code
-from nsys_tui.model.kernel_rules import (
-    TYPES,
-    Named,
-    Parts,
-    Rule,
-    argument,
-    flags,
-    of_number,
-    rules,
-)
+from nsys_tui.model.kernel_rules import TYPES, Named, Parts, Rule, argument, flags, of_number, rules
 
 _FLOATS: Final = frozenset(word for word in TYPES.values() if word[:1] in "bfet" and word != "bool")
 _WHOLE: Final = re.compile(r"-?\d+")

@@ -53,12 +53,7 @@ from nsys_tui.reader.operations import (
 from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.schema import Column, declared
 from nsys_tui.reader.sqlite import Database, quoted
-from nsys_tui.reader.target import (
-    read_metadata,
-    read_process_names,
-    read_ranks,
-    read_thread_names,
-)
+from nsys_tui.reader.target import read_metadata, read_process_names, read_ranks, read_thread_names
 
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")

@@ -12,31 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from nsys_tui.analysis.compare.comparability import (
-    Difference,
-    differences,
-    matched_by_kind,
-)
+from nsys_tui.analysis.compare.comparability import Difference, differences, matched_by_kind
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import Plan
 from nsys_tui.analysis.compare.pooling import of_the_same_run
 from nsys_tui.analysis.compare.rows import Row, RowJudge
-from nsys_tui.analysis.compare.side import (
-    GROUPS,
-    OF_HOST,
-    OPTIONAL,
-    Found,
-    Side,
-)
-from nsys_tui.analysis.compare.stats import (
-    FEWEST,
-    RUN_NOISE,
-    SEED,
-    THRESHOLD,
-    Rules,
-    Verdict,
-)
+from nsys_tui.analysis.compare.side import GROUPS, OF_HOST, OPTIONAL, Found, Side
+from nsys_tui.analysis.compare.stats import FEWEST, RUN_NOISE, SEED, THRESHOLD, Rules, Verdict
 from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.stalls.causes import Cause
 

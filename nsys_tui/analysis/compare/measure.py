@@ -15,12 +15,7 @@ from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps, tallied
 from nsys_tui.analysis.compare.origin import origin_of
 from nsys_tui.analysis.compare.plan import Plan, rows_of
-from nsys_tui.analysis.compare.side import (
-    WHOLE,
-    Named,
-    Side,
-    Variant,
-)
+from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Variant
 from nsys_tui.analysis.compare.stats import Sample, samples
 from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.diagnostics import loss, unanswered

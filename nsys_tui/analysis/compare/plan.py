@@ -8,11 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.compare.side import (
-    HOST_AHEAD,
-    Bounds,
-    Steps,
-)
+from nsys_tui.analysis.compare.side import HOST_AHEAD, Bounds, Steps
 from nsys_tui.analysis.compare.stats import SEED
 from nsys_tui.analysis.iterations.detection import find_iterations, gpu_step_ns
 from nsys_tui.analysis.iterations.steps import Iterations

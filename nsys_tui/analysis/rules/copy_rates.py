@@ -12,13 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate, case_labels, exposed_ns, rates
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import few_steps
-from nsys_tui.analysis.rules.nsys import (
-    DIRECTIONS,
-    HOST_COPIES,
-    PAGEABLE,
-    PINNED,
-    of_memory,
-)
+from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE, PINNED, of_memory
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.categories import OpKind

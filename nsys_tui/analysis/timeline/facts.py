@@ -12,11 +12,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.events import SYNC_TYPES, EventKey, codes_of, key_of, naming
 from nsys_tui.analysis.timeline.host import caller_words, thread_words
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
-from nsys_tui.analysis.timeline.work_facts import (
-    collective_facts,
-    resident_facts,
-    transfer_facts,
-)
+from nsys_tui.analysis.timeline.work_facts import collective_facts, resident_facts, transfer_facts
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind

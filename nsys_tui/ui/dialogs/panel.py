@@ -11,14 +11,7 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import NameStyle
 from nsys_tui.render.cells import KEY, MUTED
 from nsys_tui.render.palette import theme_names
-from nsys_tui.state import (
-    ALL_DEPTHS,
-    ColourBy,
-    CounterStyle,
-    Density,
-    TimeFormat,
-    displayed,
-)
+from nsys_tui.state import ALL_DEPTHS, ColourBy, CounterStyle, Density, TimeFormat, displayed
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.session import initial_state

@@ -11,14 +11,7 @@ from textual import events
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.state import ViewState
-from nsys_tui.timeline import (
-    areas,
-    arranging,
-    moving,
-    pointing,
-    searching,
-    stepping,
-)
+from nsys_tui.timeline import areas, arranging, moving, pointing, searching, stepping
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import window_text
