@@ -275,8 +275,11 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
 
 def _fill(case: Case, rows: Indices) -> str:
     """What to do about small grids, by whether threads launch them on one stream by turns."""
-    calls, stream = case.report.calls[rows], case.report.operations.stream[rows]
-    threads = case.report.api.thread[calls[calls >= 0]]
+    ops, calls = case.report.operations, case.report.calls[rows]
+    stream, threads = ops.stream[rows], case.report.api.thread[calls[calls >= 0]]
+    runs = intervals.union(ops.start[rows], ops.end[rows])
+    if ops.durations(rows).sum() >= 2 * intervals.total(*runs):
+        return "use more blocks: they run side by side already, and leave SMs empty"
     if len(np.unique(stream)) == 1 and np.count_nonzero(np.diff(threads)) >= _TURNS:
         count = len(np.unique(threads))
         return (

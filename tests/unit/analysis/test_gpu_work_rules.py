@@ -194,6 +194,17 @@ class TestSmallGrids:
             synth.kernel("tiny", 0, 10 * MS, streamId=stream + 1, gridX=1, blockX=256)
         assert found(synth, "small_grids") == []
 
+    @pytest.mark.parametrize(("streams", "beside"), [(1, False), (4, True)])
+    def test_small_grids_that_run_side_by_side_are_told_so(
+        self, synth: Synth, streams: int, beside: bool
+    ) -> None:
+        for number in range(8):
+            start = number // streams * 10 * MS
+            stream = number % streams + 1
+            synth.kernel("tiny", start, start + 10 * MS, streamId=stream, gridX=1, blockX=256)
+        (finding,) = found(synth, "small_grids")
+        assert ("side by side already" in finding.advice) is beside
+
     def test_a_kernel_of_another_kind_beside_it_leaves_nothing_empty(self, synth: Synth) -> None:
         launched(synth, "tiny", 0, 10 * MS, 1)
         synth.kernel("ncclDevKernel_AllReduce", 0, 10 * MS, streamId=9, gridX=4)
