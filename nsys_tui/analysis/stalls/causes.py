@@ -273,8 +273,12 @@ class Gaps:
         return np.zeros(len(self), np.int64)
 
     def take(self, index: Any) -> Gaps:
-        """Some of the gaps, by mask or row numbers."""
-        rows = np.arange(len(self))[index]
+        """Some of the gaps, by mask or row numbers; a mask of all copies none."""
+        rows = index
+        if index.dtype == bool:
+            if index.all():
+                return self
+            rows = np.flatnonzero(index)
         shares = {cause: time[rows] for cause, time in self.shares.items()}
         return Gaps(**{name: getattr(self, name)[rows] for name in _COLUMNS}, shares=shares)
 

@@ -85,29 +85,15 @@ def most_of(shares: Shares) -> UInt8:
 
 def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
     """Of each gap when its call begins, until when the host's work counts, and the call's end."""
-    api, called = work.report.api, gaps.call >= 0
-    start, end = gaps.end.copy(), gaps.end.copy()
-    start[called] = api.start[gaps.call[called]]
-    end[called] = np.clip(api.end[gaps.call[called]], start[called], gaps.end[called])
-    until = np.where(_did_more(work, gaps.call), end, start)
+    api, calls = work.report.api, gaps.call
+    if not len(api):
+        return gaps.end, gaps.end, gaps.end
+    start = np.where(calls >= 0, api.start[calls], gaps.end)
+    end = np.clip(api.end[calls], start, gaps.end)
+    # Others than launches, and long ones, did more: they copy or allocate themselves.
+    more = (work.api_classes != Cause.API) | (api.duration >= LONG_CALL_NS)
+    until = np.where(more[calls], end, start)
     return start, np.clip(until, gaps.start, gaps.end), end
-
-
-def _did_more(work: HostWork, calls: Integers) -> Bool:
-    """Which calls did more than launch: they copy or allocate themselves, or took long.
-
-    Args:
-        work: knows the classes of calls.
-        calls: rows of the API, -1 for none.
-    """
-    api, busier = work.report.api, np.zeros(len(calls), bool)
-    known = np.flatnonzero(calls >= 0)
-    rows = calls[known]
-    if len(rows):
-        busier[known] = (work.api_classes[rows] != Cause.API) | (
-            api.durations(rows) >= LONG_CALL_NS
-        )
-    return busier
 
 
 def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int32) -> None:
@@ -144,7 +130,7 @@ def by_witness(
     table = np.stack([*shares.values()], axis=1) if shares else np.empty((len(gaps), 0), np.int64)
     row, place = np.nonzero(table)
     parts, cause = gaps.take(row), np.array([*shares], np.uint8)[place]
-    what, spans = _witnessed(work, parts, cause)
+    what, spans = _witnessed(work, parts, cause, host_part(work, gaps)[1][row])
     parts = replace(parts, cause=cause, idle=table[row, place], what=what)
     whole = np.isin(gaps.cause, causes) & (gaps.cause >= len(SHARES))
     return gaps.take(whole).beside(parts), spans
@@ -165,14 +151,13 @@ def shares_of(gaps: Gaps) -> Shares:
     return shares
 
 
-def _witnessed(work: HostWork, parts: Gaps, cause: UInt8) -> tuple[Int32, Spans]:
+def _witnessed(work: HostWork, parts: Gaps, cause: UInt8, until: Int64) -> tuple[Int32, Spans]:
     """What took longest within a cause that need not be the gap's own, and when causes were."""
     what, api, spans = parts.what.copy(), work.report.api, {}
     other = cause != parts.cause
     what[other] = -1
     late = np.flatnonzero(other & (cause == Cause.LAUNCH_LATENCY) & (parts.call >= 0))
     what[late] = work.codes(api.name[parts.call[late]], lambda code: api_name(api.names[code]))
-    until = host_part(work, parts)[1]
     for caller, mine in rows_of_values(parts.caller):
         witnessed = {Cause(one) for one in np.flatnonzero(np.bincount(cause[mine])).tolist()}
         if Cause.LAUNCH_LATENCY in witnessed:
