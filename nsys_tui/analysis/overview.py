@@ -11,14 +11,8 @@ import numpy as np
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
+from nsys_tui.analysis.host_time import HostTime, host_time, mpi_calls, osrt_calls, python_samples
 from nsys_tui.analysis.nccl.waiting import collective_waits, splits_with_waiting
-from nsys_tui.analysis.thread_states import (
-    HostTime,
-    host_time,
-    mpi_calls,
-    osrt_calls,
-    python_samples,
-)
 from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, row_numbers
 from nsys_tui.model.arrays import Int32
 from nsys_tui.model.capabilities import Capability

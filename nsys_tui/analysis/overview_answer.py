@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import DeviceSplit, Pieces
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.memory import DeviceMemory
 from nsys_tui.analysis.overview import Overview
 from nsys_tui.analysis.overview_columns import (
@@ -27,6 +27,7 @@ from nsys_tui.analysis.overview_columns import (
     TOP,
     WAITING,
 )
+from nsys_tui.analysis.pieces import Pieces
 from nsys_tui.analysis.rules.verdict import PART, Part, verdict_facts
 from nsys_tui.analysis.window import Rows
 from nsys_tui.model.capabilities import Capability

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.breakdown import Pieces
+    from nsys_tui.analysis.pieces import Pieces
     from nsys_tui.analysis.rules.verdict import Part
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pieces(arguments: argparse.Namespace, report: Report, scope: Scope) -> Pieces | None:
-    from nsys_tui.analysis.breakdown import iteration_pieces, range_pieces
+    from nsys_tui.analysis.pieces import iteration_pieces, range_pieces
 
     wanted = arguments.each or ("iteration" if "each" in (arguments.section or ()) else None)
     if arguments.iteration is not None or wanted == "iteration":

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.stacks.folding import FrameRules, Stacks, StackSource
+    from nsys_tui.analysis.stacks.folding import Stacks, StackSource
+    from nsys_tui.analysis.stacks.frame_rules import FrameRules
     from nsys_tui.model.report import Report
 
 EPILOG = """\
@@ -148,7 +149,7 @@ def _source(arguments: argparse.Namespace, report: Report) -> StackSource:
 
 
 def _rules(arguments: argparse.Namespace) -> FrameRules:
-    from nsys_tui.analysis.stacks.folding import FrameRules
+    from nsys_tui.analysis.stacks.frame_rules import FrameRules
 
     preset = arguments.preset == "llm.c"
     rules = FrameRules(addresses=arguments.addresses)

@@ -19,8 +19,8 @@ from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Variant
 from nsys_tui.analysis.compare.stats import Sample, samples
 from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.diagnostics import loss, unanswered
+from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Rows, masked
 from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability

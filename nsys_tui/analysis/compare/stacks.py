@@ -14,7 +14,8 @@ import numpy as np
 
 from nsys_tui.analysis.compare.comparison import aligned
 from nsys_tui.analysis.compare.plan import Plan
-from nsys_tui.analysis.stacks.folding import FrameRules, cpu_stacks, gpu_stacks, rewrite
+from nsys_tui.analysis.stacks.folding import cpu_stacks, gpu_stacks
+from nsys_tui.analysis.stacks.frame_rules import FrameRules, rewrite
 from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
@@ -24,7 +25,7 @@ from nsys_tui.analysis.rules.idle_causes import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
-from nsys_tui.analysis.thread_states import host_time, mpi_calls, osrt_calls, sampled
+from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64

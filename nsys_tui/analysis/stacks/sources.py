@@ -6,10 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.host_time import osrt_calls
 from nsys_tui.analysis.stacks.folding import (
-    DROPPED,
-    NO_RULES,
-    FrameRules,
     Stacks,
     StackSource,
     call_stacks,
@@ -17,7 +15,8 @@ from nsys_tui.analysis.stacks.folding import (
     cpu_stacks,
     range_stacks,
 )
-from nsys_tui.analysis.thread_states import Scheduling, of_thread, osrt_calls
+from nsys_tui.analysis.stacks.frame_rules import DROPPED, NO_RULES, FrameRules
+from nsys_tui.analysis.thread_states import Scheduling, of_thread
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model import intervals

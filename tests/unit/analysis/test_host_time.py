@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
 from nsys_tui.analysis.overview import overview
-from nsys_tui.analysis.thread_states import Witness, host_time, osrt_calls, python_samples
+from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.reader import open_report

@@ -8,13 +8,7 @@ import pytest
 from paths import REPORTS, goldens, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.breakdown import (
-    coverages,
-    device_splits,
-    iteration_pieces,
-    range_pieces,
-    ten_figures,
-)
+from nsys_tui.analysis.breakdown import coverages, device_splits, ten_figures
 from nsys_tui.analysis.overview import (
     missing,
     other_work,
@@ -22,6 +16,7 @@ from nsys_tui.analysis.overview import (
     top_kernels,
     top_ranges,
 )
+from nsys_tui.analysis.pieces import iteration_pieces, range_pieces
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.names import NameStyle

@@ -11,13 +11,13 @@ from synth import Synth
 
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.stacks.folding import (
-    FrameRules,
     StackSource,
     call_stacks,
     cpu_stacks,
     gpu_stacks,
     range_stacks,
 )
+from nsys_tui.analysis.stacks.frame_rules import FrameRules
 from nsys_tui.analysis.stacks.sources import NO_CALL, OWN_CODE, switch_stacks
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 from textual.geometry import Size
 
 from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.host_time import HostTime
 from nsys_tui.analysis.overview import NO_WORK, Overview, TopName
 from nsys_tui.analysis.overview_columns import SHARE_OF
 from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.analysis.rules.verdict import NotLookedAt
-from nsys_tui.analysis.thread_states import HostTime, Witness
+from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.categories import Category
 from nsys_tui.model.target import Metadata
 from nsys_tui.names import cut, pad, told_apart, visible

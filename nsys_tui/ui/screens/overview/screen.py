@@ -12,9 +12,9 @@ from textual import events
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.thread_states import mpi_calls, osrt_calls
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.progress import Progress
 from nsys_tui.model.report import Report

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_tui.analysis.stacks import views as stack_views
-from nsys_tui.analysis.stacks.folding import TITLES, FrameRules, Stacks, StackSource, gpu_stacks
+from nsys_tui.analysis.stacks.folding import TITLES, Stacks, StackSource, gpu_stacks
+from nsys_tui.analysis.stacks.frame_rules import FrameRules
 from nsys_tui.analysis.stacks.sources import NEEDED, host_stacks, sources
 from nsys_tui.export.folded import DOCUMENT, flame_graph, folded_lines
 from nsys_tui.model.groups import sums
