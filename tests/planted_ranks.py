@@ -484,7 +484,10 @@ def late_to_a_queue(path: Path, writes: int = 20 * MS) -> Synth:
 
 
 def uneven_by_turns(
-    path: Path, more: int = 800 * US, reduce: str = "ncclDevKernel_AllReduce"
+    path: Path,
+    more: int = 800 * US,
+    reduce: str = "ncclDevKernel_AllReduce",
+    upload: int = 0,
 ) -> Synth:
     """Four ranks compute 4 x 2 ms a step, one by turns longer, and reduce each part for 1.4 ms.
 
@@ -492,9 +495,13 @@ def uneven_by_turns(
         path: of the report.
         more: how much longer the parts of that one take; where negative, of all a quarter of it.
         reduce: the kernel that reduces.
+        upload: how long all of them copy before each step.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
+        for gpu in range(4 if upload else 0):
+            synth.memcpy(begin, begin + upload, src="pinned", **_where(gpu))
+        begin += upload
         since, ends = [begin] * 4, 0
         longer = [max(more * (gpu == step % 4), -more // 4) for gpu in range(4)]
         for part in range(4):

@@ -154,9 +154,10 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
 
 
 def resting_beside(case: Case, device: int) -> int:
-    """How long GPUs that one waits for in collectives idle, or copy, while that one runs, ns."""
+    """How long GPUs that one waits for in collectives idle, or copy, while it is in them, ns."""
     ops, resting = case.report.operations, 0
-    runs = ops.runs(case.by_device[device])
+    rows = case.by_device[device]
+    runs = ops.runs(rows[ops.category[rows] == Category.COMM])
     for late in np.flatnonzero(waited_for(case.report, device)).tolist():
         rows = case.by_device[late]
         works = ops.runs(rows[ops.category[rows] != Category.MEMORY])

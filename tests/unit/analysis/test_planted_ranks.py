@@ -269,6 +269,13 @@ def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_expos
     assert not [one for one in fair if "waiting" in one.title]
 
 
+@pytest.mark.parametrize("upload", [0, 2 * MS])
+def test_ranks_that_copy_together_still_have_work_to_balance(tmp_path: Path, upload: int) -> None:
+    _, findings = found(lambda path: ranks.uneven_by_turns(path, upload=upload), tmp_path)
+    (waits,) = [one for one in findings if one.title.endswith("for GPUs by turns")]
+    assert waits.advice.startswith("balance the work of each step")
+
+
 def test_ranks_that_copy_by_turns_have_no_work_to_balance(tmp_path: Path) -> None:
     _, findings = found(lambda path: ranks.late_together(path, turns=2, copies=True), tmp_path)
     (waits,) = [one for one in findings if one.title.endswith("for GPUs by turns")]
