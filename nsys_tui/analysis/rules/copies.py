@@ -56,6 +56,8 @@ _OFTEN: Final = 3
 """Rounds of copies from which pinning, which takes as long as a slow one, pays."""
 _PAYS: Final = 1.5
 """So many times as long as pinning takes must copies take together before it pays."""
+_FAR_LONGER: Final = 4
+"""So many times as long as pinning must copies take before it surely pays even once."""
 _PINS: Final = 0.25
 """Part of the bus's rate at which a host pins pages."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
@@ -306,7 +308,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED
-    pays = 2 * saved >= took.sum()
+    pays = _FAR_LONGER * _pinning_ns(case, rows) <= took.sum()
     again = _IF_AGAIN if _too_few_to_pin(case, rows) and not pays else ""
     pageable = _from_pageable(ops, rows)
     if not hides:
