@@ -12,7 +12,9 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.gap_facts import usual_name
 from nsys_tui.analysis.rules.held import is_alone
+from nsys_tui.analysis.rules.idle_causes import WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.tried import tried_before
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -224,7 +226,9 @@ def _waits_for_others(case: Case, gaps: Gaps) -> Bool:
     for caller, places in rows_of_values(gaps.caller[waiting]):
         mine, thread = waiting[places], int(case.report.api.threads[caller])
         spans = intervals.union(gaps.start[mine], gaps.end[mine])
-        outside = awaited.is_asked(case, thread) or is_alone(case, thread, spans)
+        call = usual_name(case, gaps.what[mine], gaps.idle[mine])
+        asked = WAITS.match(call) is not None and awaited.is_asked(case, thread)
+        outside = asked or is_alone(case, thread, spans)
         waits[mine] = outside and not awaited.child(case, thread, Cause.WAIT, spans)
     return waits
 
