@@ -15,6 +15,7 @@ from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import LATE_NS
+from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
@@ -39,6 +40,8 @@ _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""
 _PAUSE: Final = 5
 """So many times as long as usual the host computes in a pause."""
+_LEAVES_NS: Final = 20_000
+"""So soon after a call a thread blocks that has nothing else to do."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 
@@ -208,9 +211,21 @@ def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> 
 
 
 def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether the thread could go on for most of some time, had it a CPU."""
-    ready = case.stalls.work.scheduling.ready(thread_of(case, gaps))
-    return 2 * intervals.overlap_length(ready, lost) > intervals.total(*lost)
+    """Whether the thread could go on for most of some time, had it a CPU.
+
+    One that goes off right after its waits for the GPU blocks in a call that nobody traces: who is
+    taken off its CPU for others stops anywhere.
+    """
+    thread, api = thread_of(case, gaps), case.report.api
+    scheduling = case.stalls.work.scheduling
+    left, back = scheduling.off_by_why(thread).get(Off.UNKNOWN, intervals.empty())
+    rows = np.flatnonzero(api.real & (api.threads[api.thread] == thread))
+    last = rows[np.searchsorted(api.start[rows], left) - 1]
+    since = left - api.end[last]
+    blocks = np.isin(case.stalls.work.api_classes[last], (Cause.COPY, Cause.SYNC))
+    blocks &= (since >= 0) & (since < _LEAVES_NS)
+    could = intervals.subtract(scheduling.ready(thread), (left[blocks], back[blocks]))
+    return 2 * intervals.overlap_length(could, lost) > intervals.total(*lost)
 
 
 def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:

@@ -333,6 +333,25 @@ def test_who_ran_alone_while_a_thread_slept_in_no_recorded_call_is_named(
     assert found.advice.startswith("see whether that thread" if told else "in no recorded call")
 
 
+@pytest.mark.parametrize(("after", "told"), [(2 * US, False), (100 * US, True)])
+def test_who_goes_off_right_after_its_waits_blocks_and_wants_no_cpu(
+    tmp_path: Path, after: int, told: bool
+) -> None:
+    """The scheduler tells no states, others have all CPUs, and locks are not traced."""
+    synth = bare(tmp_path / "r.sqlite").sched(0, True, cpu=0).osrt("read", 0, 2 * US)
+    for step in range(20):
+        start = step * 10 * MS
+        gpu, waited = (start + 10 * US, start + 5 * MS), start + 5 * MS + 5 * US
+        synth.launch(f"k{step % 5}", (start, start + 5 * US), gpu, grid=FULL)
+        synth.api("cudaStreamSynchronize_v3020", start + 6 * US, waited)
+        synth.sched(waited + after, False, cpu=0).sched(start + 10 * MS - US, True, cpu=0)
+        for tid in (50, 51):
+            synth.sched(waited + after, True, tid=tid, cpu=tid - 50)
+            synth.sched(start + 10 * MS - 2 * US, False, tid=tid, cpu=tid - 50)
+    (one,) = [found for found in idle(case_of(synth)) if found.saved_ns > 50 * MS]
+    assert one.title.endswith("waits for a CPU" if told else "off the CPU")
+
+
 @pytest.mark.parametrize(("runs", "told"), [(4, True), (6, False)])
 def test_a_process_without_a_gpu_that_stops_as_waits_end_is_named(
     tmp_path: Path, runs: int, told: bool
