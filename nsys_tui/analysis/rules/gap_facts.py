@@ -11,6 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.idle_time import until_copies
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
@@ -289,20 +290,8 @@ def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
 
 def copies_wait(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that copy wait for other GPUs through most of some gaps of one."""
-    waiting = intervals.overlap_length(until_copies(case, case.copies), lost)
+    waiting = intervals.overlap_length(until_copies(case.report, case.copies), lost)
     return 2 * waiting > intervals.total(*lost) and bool(waits_for(case, gaps, queued=False))
-
-
-def until_copies(case: Case, rows: Indices) -> Intervals:
-    """When calls that copy have begun and their copies have not: they wait for what comes before.
-
-    Args:
-        case: the report.
-        rows: copies.
-    """
-    report, rows = case.report, rows[case.report.calls[rows] >= 0]
-    begun = report.api.start[report.calls[rows]]
-    return intervals.union(begun, np.maximum(begun, report.operations.start[rows]))
 
 
 def follows(case: Case, gaps: Gaps) -> int:

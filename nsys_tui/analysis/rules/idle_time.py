@@ -138,14 +138,15 @@ class IdleTime:
         """The same of API calls.
 
         Gaps that end with work which another call had launched before, or another thread launches,
-        or another process has, are none of theirs.
+        or another process has, are none of theirs. Until a copy of another GPU begins, its call
+        waits for that one.
         """
         api, ops = self.report.api, self.report.operations
         spans = (api.start[calls], api.end[calls], api.thread[calls])
         device, lost = self.held_up(*spans, api.thread_process)
         if not len(lost[0]):
             return device, lost
-        idle, rows = self._idle_of[device][0], self.by_device[device]
+        (idle, owners), rows = self._idle_of[device], self.by_device[device]
         held = np.searchsorted(idle.starts, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = idle.starts[held], idle.ends[held]
@@ -160,4 +161,22 @@ class IdleTime:
             mine = calls[spans[2] == thread]
             spent = api.runs(mine)
             parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))
-        return device, intervals.joined(*parts)
+        copies = ops.of_kind(OpKind.MEMCPY)
+        copies = copies[(ops.device[copies] != device) & np.isin(self.report.calls[copies], calls)]
+        copies = copies[np.isin(ops.processes[ops.process[copies]], [*owners])]
+        waits = until_copies(self.report, copies)
+        return device, intervals.subtract(intervals.joined(*parts), waits)
+
+
+def until_copies(report: Report, rows: Indices) -> Intervals:
+    """When calls that return after their copies wait for the work before these.
+
+    Args:
+        report: the report.
+        rows: copies.
+    """
+    api, ops = report.api, report.operations
+    rows = rows[report.calls[rows] >= 0]
+    rows = rows[api.end[report.calls[rows]] >= ops.end[rows]]
+    begun = api.start[report.calls[rows]]
+    return intervals.union(begun, np.maximum(begun, ops.start[rows]))

@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.gap_facts import free_time, lead, until_copies
+from nsys_tui.analysis.rules.gap_facts import free_time, lead
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
@@ -100,16 +100,13 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
     gpu, lost = case.idle_time.held_up_by_calls(np.concatenate((calls, waits)))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
-    # Only its own host holds a GPU up; copies of another GPU wait for that one.
-    own = np.isin(ops.process, np.unique(ops.process[case.by_device[gpu]]))
-    elsewhere = own[called] & (ops.device[called] != gpu)
-    lost = intervals.subtract(lost, until_copies(case, called[elsewhere]))
     before, next_to, done, resumed = case.short_gaps(gpu, case.launch_bound(gpu))
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
-    # Only what reads a value makes the host wait for it.
-    reads = report.calls[rows[own[rows] & (ops.copy_kind[rows] == DEVICE_TO_HOST)]]
+    # Only what reads a value makes the host wait for it, and only a GPU's own host holds it up.
+    mine = np.isin(ops.process[rows], np.unique(ops.process[case.by_device[gpu]]))
+    reads = report.calls[rows[mine & (ops.copy_kind[rows] == DEVICE_TO_HOST)]]
     waits = np.concatenate(
         (blocking[np.isin(blocking, reads)], after(reads[reads >= 0], Cause.SYNC))
     )
