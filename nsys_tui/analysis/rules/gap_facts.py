@@ -197,9 +197,9 @@ def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Inter
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:
-    """The thread that most gaps waited for."""
-    caller = np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
-    return int(case.report.api.threads[caller])
+    """The thread that most gaps waited for, -1 for none."""
+    count = np.bincount(gaps.caller[gaps.caller >= 0])
+    return int(case.report.api.threads[count.argmax()]) if len(count) else -1
 
 
 def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:

@@ -255,6 +255,8 @@ def _told(
     """The cause in words, how sure it is, and what to do."""
     where = facts.usual_name(case, gaps.range, gaps.idle)
     what, several = facts.most_called(case, cause, gaps, lost)
+    thread, call = facts.thread_of(case, gaps), brief(what, _NAME_CELLS)
+    inferred, sure = Confidence.INFERRED, Confidence.MEASURED
     inside = f" in {brief(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
     if facts.fetch_pages(case, gaps):
@@ -262,13 +264,12 @@ def _told(
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = case.page_advice
     if cause in _NOT_KNOWN and facts.hold_most(gaps, migrates):
-        return f", {Cause.NOTHING.label} before pages migrate", Confidence.INFERRED, advice
+        return f", {Cause.NOTHING.label} before pages migrate", inferred, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):
-        seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(facts.thread_of(case, gaps))
-        sure = Confidence.MEASURED if seen else Confidence.INFERRED
-        return ", waits for a CPU", sure, words.NO_CPU
+        seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(thread)
+        return ", waits for a CPU", sure if seen else inferred, words.NO_CPU
     unseen = cause is Cause.OFF_CPU and len(case.report.osrt) > 0
     if unseen:
         advice = words.NO_CALL
@@ -281,99 +282,86 @@ def _told(
         if not turns and 2 * (max(busy) - busy[0]) < intervals.total(*lost):
             turns = words.ALIKE
         whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
-        waiter = "its stream" if queued else brief(what, _NAME_CELLS)
-        return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
+        waiter = "its stream" if queued else call
+        return f", {waiter} waits for {whom}", inferred, words.SPREAD[turns]
     if cause is Cause.STREAM and facts.after_host_functions(case, gaps):
-        return ", its stream waits for a host function", Confidence.INFERRED, words.HOST_FUNCTION
+        return ", its stream waits for a host function", inferred, words.HOST_FUNCTION
     if cause is Cause.LAUNCH_LATENCY and facts.are_held_up(case, gaps):
-        held = words.QUEUED[Cause.STREAM]
-        return f", {held}", Confidence.INFERRED, words.ON_DEVICE.advice
+        return f", {words.QUEUED[Cause.STREAM]}", inferred, words.ON_DEVICE.advice
     if queued:
-        return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
+        return f", {words.QUEUED[cause]}", inferred, advice
     if facts.serves(case, cause, what, gaps, lost):
-        whom, advice = awaited.asked_by(case, facts.thread_of(case, gaps))
-        return f", waits for {whom}: {brief(what, _NAME_CELLS)}", Confidence.INFERRED, advice
-    if cause is Cause.SLEEP and awaited.keeps_a_rate(
-        case, cause, facts.thread_of(case, gaps), lost
-    ):
-        name = f", sleeps to keep a rate: {brief(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.PACED
+        whom, advice = awaited.asked_by(case, thread)
+        return f", waits for {whom}: {call}", inferred, advice
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, lost):
+        return f", sleeps to keep a rate: {call}", inferred, words.PACED
     child = cause is Cause.WAIT and what.startswith("wait")
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
     spawns = child or awaits or advice == words.PIPE_OR_FILE
-    if spawns and (program := awaited.child(case, facts.thread_of(case, gaps), cause, lost)):
-        told = f", {cause.label}: {brief(what, _NAME_CELLS)} while {brief(program, _PLACE_CELLS)}"
-        return f"{told} runs", Confidence.INFERRED, words.CHILD
+    if spawns and (program := awaited.child(case, thread, cause, lost)):
+        told = f", {cause.label}: {call} while {brief(program, _PLACE_CELLS)} runs"
+        return told, inferred, words.CHILD
     waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
-    if waits and (other := awaited.workers(case, facts.thread_of(case, gaps), lost)):
-        return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
-    if cause is Cause.LOCK and (call := awaited.holder(case, facts.thread_of(case, gaps), lost)):
-        told = f", {cause.label}: while others are in {brief(call, _NAME_CELLS)}"
-        return told, Confidence.INFERRED, words.HELD_BY
-    if (waits or unseen) and (other := awaited.alone(case, facts.thread_of(case, gaps), lost)):
+    if waits and (other := awaited.workers(case, thread, lost)):
+        return f", {cause.label}: while {other}", inferred, words.LATE_THREAD
+    if cause is Cause.LOCK and (held := awaited.holder(case, thread, lost)):
+        told = f", {cause.label}: while others are in {brief(held, _NAME_CELLS)}"
+        return told, inferred, words.HELD_BY
+    if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     outside = awaits or cause is Cause.OSRT
-    if cause is Cause.OSRT and awaited.decoder(case, facts.thread_of(case, gaps), lost):
-        name = f", waits for the video decoder: {brief(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.DECODER
-    if outside and awaited.keeps_a_rate(case, cause, facts.thread_of(case, gaps), lost):
-        name = f", waits for the next tick: {brief(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.PACED
+    if cause is Cause.OSRT and awaited.decoder(case, thread, lost):
+        return f", waits for the video decoder: {call}", inferred, words.DECODER
+    if outside and awaited.keeps_a_rate(case, cause, thread, lost):
+        return f", waits for the next tick: {call}", inferred, words.PACED
     woken = cause is Cause.WAIT and not (awaits or child)
-    if woken and any(waker := awaited.waker(case, facts.thread_of(case, gaps), lost)):
+    if woken and any(waker := awaited.waker(case, thread, lost)):
         *names, whom, advice = waker
-        other, call = (brief(name, _PLACE_CELLS) for name in names)
+        other, its = (brief(name, _PLACE_CELLS) for name in names)
         if whom:
-            return f", waits for {whom}: {call} of {other}", Confidence.INFERRED, advice
-        told = f"while {other} is in {call}" if call else f"until {other} wakes it"
-        return f", {cause.label}: {told}", Confidence.INFERRED, advice
+            return f", waits for {whom}: {its} of {other}", inferred, advice
+        told = f"while {other} is in {its}" if its else f"until {other} wakes it"
+        return f", {cause.label}: {told}", inferred, advice
     if woken and _has_no_work(case, what, gaps, lost):
-        name = f", waits for work: {brief(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, words.GIVEN
+        return f", waits for work: {call}", inferred, words.GIVEN
     if polls:
         advice = words.SYNC.advice
     if cause is Cause.SYNC and facts.outlast_work(gaps):
-        name = f": {brief(what, _NAME_CELLS)} returns late, why is not recorded"
-        switches = case.report.can(Capability.SCHED)
-        return name, Confidence.INFERRED, words.RETURNS_LATE[switches]
+        advice = words.RETURNS_LATE[case.report.can(Capability.SCHED)]
+        return f": {call} returns late, why is not recorded", inferred, advice
     if cause is Cause.SYNC and facts.await_results(case, gaps):
         advice = words.READS
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
         why, advice = words.BEFORE_LAUNCH[facts.launch_own_work(case, gaps, lost)]
-        return f": {brief(what, _NAME_CELLS)} {why}", Confidence.MEASURED, advice
+        return f": {call} {why}", sure, advice
     if cause is Cause.API and what.startswith(words.LAUNCHES):
-        thread = facts.thread_of(case, gaps)
         off = case.stalls.work.scheduling.thread(thread).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
-        if call := awaited.holder(case, thread, lost):
-            why, advice = f"lasts, others in {brief(call, _PLACE_CELLS)}", words.HELD_BY
-        name = f": {brief(what, _NAME_CELLS)} {why}"
-        return name, Confidence.INFERRED, advice
+        if held := awaited.holder(case, thread, lost):
+            why, advice = f"lasts, others in {brief(held, _PLACE_CELLS)}", words.HELD_BY
+        return f": {call} {why}", inferred, advice
     if cause is Cause.API and facts.launch_for_others(case, gaps, lost):
-        return ": launches for other GPUs come first", Confidence.MEASURED, words.OWN_THREADS
+        return ": launches for other GPUs come first", sure, words.OWN_THREADS
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice)
-    if child:
-        advice = words.CHILD
-    if awaits:
-        advice = words.AWAITED
+    advice = words.AWAITED if awaits else words.CHILD if child else advice
     wait = facts.emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
     if cause is Cause.NOTHING and (before := facts.follows(case, gaps)) >= 0:
         told = f", {cause.label} until {case.device_labels([before])} is done"
-        return told, Confidence.INFERRED, words.STAGES
+        return told, inferred, words.STAGES
     if wait and cause is Cause.NOTHING:
         told = f", {cause.label} after {brief(wait, _NAME_CELLS)}{inside}"
         tells = f"; else {Capability.SCHED.option} tells"
         advice = words.WAITS_FIRST + tells * (not case.report.can(Capability.SCHED))
-        return told, Confidence.INFERRED, advice
+        return told, inferred, advice
     if wait:
         advice = words.EMPTIED.format(brief(wait, _NAME_CELLS))
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
@@ -381,9 +369,9 @@ def _told(
     told = f", {cause.label}"
     if what and what != "Unknown":
         most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "
-        told += f": {most * several}{brief(what, _NAME_CELLS)}"
-    inferred = awaits or cause in _NOT_KNOWN or cause not in SHARES
-    return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
+        told += f": {most * several}{call}"
+    guessed = awaits or cause in _NOT_KNOWN or cause not in SHARES
+    return told + inside, inferred if guessed else sure, advice
 
 
 def _has_no_work(case: Case, what: str, gaps: Gaps, lost: Intervals) -> bool:
