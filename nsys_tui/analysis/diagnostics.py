@@ -167,10 +167,11 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     asked, captured = (_named(report, one) for one in (_ASKED_FOR[kind][0], _CAPTURES))
     if not asked.any():
         return np.empty(0, np.intp)
-    done = ops.kind == kind
+    done = ops.of_kind(kind)
     if kind is OpKind.GRAPH:
         launched = (report.calls >= 0) & asked[api.name[report.calls]]
-        done |= launched | (ops.graph_node != 0) | (not report.can(Capability.LAUNCH_CALLS))
+        launched |= (ops.graph_node != 0) | (not report.can(Capability.LAUNCH_CALLS))
+        done = np.flatnonzero(launched | (ops.kind == kind))
     known = np.bincount(ops.process[done], minlength=len(ops.processes)) > 0
     silent = ~np.isin(api.thread_process, ops.processes[known])
     rows = np.flatnonzero(silent[api.thread]) if silent.any() else np.empty(0, np.intp)
