@@ -91,8 +91,8 @@ def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
     start = np.where(calls >= 0, api.start[calls], gaps.end)
     end = np.clip(api.end[calls], start, gaps.end)
     # Others than launches, and long ones, did more: they copy or allocate themselves.
-    more = (work.api_classes != Cause.API) | (api.duration >= LONG_CALL_NS)
-    until = np.where(more[calls], end, start)
+    more = (work.api_classes[calls] != Cause.API) | (api.durations(calls) >= LONG_CALL_NS)
+    until = np.where(more, end, start)
     return start, np.clip(until, gaps.start, gaps.end), end
 
 
