@@ -248,6 +248,9 @@ KEPT: Final = (
     (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),
 )
 """What to do about calls other than launches, by their names."""
+CREATES: Final = re.compile(r"cu[a-z]+(Lt|Dn|Sp|Rf|Mp|Mg)?Create|ncclCommInit")
+"""Calls that set a library up, each time anew, whatever they do meanwhile."""
+CREATED: Final = "it sets the library up: do so once, before the work, and use the handle again"
 HELD_BY: Final = "make that call once, before: what it holds in CUDA, this thread needs"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
@@ -270,7 +273,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
-WHOLE: Final = (AWAITED, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, CHILD, CREATED, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

@@ -724,3 +724,17 @@ def test_beside_exposed_communication_the_kernel_that_leads_is_named(tmp_path: P
         run.launch("ncclDevKernel_SendRecv", 6 * MS)
     (one,) = found(run.report, "dominant_kernel")
     assert one.title.startswith("stage0_kernel has 33.9%")
+
+
+@pytest.mark.parametrize(("function", "once"), [("cudnnCreate", True), ("createBatch", False)])
+def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
+    tmp_path: Path, function: str, once: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for start in range(0, 60 * MS, 3 * MS):
+        synth.launch("apply", (start, start + 5 * US), (start + 10 * US, start + MS), grid=FULL)
+        for at in range(start + MS + 50 * US, start + 3 * MS, 100 * US):
+            synth.sample(at, (function, "main"))
+    (one,) = found(synth.sched(0, True).sched(60 * MS, False), "gpu_idle")
+    assert f"host compute: {function}" in one.title
+    assert one.advice.startswith("it sets the library up" if once else "launch ahead")
