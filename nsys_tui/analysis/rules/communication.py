@@ -18,6 +18,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -154,15 +155,19 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
 
 
 def resting_beside(case: Case, device: int) -> int:
-    """How long GPUs that one waits for in collectives idle, or copy, while it is in them, ns."""
-    ops, resting = case.report.operations, 0
-    rows = case.by_device[device]
-    runs = ops.runs(rows[ops.category[rows] == Category.COMM])
-    for late in np.flatnonzero(waited_for(case.report, device)).tolist():
-        rows = case.by_device[late]
-        works = ops.runs(rows[ops.category[rows] != Category.MEMORY])
-        resting += intervals.total(*intervals.subtract(runs, works))
-    return resting
+    """How long GPUs that one waits for in collectives idle, or copy, while it does neither, ns.
+
+    A late one may rest while that one still computes, and compute while that one waits.
+    """
+    late = np.flatnonzero(waited_for(case.report, device)).tolist()
+    works = _works(case, device)
+    return sum(intervals.total(*intervals.subtract(works, _works(case, one))) for one in late)
+
+
+def _works(case: Case, device: int) -> Intervals:
+    """When a GPU does more than copy."""
+    ops, rows = case.report.operations, case.by_device[device]
+    return ops.runs(rows[ops.category[rows] != Category.MEMORY])
 
 
 def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:

@@ -282,6 +282,14 @@ def test_ranks_that_copy_by_turns_have_no_work_to_balance(tmp_path: Path) -> Non
     assert waits.advice.startswith("see why GPUs idle or copy by turns")
 
 
+def test_ranks_that_idle_while_others_compute_have_no_work_to_balance(tmp_path: Path) -> None:
+    _, findings = found(
+        lambda path: ranks.late_together(path, 1500 * US, 1800 * US, turns=2), tmp_path
+    )
+    (waits,) = [one for one in findings if one.title.endswith("for GPUs by turns")]
+    assert waits.advice.startswith("see why GPUs idle or copy by turns")
+
+
 def test_what_hosts_of_other_ranks_do_is_no_reason_to_wait_for_them_nevertheless(
     tmp_path: Path,
 ) -> None:
