@@ -91,7 +91,7 @@ def _contexts(report: Report) -> Int64:
     _, first = np.unique(api.thread_process[api.thread], return_index=True)
     classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[first]]
     makes = np.isin(classes, (Cause.ALLOCATION, Cause.API)) & (api.durations(first) >= CONTEXT_NS)
-    return api.start[first[makes]]
+    return api.start[first[makes & ~np.isin(first, report.calls)]]
 
 
 def round_begins(ranges: Ranges, rows: Indices) -> int:

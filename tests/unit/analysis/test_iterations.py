@@ -106,6 +106,15 @@ def test_who_makes_a_context_sets_up(synth: Synth, call: str, lasts: int, warm: 
     assert found.warm_up == warm
 
 
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_first_call_that_copies_has_a_context(synth: Synth, warm: bool) -> None:
+    corr = synth.next_correlation()
+    synth.api("cudaMemcpyAsync_v3020", -10_000_060, -60, corr=None if warm else corr)
+    synth.memcpy(-10_000_000, -60, corr=corr)
+    found = find_iterations(open_report(steps(synth, "Train step").write()))
+    assert found.warm_up == warm
+
+
 @pytest.mark.parametrize(("width", "warm"), [(140, False), (160, True)])
 def test_a_first_step_far_longer_than_the_others_is_warm_up(
     synth: Synth, width: int, warm: bool
