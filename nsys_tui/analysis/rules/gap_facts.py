@@ -22,6 +22,7 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.kinds import Kind
 from nsys_tui.names import api_name, strip_op_id
 
 _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
@@ -43,6 +44,9 @@ _PAUSE: Final = 5
 """So many times as long as usual the host computes in a pause."""
 _LEAVES_NS: Final = 20_000
 """So soon after a call a thread blocks that has nothing else to do."""
+_MANY: Final = 100
+_SMALL: Final = 4096
+"""Messages, and bytes of each, whose number takes time, not their size."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 
@@ -194,6 +198,15 @@ def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Inter
             spans = intervals.subtract(spans, (waits.starts, waits.ends))
         parts.append(spans)
     return intervals.joined(*parts)
+
+
+def exchange_small(case: Case, gaps: Gaps) -> bool:
+    """Whether the host sends or receives many small messages of MPI in each of some gaps."""
+    _, thread, start, size = case.report.numbers(Kind.MPI_P2P, "global_tid", "start", "size")
+    spans = intervals.union(gaps.start, gaps.end)
+    mine = (thread == thread_of(case, gaps)) & (size >= 0)
+    size = size[mine & (intervals.covered(spans, start, start + 1) > 0)]
+    return len(size) >= _MANY * len(gaps) and int(size.sum()) <= _SMALL * len(size)
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

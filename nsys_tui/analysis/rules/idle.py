@@ -159,6 +159,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
+    elif cause is Cause.MPI and facts.exchange_small(case, gaps):
+        advice = words.MESSAGES
     if advice in words.SPREAD:
         devices, others = case.by_device, facts.waits_for(case, gaps, cause in words.QUEUED)
         late = others[0] if len(others) == 1 else -1

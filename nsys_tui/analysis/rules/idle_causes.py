@@ -211,6 +211,7 @@ PACES: Final = {PACED: "the rate is higher", DECODER: "the decoder is quicker"}
 """Advice on what alone ends the waits, and what has to happen before anything else counts."""
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
+MESSAGES: Final = "send many small messages as one; else see which rank comes late to it"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"

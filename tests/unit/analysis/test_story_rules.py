@@ -738,3 +738,22 @@ def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
     (one,) = found(synth.sched(0, True).sched(60 * MS, False), "gpu_idle")
     assert f"host compute: {function}" in one.title
     assert one.advice.startswith("it sets the library up" if once else "launch ahead")
+
+
+@pytest.mark.parametrize(
+    ("messages", "size", "many"), [(400, 512, True), (400, 1 << 20, False), (8, 512, False)]
+)
+def test_many_small_messages_are_to_be_sent_as_one(
+    tmp_path: Path, messages: int, size: int, many: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("flux", MS)
+        run.wait()
+        for _ in range(messages):
+            run.report.mpi("MPI_Isend", run.now, run.now + 3 * US, "p2p", size=size)
+            run.now += 3 * US
+        run.report.mpi("MPI_Waitall", run.now, run.now + 2 * MS, "wait")
+        run.now += 2 * MS
+    (one,) = [one for one in found(run.report, "gpu_idle") if "MPI" in one.title]
+    assert one.advice.startswith("send many small messages as one" if many else "see which rank")
