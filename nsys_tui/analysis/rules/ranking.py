@@ -33,6 +33,7 @@ from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
+from nsys_tui.analysis.rules.idle_causes import ON_PAGES
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.rules.late_ranks import without_others
 from nsys_tui.analysis.stalls.causes import Cause
@@ -133,7 +134,7 @@ _BESIDE: Final = ("exposed_communication", "slowing_kernels")
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
     "exposed_communication": (*_LATE, "slow_copies"),
-    "exposed_copies": ("slow_copies", "memsets"),
+    "exposed_copies": ("slow_copies", "memsets", "gpu_idle"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "slowing_kernels": ("gpu_imbalance",),
@@ -206,6 +207,9 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
+    if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
+        pages = leader.advice == ON_PAGES and "Unified Device-to-Host" in finding.title
+        return pages and leader.device == finding.device
     if finding.rule == "small_copies":  # What the host does after them tells more.
         return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:

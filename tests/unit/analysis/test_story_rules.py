@@ -57,7 +57,7 @@ def test_evicted_pages_are_not_to_be_prefetched(tmp_path: Path) -> None:
     assert "fit the GPU's memory" in one.advice
 
 
-def reading_results(path: Path, loops: int) -> Synth:
+def reading_results(path: Path, loops: int, kind: str = "UVM DtoH") -> Synth:
     """The host works on managed pages for 4 ms after each kernel, and these come back to it."""
     synth = bare(path)
     for at in range(0, loops * 10 * MS, 10 * MS):
@@ -65,7 +65,7 @@ def reading_results(path: Path, loops: int) -> Synth:
         synth.api("cudaDeviceSynchronize", at + 10 * US, at + 5 * MS + 5 * US)
         for page in range(40):
             begun = at + 5 * MS + 50 * US + page * 100 * US
-            synth.memcpy(begun, begun + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
+            synth.memcpy(begun, begun + 20 * US, kind=kind, bytes=65536, migrationCause=2)
     return synth.sched(0, True).sched(loops * 10 * MS, False)
 
 
@@ -85,6 +85,16 @@ def test_pages_that_the_host_works_on_between_kernels_are_to_be_left(tmp_path: P
     assert one.advice.startswith("the host works on pages of the GPU")
     assert 4 * 4 * MS < one.saved_ns < 4 * 5 * MS  # not after the last kernel
     assert not [one for one in every if "managed results" in one.title]  # a twelfth of the run
+
+
+@pytest.mark.parametrize(("kind", "one_story"), [("UVM DtoH", True), ("DtoH", False)])
+def test_pages_that_come_back_are_part_of_what_the_host_does_with_them(
+    tmp_path: Path, kind: str, one_story: bool
+) -> None:
+    report = open_report(reading_results(tmp_path / "r.sqlite", 5, kind).write(), use_cache=False)
+    (one,) = [one for one in find_in(Case(report)) if one.rule == "exposed_copies"]
+    assert one.same_as.startswith("idle, host compute") is one_story
+    report.close()
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1 << 16])
