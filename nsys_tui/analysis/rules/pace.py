@@ -249,7 +249,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
         findings += case.finding(
             "shared_gpus",
             f"{label} works {how} for {len(order)} processes:"
-            f" {units.format_share(int(time[order[0]]), whole)} of its time for"
+            f" {units.format_share(int(time[order[0]]), whole)} for"
             f" {brief(names[0], _NAME_CELLS)}, {units.format_share(second, whole)} for"
             f" {brief(names[1], _NAME_CELLS)}",
             "use MPS (nvidia-cuda-mps-control), if it is off, or a GPU for each"
@@ -260,7 +260,7 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             stake_ns=whole - int(time[order[0]]),
             window=(int(ops.start[rows[turns[0]]]), int(ops.end[rows[turns[0] + 1]])),
             device=device,
-            at_most=None if saved else Severity.MEDIUM,
+            at_most=None if saved or 2 * held > second else Severity.MEDIUM,
         )
     shown, hidden = cut(listed, arguments)
     columns = (

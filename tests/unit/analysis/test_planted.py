@@ -1013,6 +1013,23 @@ def test_processes_that_leave_room_could_save_what_the_shorter_one_takes(tmp_pat
         assert one.advice.startswith("use MPS") is bool(saved)
 
 
+@pytest.mark.parametrize(("ahead", "grave"), [(900 * US, True), (200 * US, False)])
+def test_processes_that_hold_each_other_up_for_long_stand_first(
+    tmp_path: Path, ahead: int, grave: bool
+) -> None:
+    """Each launches so long before the other one's kernel ends."""
+    synth = Machine(tmp_path / "r.sqlite").report
+    for number in range(200):
+        begun, place = number * MS, number % 2
+        synth.process(10 + place, f"rank {place}" if number < 2 else None)
+        call, gpu = (begun - ahead, begun - ahead + 5 * US), (begun, begun + MS - 9 * US)
+        synth.launch("gemm", call, gpu, context=place + 1, grid=(1080, 1, 1))
+    found = find_in(Case(open_report(synth.write(), use_cache=False)))
+    (one,) = [one for one in found if one.rule == "shared_gpus"]
+    assert one.title == "GPU 0 works by turns for 2 processes: 50.0% for rank 0, 50.0% for rank 1"
+    assert (one.severity is Severity.HIGH) is grave
+
+
 def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> None:
     found = {one.rule: one for one in find_in(case_of(programs.gathering, tmp_path))}
     idle, more = found["sync_by_range"], found["gpu_imbalance"]
