@@ -314,10 +314,11 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
         gain = min(saved, int(took.sum()))
-        less = "copy both ways at once" if 0 < gain <= 2 * _back_ns(case, rows) else "copy less"
+        both = 0 < gain <= 2 * _back_ns(case, rows, alike=False)
+        less = "copy both ways at once" if both else "copy less"
         return f"{pin}{less}{_OR_KEEP}: {LITTLE_HIDES}"
     if pageable:
-        keep = _OR_KEEP if 2 * _back_ns(case, rows) >= took.sum() else ""
+        keep = _OR_KEEP if 2 * _back_ns(case, rows, alike=True) >= took.sum() else ""
         return (
             f"pin the host memory{again}, then copy on a stream of its own while kernels run{keep}"
         )
@@ -333,12 +334,23 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
     return f"copy on a stream of its own while kernels run{_OR_KEEP}"
 
 
-def _back_ns(case: Case, rows: Indices) -> int:
-    """How long the copies of a GPU last that go the other way than some."""
+def _back_ns(case: Case, rows: Indices, *, alike: bool) -> int:
+    """How long copies of a GPU last that go the other way than some, if most come between them.
+
+    A program's input goes up before its results come back.
+
+    Args:
+        case: the report.
+        rows: copies of one kind.
+        alike: to take those of their sizes alone, such as of a field that goes and comes.
+    """
     ops = case.report.operations
     kind, device = sum(HOST_COPIES) - int(ops.copy_kind[rows[0]]), ops.device[rows[0]]
     back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
-    return int(ops.durations(back).sum())
+    back = back[np.isin(ops.bytes[back], ops.bytes[rows])] if alike else back
+    start, lasts = ops.start[back], ops.durations(back)
+    between = (start > ops.start[rows].min()) & (start < ops.start[rows].max())
+    return int(lasts.sum()) * (2 * int(lasts[between].sum()) >= int(lasts.sum()))
 
 
 def _from_pageable(ops: Operations, rows: Indices) -> bool:
