@@ -359,7 +359,9 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
     """What time nothing can be priced for, such as idle without a witness; empty for hardly any."""
     idle, whole = sum(split.idle_ns for split in case.splits), len(case.splits) * case.base_ns
     if not case.report.can(Capability.API) and idle >= WORTH_FIXING * whole:
-        return f"why {format_share(idle, whole)} is idle cannot be said: no {Capability.API}"
+        draws = 2 * _rendering_ns(case) > whole - idle
+        lack = "graphics calls are not tied to their work" if draws else f"no {Capability.API}"
+        return f"why {format_share(idle, whole)} is idle cannot be said: {lack}"
     least, said = WORTH_FIXING * case.base_ns, []
     for one in findings:
         share = format_share(one.stake_ns, case.base_ns)

@@ -10,7 +10,9 @@ from brute import query
 from synth import Synth
 
 from nsys_tui.analysis.overview import overview
-from nsys_tui.analysis.rules.ranking import find
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find, find_in
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.analysis.timeline.facts import facts_of
 from nsys_tui.reader import open_report
@@ -61,6 +63,21 @@ def test_rendering_is_no_graph_and_is_not_said_to_lack_a_launch(tmp_path: Path) 
         ops, _ = report.operations, report.api  # launches are told only where calls are loaded
         told = [dict(facts_of(report, ops, row, "short", str).facts) for row in range(len(ops))]
     assert [("launch" in facts, "note" in facts) for facts in told].count((True, False)) == 1
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_idle_time_of_a_gpu_that_renders_is_not_said_to_lack_cuda(
+    tmp_path: Path, kernel: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100)
+    for at in range(0, 20_000_000, 1_000_000):
+        synth.render("VULKAN", at, at + 100_000, call="vkQueueSubmit")
+        if kernel:
+            synth.kernel("k", at + 200_000, at + 400_000)
+    with closing(open_report(synth.write(), use_cache=False)) as report:
+        line = verdict(case := Case(report), find_in(case))
+    why = "no CUDA API calls" if kernel else "graphics calls are not tied to their work"
+    assert f"is idle cannot be said: {why}" in line
 
 
 def test_work_of_no_known_gpu_is_left_out_and_told(tmp_path: Path) -> None:
