@@ -353,7 +353,7 @@ def _told(
         return ": launches for other GPUs come first", sure, words.OWN_THREADS
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
-        advice = next(kept, advice)
+        advice = next(kept, advice if what else words.CALLS)
     advice = words.AWAITED if awaits else words.CHILD if child else advice
     wait = facts.emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
     if cause is Cause.NOTHING and (before := facts.follows(case, gaps)) >= 0:

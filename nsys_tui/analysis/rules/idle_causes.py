@@ -228,7 +228,7 @@ STAGES: Final = (
 )
 AWAITED: Final = "see who is to send what it waits for: late or busy, or a client that asks nothing"
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
-WAIT_ONCE: Final = "wait once for many of them, not for each"
+WAIT_ONCE: Final = "wait once for many of them"
 NEXT_GRAPH: Final = "launch the next graph before this one ends, or let one graph do more"
 HELD_LAUNCH: Final = (
     "see what the launch waits for: a lock, pages of host memory, a first use",
@@ -241,6 +241,7 @@ BEFORE_LAUNCH: Final = (
     ("outlasts what it launched", "fuse kernels, or capture the phase as a CUDA graph"),
 )
 """Launch calls before the one that ends a gap: of other GPUs' work, or of its own."""
+CALLS: Final = "leave these calls out, or make them earlier: nsys-tui stalls names them"
 KEPT: Final = (
     (
         re.compile(r"cu(da)?Graph(?!ExecUpdate)"),

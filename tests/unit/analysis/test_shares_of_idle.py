@@ -428,3 +428,22 @@ def test_time_before_the_work_of_a_gpu_is_a_class_of_its_own(
     classes = {part.name: part.ns for part in parts(case_of(synth))}
     assert classes.get(EDGES, 0) == edge
     assert classes.get(UNKNOWN, 0) == 0
+
+
+@pytest.mark.parametrize(("calls", "named"), [(1, True), (3, False)])
+def test_of_several_calls_none_is_told_to_be_left_out(
+    tmp_path: Path, calls: int, named: bool
+) -> None:
+    """Beside 2 ms of computing, 600 us are in one call before each kernel, or in three."""
+    synth = bare(tmp_path / "r.sqlite").sched(0, True).sched(200 * MS, False)
+    for step in range(20):
+        start = step * 10 * MS
+        for place in range(3):
+            name = ("cuMemGetInfo", "cudaSetDevice", "cudaGetDeviceProperties")[place % calls]
+            synth.api(name, start + place * MS, start + place * MS + 200 * US)
+        begun = start + 3 * MS
+        gpu = (begun + 10 * US, start + 10 * MS)
+        synth.launch(f"k{step % 5}", call=(begun, begun + 5 * US), gpu=gpu, grid=FULL)
+    (one,) = [one for one in idle(case_of(synth)) if "other API" in one.title]
+    assert ("cuMemGetInfo" in one.title) is named
+    assert one.advice.startswith("leave the call out" if named else "leave these calls out")
