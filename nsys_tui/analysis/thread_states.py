@@ -298,16 +298,10 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     Returns:
         None where there are hardly any samples.
     """
-    if not len(report.samples) or not len(starts):
-        return None
-    samples = report.samples
-    rows = ByThread(samples).rows(thread)
-    times = samples.start[rows]
-    position = np.searchsorted(starts, times, side="right") - 1
-    hit = rows[(position >= 0) & (times < ends[np.maximum(position, 0)])]
-    ids, count = np.unique(samples.chain[hit], return_counts=True)
+    hit = _chains_hit(report, thread, starts, ends)
     if len(hit) < FEWEST:
         return None
+    ids, count = np.unique(hit, return_counts=True)
     doing, names = _read(report.chains(Kind.SAMPLE_CHAIN), ids)
     of_kind = {kind: int(count[doing == kind].sum()) for kind in Doing}
     most = max(of_kind, key=lambda kind: of_kind[kind])
@@ -318,6 +312,27 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     named = bool(codes[top]) and 4 * by_name[top] >= of_kind[most]
     share = (by_name[top] if named else of_kind[most]) / len(hit)
     return Sampled(most, str(codes[top]) if named else "", float(share))
+
+
+def mostly_inside(report: Report, thread: int, spans: Intervals, function: re.Pattern[str]) -> bool:
+    """Whether most samples of a thread in some time lie in a function, or what that one calls."""
+    hit = _chains_hit(report, thread, *spans)
+    if len(hit) < FEWEST:
+        return False
+    chains = report.chains(Kind.SAMPLE_CHAIN)
+    named = [code for code, name in enumerate(chains.symbols) if function.match(name)]
+    return 2 * int(np.isin(hit, chains.id[np.isin(chains.symbol, named)]).sum()) > len(hit)
+
+
+def _chains_hit(report: Report, thread: int, starts: Int64, ends: Int64) -> Int64:
+    """The call chain of each sample of a thread in some disjoint intervals."""
+    samples = report.samples
+    if not len(samples) or not len(starts):
+        return np.empty(0, np.int64)
+    rows = ByThread(samples).rows(thread)
+    times = samples.start[rows]
+    position = np.searchsorted(starts, times, side="right") - 1
+    return samples.chain[rows[(position >= 0) & (times < ends[np.maximum(position, 0)])]]
 
 
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:

@@ -13,9 +13,11 @@ from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
+from nsys_tui.analysis.rules.idle_causes import CREATES
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
+from nsys_tui.analysis.thread_states import mostly_inside
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category
@@ -36,6 +38,7 @@ _ALLOCATE = (
     "allocate once before, or let the pool keep its memory (cudaMemPoolAttrReleaseThreshold)",
 )
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
+_BY_LIBRARY = "a library makes them as it is set up: do that once, and use its handle again"
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 _UNLOADS = 3
@@ -71,11 +74,14 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
         where = _WHERE[case.has_loop]
         ordered = [code for code in used.tolist() if "Async" in api.names[code]]
         device, lost = case.idle_time.held_up_by_calls(rows)
+        caller = int(api.threads[np.bincount(api.thread[rows]).argmax()])
+        by_library = mostly_inside(case.report, caller, api.runs(rows), CREATES)
+        advice = _ALLOCATE[2 * int(count[ordered].sum()) > len(rows)]
         findings = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees {where},"
             f" {units.format_duration(held)} in all",
-            _ALLOCATE[2 * int(count[ordered].sum()) > len(rows)],
+            _BY_LIBRARY if by_library else advice,
             subject=f"allocations {where}",
             saved_ns=intervals.total(*lost),
             window=longest_of(api, rows),

@@ -250,8 +250,8 @@ KEPT: Final = (
     (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),
 )
 """What to do about calls other than launches, by their names."""
-CREATES: Final = re.compile(r"cu[a-z]+(Lt|Dn|Sp|Rf|Mp|Mg)?Create|ncclCommInit")
-"""Calls that set a library up, each time anew, whatever they do meanwhile."""
+CREATES: Final = re.compile(r"cu[a-z]+(Lt|Dn|Sp|Rf|Mp|Mg)?(Create|Destroy)|ncclComm(Init|Destroy)")
+"""Calls that set a library up, or end its use, whatever they do meanwhile."""
 CREATED: Final = "it sets the library up: do so once, before the work, and use the handle again"
 HELD_BY: Final = "make that call once, before: what it holds in CUDA, this thread needs"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")

@@ -784,3 +784,18 @@ def test_many_small_messages_are_to_be_sent_as_one(
         run.now += 2 * MS
     (one,) = [one for one in found(run.report, "gpu_idle") if "MPI" in one.title]
     assert one.advice.startswith("send many small messages as one" if many else "see which rank")
+
+
+@pytest.mark.parametrize(("caller", "library"), [("cusolverDnCreate", True), ("solve", False)])
+def test_allocations_of_a_library_that_is_set_up_are_its_own(
+    tmp_path: Path, caller: str, library: bool
+) -> None:
+    """Samples hit the driver in each allocation, below the function that allocates."""
+    synth = bare(tmp_path / "r.sqlite")
+    for start in range(0, 60 * MS, 2 * MS):
+        synth.launch("solve", (start, start + 5 * US), (start + 10 * US, start + MS), grid=FULL)
+        synth.api("cudaMalloc_v3020", start + MS + 50 * US, start + 2 * MS - 50 * US)
+        for at in range(start + MS + 100 * US, start + 2 * MS - 50 * US, 200 * US):
+            synth.sample(at, ("ioctl", "cuMemAlloc_v2", caller, "main"))
+    (one,) = found(synth, "frequent_allocation")
+    assert one.advice.startswith("a library makes them" if library else "allocate once before")
