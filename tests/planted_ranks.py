@@ -520,6 +520,30 @@ def uneven_by_turns(
     return synth
 
 
+def apart_at_launch(path: Path, late: int = MS) -> Synth:
+    """Two hosts launch 200 kernels a step, 50 us apart, and reduce four times; one begins late.
+
+    The GPU of the other is in a collective meanwhile, but what it computes beside is not launched.
+    """
+    synth, begin = _ranks(path, 2), 0
+    for _ in range(16):
+        since = [begin + late, begin]
+        for _ in range(4):
+            for gpu in range(2):
+                for call in range(since[gpu], since[gpu] + 50 * 50 * US, 50 * US):
+                    spans = (call + 5 * US, call + 15 * US)
+                    synth.process(10 + gpu)
+                    synth.launch("gelu", (call, call + 4 * US), spans, **_where(gpu))
+            since = [at + 50 * 50 * US for at in since]
+            ends = max(since) + 100 * US
+            for gpu, call in enumerate(since):
+                synth.process(10 + gpu)
+                times, called = (call + 10 * US, ends), (call - 30 * US, call - 25 * US)
+                synth.launch("ncclDevKernel_AllReduce", called, times, **_where(gpu, 20))
+        begin = ends + 10 * US
+    return synth
+
+
 def beside_copies(path: Path) -> Synth:
     """Two ranks offload gradients: what each step reduces together runs while copies do."""
     synth = _ranks(path, 2)

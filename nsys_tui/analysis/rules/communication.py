@@ -170,6 +170,21 @@ def _works(case: Case, device: int) -> Intervals:
     return ops.runs(rows[ops.category[rows] != Category.MEMORY])
 
 
+def launched_late(case: Case, device: int) -> int:
+    """How long a GPU is in communication alone while its own host prepares what runs next, ns.
+
+    Were the others in time, it would idle then. A host that launches only when communication is
+    over may have waited for it.
+    """
+    ops, rows = case.report.operations, case.by_device[device]
+    rows = rows[(ops.category[rows] != Category.COMM) & (ops.category[rows] != Category.MEMORY)]
+    alone = intervals.subtract(case.runs(device, Category.COMM), ops.runs(rows))
+    done, launched = np.maximum.accumulate(ops.end[rows])[:-1], case.begun(rows[1:])
+    late = (launched > done) & (launched < ops.start[rows[1:]]) & (done >= case.first_step)
+    late &= intervals.covered(alone, launched, launched + 1) > 0
+    return intervals.overlap_length(intervals.union(done[late], launched[late]), alone)
+
+
 def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:
     """What the last rank of each collective of a GPU has exposed of it: how long all transfer.
 

@@ -19,6 +19,7 @@ from nsys_tui.analysis.rules.communication import (
     finer_batches,
     idle_for_host,
     late_gpu,
+    launched_late,
     of_last_ranks,
     pairwise,
     resting_beside,
@@ -210,10 +211,10 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     """Priced at most as what the GPU's own compute could hide, whatever a graph may hold.
 
     What steps begin or end with stays. Waiting needs no compute to hide it: it goes where the
-    others come in time, and of a pipeline what more micro-batches would save. The run is never
-    shorter than the other work of any GPU, so the busiest one bounds it too, and who comes last
-    waits for transfers alone; while its host works, or copies run beside, hiding them shortens
-    nothing.
+    others come in time and its own host need not launch first, and of a pipeline what more
+    micro-batches would save. The run is never shorter than the other work of any GPU, so the
+    busiest one bounds it too, and who comes last waits for transfers alone; while its host works,
+    or copies run beside, hiding them shortens nothing.
     """
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
@@ -224,10 +225,11 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
     hosts = idle_for_host(case)
-    own = (s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
-    least_of_all = max(0, min(own))
+    apart = (s.idle_ns + s.exposed_comm_ns - hosts[s.index] for s in case.steady_splits)
+    least_of_all, stake = max(0, min(apart)), worst.exposed_comm_ns
     if 2 * waited > worst.exposed_comm_ns:
-        saved = min(least, waited)
+        own = launched_late(case, worst.index)
+        saved, stake = min(least, max(0, waited - own)), stake - own
         rest = f"{units.format_duration(waited)} of it waiting"
         late, by_turns = late_gpu(case, worst.index, waited)
         if by_turns:
@@ -259,7 +261,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         advice,
         subject=subject,
         saved_ns=saved,
-        stake_ns=worst.exposed_comm_ns,
+        stake_ns=stake,
         window=worst.longest_exposed_comm,
         device=worst.index,
         settle=_EVERY_RANK * (worst.exposed_waiting_ns is None)

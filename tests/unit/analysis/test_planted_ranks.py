@@ -269,6 +269,16 @@ def test_waiting_beside_transfers_that_queue_is_what_the_last_rank_has_not_expos
     assert not [one for one in fair if "waiting" in one.title]
 
 
+def test_waiting_while_the_own_host_launches_what_is_computed_beside_costs_nothing(
+    tmp_path: Path,
+) -> None:
+    case, findings = found(ranks.apart_at_launch, tmp_path)
+    without, _ = found(lambda path: ranks.apart_at_launch(path, 0), tmp_path)
+    (waits,) = [one for one in findings if one.subject == "waiting for GPU 0 in collectives"]
+    assert 1 <= waits.saved_ns / (case.base_ns - without.base_ns) < 1.3
+    assert "Most of the time" not in verdict(case, findings)
+
+
 @pytest.mark.parametrize("upload", [0, 2 * MS])
 def test_ranks_that_copy_together_still_have_work_to_balance(tmp_path: Path, upload: int) -> None:
     _, findings = found(lambda path: ranks.uneven_by_turns(path, upload=upload), tmp_path)
