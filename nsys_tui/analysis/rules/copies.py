@@ -58,8 +58,10 @@ _PAYS: Final = 1.5
 """So many times as long as pinning takes must copies take together before it pays."""
 _FAR_LONGER: Final = 4
 """So many times as long as pinning must copies take before it surely pays even once."""
-_PINS: Final = 0.25
-"""Part of the bus's rate at which a host pins pages."""
+_PINS: Final = (0.25, 6.5)
+"""Part of the bus's rate at which a host pins pages, and GB/s at most: 3 to 5 are usual."""
+_PIN_CALL_NS: Final = 100_000
+"""What a call that pins takes besides."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
 _IF_AGAIN: Final = " if it is copied again"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
@@ -308,7 +310,8 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
         return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED
-    pays = _FAR_LONGER * _pinning_ns(case, rows) <= took.sum()
+    pins = _pinning_ns(case, rows) + len(rows) * _PIN_CALL_NS
+    pays = _FAR_LONGER * pins <= took.sum()
     again = _IF_AGAIN if _too_few_to_pin(case, rows) and not pays else ""
     pageable = _from_pageable(ops, rows)
     if not hides:
@@ -358,9 +361,15 @@ def _from_pageable(ops: Operations, rows: Indices) -> bool:
     return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
 
 
+def _pin_rate(case: Case, rows: Indices) -> float:
+    """Bytes a nanosecond that the host of a copy pins, 0 on an unknown bus."""
+    part, most = _PINS
+    return min(bus_rate(case, int(case.report.operations.device[rows[0]])) * part, most)
+
+
 def _pinning_ns(case: Case, rows: Indices) -> int:
     """How long the host pins the memory of copies: for ever on an unknown bus."""
-    rate = bus_rate(case, int(case.report.operations.device[rows[0]])) * _PINS
+    rate = _pin_rate(case, rows)
     return round(int(case.report.operations.bytes[rows].sum()) / rate) if rate else FARTHEST
 
 
@@ -383,9 +392,9 @@ def _too_few_to_pin(case: Case, rows: Indices) -> bool:
     alike = alike[ops.bytes[alike] >= least]
     kernels = np.flatnonzero((ops.kind == OpKind.KERNEL) & (ops.device == ops.device[rows[0]]))
     rounds = np.unique(np.searchsorted(ops.start[kernels], ops.start[alike]))
-    bus = bus_rate(case, int(ops.device[rows[0]]))
     rate = int(ops.bytes[alike].sum()) / max(int(ops.durations(alike).sum()), 1)
-    often = max(_OFTEN, _PAYS * rate / (bus * _PINS)) if bus else _OFTEN
+    pins = _pin_rate(case, rows)
+    often = max(_OFTEN, _PAYS * rate / pins) if pins else _OFTEN
     return min(len(alike), len(rounds) if len(kernels) else len(alike)) < often
 
 
