@@ -58,9 +58,11 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
 
     The bus is as quick in both, and for each GPU of a model. Where none is slower than others, the
     pinned ones of a GPU, and those between GPUs, are looked at beside what its generation reaches
-    with 16 lanes: a guess, since neither its link nor what else uses it is recorded.
+    with 16 lanes: a guess, since neither its link nor what else uses it is recorded. Copies of
+    set-up are left out.
     """
     ops, rows = case.report.operations, large_copies(case)
+    rows = rows[ops.start[rows] >= case.first_step]
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
     rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
     enough = np.bincount(group, minlength=len(kinds)) >= _FEWEST

@@ -20,6 +20,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
@@ -31,6 +32,8 @@ _GRAPHS_OF: Final = 3
 _NEARLY_ALL: Final = 0.9
 _MOSTLY: Final = 2 / 3
 """Part of all that is moved from which on what comes before most of the work is set-up."""
+_NEVER_AGAIN: Final = 1 / 5
+"""Part of the copies from which on many of sizes that never come again are set-up there."""
 _TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 _ONCE_NS: Final = 10_000_000
@@ -182,7 +185,8 @@ class Run:
     def first_step(self) -> int:
         """When work launched in named steps begins; without them, that of what comes again.
 
-        That is all there is, unless most that nothing hides comes before most of the work.
+        That is all there is, unless most that nothing hides comes before most of the work, or many
+        copies there, of weights, say, have sizes that no copy has later.
         """
         if self.mid_run:
             return self.base[0]
@@ -191,7 +195,7 @@ class Run:
             early = self._moved((self.base[0], until)).values()
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
             mostly = sum(intervals.total(*one) for one in early) >= _MOSTLY * moved
-            return until if moved and mostly else self.base[0]
+            return until if moved and (mostly or self._loads(until)) else self.base[0]
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
@@ -199,6 +203,15 @@ class Run:
         launched = np.flatnonzero(self.begun() >= begin)
         first = int(ops.start[launched[0]]) if len(launched) else 0
         return max(self.base[0], begin, first)
+
+    def _loads(self, until: int) -> bool:
+        """Whether many of the copies before a time, and much of all, are of sizes of their own."""
+        ops, rows = self.report.operations, self.operations
+        rows = rows[ops.kind[rows] == OpKind.MEMCPY]
+        size, _ = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
+        early, took = ops.start[rows] < until, ops.durations(rows)
+        own = early & (np.bincount(size, ~early)[size] == 0)
+        return own.sum() >= A_RUN and bool(took[own].sum() >= _NEVER_AGAIN * took.sum())
 
     @cached_property
     def steady(self) -> tuple[int, int]:

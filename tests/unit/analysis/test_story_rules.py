@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from nsys_tui.analysis.rules.finding import Finding
@@ -749,6 +750,30 @@ def test_copies_that_come_again_before_each_step_are_no_set_up(tmp_path: Path, o
     findings = find_in(case)
     assert any("of copies before the first step" in one.title for one in findings) is once
     assert any("60.00 ms of copies exposed" in one.title for one in findings) is not once
+
+
+def loading(path: Path, sizes: Callable[[int], int]) -> list[Finding]:
+    """24 copies of such sizes come before all work, then one of a batch before each step."""
+    synth, now = bare(path).api("cudaMalloc_v3020", 0, MS), MS
+    for number in range(24):
+        synth.memcpy(now, now + MS, bytes=sizes(number), src="pageable")
+        now += MS
+    for step in range(40):
+        synth.memcpy(now, now + MS, bytes=8_000_000 + step % 2, src="pageable")
+        synth.kernel(f"gemm_{step % 3}", now + MS, now + 9 * MS, grid=FULL)
+        now += 9 * MS
+    return found(synth, "exposed_copies") + found(synth, "warm_up")
+
+
+def test_weights_that_are_copied_once_are_no_part_of_what_each_step_copies(tmp_path: Path) -> None:
+    steps, once = loading(tmp_path / "r.sqlite", lambda number: 6_000_000 + 64 * number)
+    assert steps.title.startswith("GPU 0: 38.00 ms of copies exposed")
+    assert "26.00 ms of copies before most of its work: only once" in once.title
+
+
+def test_copies_of_sizes_that_come_again_are_no_weights(tmp_path: Path) -> None:
+    (one,) = loading(tmp_path / "r.sqlite", lambda number: 8_000_000 + number % 2)
+    assert one.title.startswith("GPU 0: 64.00 ms of copies exposed")
 
 
 @pytest.mark.parametrize(("memory", "told"), [("pageable", False), ("pinned", True)])
