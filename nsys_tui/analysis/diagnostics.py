@@ -39,6 +39,18 @@ _ASKED_FOR: Final = {
 }
 """Calls that ask for GPU work by its kind, and what to call it."""
 _CAPTURES: Final = r"cu(da)?StreamBeginCapture"
+_LAUNCHES: Final = r"cu(da)?(Launch(Cooperative)?Kernel|GraphLaunch)"
+_ERRORS: Final = {
+    1: "invalid value",
+    9: "no such grid or block",
+    98: "no such kernel",
+    209: "no code for this GPU",
+    222: "PTX newer than the driver",
+    700: "illegal address before",
+    701: "too many resources",
+    719: "failed before",
+}
+"""What errors of launches mean, short."""
 _AHEAD: Final = 0.01
 """Part of GPU work that begins before its own call from which clocks do not fit."""
 _LOOKED_AT: Final = 1_000_000
@@ -117,6 +129,21 @@ def asked_in_vain(report: Report) -> str:
         return f"{plural(calls, 'call')} asked for GPU work, none of it is recorded"
     asked = _named(report, "|".join(pattern for pattern, _ in _ASKED_FOR.values()))
     return "" if asked[api.name].any() else "set-up only, no launch was captured"
+
+
+def failed_launches(report: Report) -> str:
+    """How many launches returned an error, and the first one's: empty for none."""
+    api, failed = report.api, np.flatnonzero(report.api.return_value > 0)
+    if not len(failed):
+        return ""
+    launches = _named(report, _LAUNCHES)
+    failed = failed[launches[api.name[failed]] & api.real[failed]]
+    if not len(failed):
+        return ""
+    error = int(api.return_value[failed[np.argmin(api.start[failed])]])
+    means = f" ({_ERRORS[error]})" if error in _ERRORS else ""
+    called = plural(int(api.count_of_names[launches].sum()), "launch call")
+    return f"{format_count(len(failed))} of {called} failed: error {error}{means}"
 
 
 def loss(report: Report) -> str:

@@ -9,7 +9,12 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit
-from nsys_tui.analysis.diagnostics import asked_in_vain, other_generation, why_no_work
+from nsys_tui.analysis.diagnostics import (
+    asked_in_vain,
+    failed_launches,
+    other_generation,
+    why_no_work,
+)
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copies import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import Confidence, Finding
@@ -213,7 +218,8 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.works:
         return _of_host(case, findings)
-    doubts = [doubt for doubt in (case.loss, case.clock_trouble, case.coverage) if doubt]
+    failed = failed_launches(case.report)
+    doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, case.session_ns), *doubts]
     if case.is_one_shot:
@@ -261,7 +267,9 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     lacks = case.report.lacks(Capability.KERNELS)
     why = "no GPU work here"
     if lacks:
-        why = (asked_in_vain(case.report) or lacks) + why_no_work(case.report)
+        why = (failed_launches(case.report) or asked_in_vain(case.report) or lacks) + why_no_work(
+            case.report
+        )
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 

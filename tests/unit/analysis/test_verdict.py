@@ -133,7 +133,8 @@ def test_a_capture_of_set_up_says_that_no_kernel_ran(tmp_path: Path, kernel: boo
         (["cudaMalloc_v3020"], 0, "set-up only, no launch was captured"),
         (["cudaMalloc_v3020", "cudaLaunchKernel_v7000"], 0, "1 call asked for GPU work, none of"),
         (["cuLaunchKernel", "cudaMemcpyAsync_v3020"], 0, "2 calls asked for GPU work, none of"),
-        (["cudaLaunchKernel_v7000"], 209, "no kernels in this report: CUDA was traced"),
+        (["cudaMemcpy_v3020"], 209, "no kernels in this report: CUDA was traced"),
+        (["cudaLaunchKernel_v7000"], 209, "1 of 1 launch call failed: error 209 (no code for"),
     ],
 )
 def test_without_gpu_work_it_says_whether_any_was_asked_for(
@@ -143,6 +144,26 @@ def test_without_gpu_work_it_says_whether_any_was_asked_for(
     for number, name in enumerate(calls):
         synth.api(name, number * MS, number * MS + 10 * US, returned=returned)
     assert f": {why}" in told(synth)
+
+
+@pytest.mark.parametrize(
+    ("name", "returned", "failed"),
+    [
+        ("cudaLaunchKernel_v7000", 222, "1 of 2 launch calls failed: error 222 (PTX newer than"),
+        ("cuLaunchKernelEx", 802, "1 of 2 launch calls failed: error 802"),
+        ("cudaLaunchHostFunc_v10000", 222, ""),
+        ("cudaEventQuery_v3020", 600, ""),
+    ],
+)
+def test_launches_that_failed_are_told_first(
+    tmp_path: Path, name: str, returned: int, failed: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).api(name, 0, 10 * US, returned=returned)
+    synth.launch("a", call=(MS, MS + 5 * US), gpu=(2 * MS, 60 * MS))
+    head, _, rest = told(synth).partition(". ")
+    assert head.startswith("GPU ")
+    assert rest.startswith(failed)
+    assert ("failed" in rest) is bool(failed)
 
 
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
