@@ -226,6 +226,8 @@ def _waits_for_others(case: Case, gaps: Gaps) -> Bool:
     for caller, places in rows_of_values(gaps.caller[waiting]):
         mine, thread = waiting[places], int(case.report.api.threads[caller])
         spans = intervals.union(gaps.start[mine], gaps.end[mine])
+        waited = case.stalls.work.near(thread, *spans).by_class[Cause.WAIT]
+        spans = intervals.intersection(spans, (waited.starts, waited.ends))
         call = usual_name(case, gaps.what[mine], gaps.idle[mine])
         asked = WAITS.match(call) is not None and awaited.is_asked(case, thread)
         outside = asked or is_alone(case, thread, spans)
