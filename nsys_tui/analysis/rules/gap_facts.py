@@ -15,7 +15,6 @@ from nsys_tui.analysis.rules.idle_time import until_copies
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
-from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
@@ -352,11 +351,6 @@ def await_results(case: Case, gaps: Gaps) -> bool:
     """Whether most of the time the host waited for what was copied to it just before."""
     fetched = np.isin(case.report.operations.copy_kind[gaps.previous], TO_HOST)
     return hold_most(gaps, fetched & (gaps.previous >= 0))
-
-
-def outlast_work(gaps: Gaps) -> bool:
-    """Whether most of some gaps is in waits that go on for long after all GPU work is done."""
-    return 2 * int(gaps.idle[gaps.idle >= LATE_NS].sum()) > int(gaps.idle.sum())
 
 
 def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:

@@ -22,6 +22,7 @@ from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
+from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
@@ -331,7 +332,7 @@ def _told(
         return f", waits for work: {call}", inferred, words.GIVEN
     if polls:
         advice = words.SYNC.advice
-    if cause is Cause.SYNC and facts.outlast_work(gaps):
+    if cause is Cause.SYNC and facts.hold_most(gaps, gaps.idle >= LATE_NS):
         advice = words.RETURNS_LATE[case.report.can(Capability.SCHED)]
         return f": {call} returns late, why is not recorded", inferred, advice
     if cause is Cause.SYNC and facts.await_results(case, gaps):
