@@ -46,6 +46,8 @@ _LEAVES_NS: Final = 20_000
 _MANY: Final = 100
 _SMALL: Final = 4096
 """Messages, and bytes of each, whose number takes time, not their size."""
+_MESSAGE_NS: Final = 20_000
+"""No small message takes longer, staged through the host or not."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 
@@ -200,12 +202,16 @@ def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Inter
 
 
 def exchange_small(case: Case, gaps: Gaps) -> bool:
-    """Whether the host sends or receives many small messages of MPI in each of some gaps."""
+    """Whether in each of some gaps the host sends or receives many small messages of MPI.
+
+    None where so many take no such time: somebody comes late.
+    """
     _, thread, start, size = case.report.numbers(Kind.MPI_P2P, "global_tid", "start", "size")
     spans = intervals.union(gaps.start, gaps.end)
     mine = (thread == thread_of(case, gaps)) & (size >= 0)
     size = size[mine & (intervals.covered(spans, start, start + 1) > 0)]
-    return len(size) >= _MANY * len(gaps) and int(size.sum()) <= _SMALL * len(size)
+    many = len(size) >= max(_MANY * len(gaps), int(gaps.idle.sum()) // _MESSAGE_NS)
+    return many and int(size.sum()) <= _SMALL * len(size)
 
 
 def thread_of(case: Case, gaps: Gaps) -> int:

@@ -812,10 +812,16 @@ def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
 
 
 @pytest.mark.parametrize(
-    ("messages", "size", "many"), [(400, 512, True), (400, 1 << 20, False), (8, 512, False)]
+    ("messages", "size", "wait", "many"),
+    [
+        (400, 512, 2 * MS, True),
+        (400, 1 << 20, 2 * MS, False),
+        (8, 512, 2 * MS, False),
+        (400, 512, 10 * MS, False),  # so long no messages take: a rank comes late
+    ],
 )
 def test_many_small_messages_are_to_be_sent_as_one(
-    tmp_path: Path, messages: int, size: int, many: bool
+    tmp_path: Path, messages: int, size: int, wait: int, many: bool
 ) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(20):
@@ -824,8 +830,8 @@ def test_many_small_messages_are_to_be_sent_as_one(
         for _ in range(messages):
             run.report.mpi("MPI_Isend", run.now, run.now + 3 * US, "p2p", size=size)
             run.now += 3 * US
-        run.report.mpi("MPI_Waitall", run.now, run.now + 2 * MS, "wait")
-        run.now += 2 * MS
+        run.report.mpi("MPI_Waitall", run.now, run.now + wait, "wait")
+        run.now += wait
     (one,) = [one for one in found(run.report, "gpu_idle") if "MPI" in one.title]
     assert one.advice.startswith("send many small messages as one" if many else "see which rank")
 
