@@ -338,19 +338,20 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
 
 
 def _back_ns(case: Case, rows: Indices, *, alike: bool) -> int:
-    """How long copies of a GPU last that go the other way than some, if most come between them.
-
-    A program's input goes up before its results come back.
+    """How long copies of a GPU last that go the other way than some.
 
     Args:
         case: the report.
         rows: copies of one kind.
-        alike: to take those of their sizes alone, such as of a field that goes and comes.
+        alike: to take those of their sizes, such as of a field, alone: where most of them come
+            between those, for a program's input goes up before its results come back.
     """
     ops = case.report.operations
     kind, device = sum(HOST_COPIES) - int(ops.copy_kind[rows[0]]), ops.device[rows[0]]
     back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
-    back = back[np.isin(ops.bytes[back], ops.bytes[rows])] if alike else back
+    if not alike:
+        return int(ops.durations(back).sum())
+    back = back[np.isin(ops.bytes[back], ops.bytes[rows])]
     start, lasts = ops.start[back], ops.durations(back)
     between = (start > ops.start[rows].min()) & (start < ops.start[rows].max())
     return int(lasts.sum()) * (2 * int(lasts[between].sum()) >= int(lasts.sum()))
