@@ -260,6 +260,7 @@ class Doing(StrEnum):
 
     WORKS = "computes"
     POLLS = "waits for another rank"
+    SETS_UP = "sets a library up"
     TEAM = "waits for its threads"
     COMPILES = "compiles code"
     COPIES = "copies memory"
@@ -278,6 +279,11 @@ class Sampled:
 
 
 _POLLING: Final = re.compile(r"^P?MPI_|^(MPID|MPIR|MPIDI|ompi_|opal_|ucp_|uct_|cxip_|psm2_|fi_cq)")
+_SETTING_UP: Final = re.compile(
+    r"^(cu(blas|dnn|dss|fft|rand|solver|sparse|statevec|tensor)[a-z]*([LX]t|Dn|Sp|Rf|M[gp])?"
+    r"(Create|Destroy|(Make)?Plan)|ncclComm(Init|Destroy))"
+)
+"""Calls that set a library up, or end its use, whatever they do meanwhile."""
 _TEAM: Final = re.compile(r"lib(g|i)?omp\d?\.")
 """OpenMP's runtime, in which a thread waits for the others of its team."""
 _COMPILING: Final = re.compile(r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|lib(llvmlite|LLVM|triton)\b")
@@ -298,10 +304,16 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     Returns:
         None where there are hardly any samples.
     """
-    hit = _chains_hit(report, thread, starts, ends)
+    if not len(report.samples) or not len(starts):
+        return None
+    samples = report.samples
+    rows = ByThread(samples).rows(thread)
+    times = samples.start[rows]
+    position = np.searchsorted(starts, times, side="right") - 1
+    hit = rows[(position >= 0) & (times < ends[np.maximum(position, 0)])]
+    ids, count = np.unique(samples.chain[hit], return_counts=True)
     if len(hit) < FEWEST:
         return None
-    ids, count = np.unique(hit, return_counts=True)
     doing, names = _read(report.chains(Kind.SAMPLE_CHAIN), ids)
     of_kind = {kind: int(count[doing == kind].sum()) for kind in Doing}
     most = max(of_kind, key=lambda kind: of_kind[kind])
@@ -314,32 +326,11 @@ def sampled(report: Report, thread: int, starts: Int64, ends: Int64) -> Sampled 
     return Sampled(most, str(codes[top]) if named else "", float(share))
 
 
-def mostly_inside(report: Report, thread: int, spans: Intervals, function: re.Pattern[str]) -> bool:
-    """Whether most samples of a thread in some time lie in a function, or what that one calls."""
-    hit = _chains_hit(report, thread, *spans)
-    if len(hit) < FEWEST:
-        return False
-    chains = report.chains(Kind.SAMPLE_CHAIN)
-    named = [code for code, name in enumerate(chains.symbols) if function.match(name)]
-    return 2 * int(np.isin(hit, chains.id[np.isin(chains.symbol, named)]).sum()) > len(hit)
-
-
-def _chains_hit(report: Report, thread: int, starts: Int64, ends: Int64) -> Int64:
-    """The call chain of each sample of a thread in some disjoint intervals."""
-    samples = report.samples
-    if not len(samples) or not len(starts):
-        return np.empty(0, np.int64)
-    rows = ByThread(samples).rows(thread)
-    times = samples.start[rows]
-    position = np.searchsorted(starts, times, side="right") - 1
-    return samples.chain[rows[(position >= 0) & (times < ends[np.maximum(position, 0)])]]
-
-
 def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """What each chain does, and the innermost function of the program or library that does it."""
-    polls, copies = (
+    polls, copies, creates = (
         np.array([pattern.search(name) is not None for name in chains.symbols], bool)
-        for pattern in (_POLLING, _COPYING)
+        for pattern in (_POLLING, _COPYING, _SETTING_UP)
     )
     modules = (_COMPILING, _DRIVER, _SYSTEM, _TEAM)
     compiles, driver, system, team = (
@@ -363,9 +354,10 @@ def _read(chains: CallChains, ids: Int64) -> tuple[NDArray[np.str_], NDArray[np.
         doing[going[copies[code] & ~inner[going]]] = Doing.COPIES
         inner[going[~system[module]]] = True
         doing[going[compiles[module]]] = Doing.COMPILES
-        polling = polls[code]
+        polling, creating = polls[code], creates[code]
         doing[going[polling]] = Doing.POLLS
-        named = ~(unnamed[code] | system[module]) & ((symbol[going] < 0) | polling)
+        doing[going[creating]] = Doing.SETS_UP
+        named = ~(unnamed[code] | system[module]) & ((symbol[going] < 0) | polling | creating)
         symbol[going[named]] = code[named]
     texts = np.array([*chains.symbols, ""], object)
     return doing, texts[symbol].astype(str)

@@ -13,11 +13,10 @@ from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
-from nsys_tui.analysis.rules.idle_causes import CREATES
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
-from nsys_tui.analysis.thread_states import mostly_inside
+from nsys_tui.analysis.thread_states import Doing, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category
@@ -75,7 +74,8 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
         ordered = [code for code in used.tolist() if "Async" in api.names[code]]
         device, lost = case.idle_time.held_up_by_calls(rows)
         caller = int(api.threads[np.bincount(api.thread[rows]).argmax()])
-        by_library = mostly_inside(case.report, caller, api.runs(rows), CREATES)
+        seen = sampled(case.report, caller, *api.runs(rows))
+        by_library = seen is not None and seen.doing is Doing.SETS_UP
         advice = _ALLOCATE[2 * int(count[ordered].sum()) > len(rows)]
         findings = case.finding(
             "frequent_allocation",

@@ -407,8 +407,6 @@ def _host(
     if seen is None:
         return f"{after}, {Cause.HOST.label}{inside}", confidence, advice
     after *= seen.doing in (Doing.WORKS, Doing.COPIES)
-    if words.CREATES.match(seen.name):
-        return f", {_seen(seen)}", confidence, words.CREATED
     return f"{after}, {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
 
 

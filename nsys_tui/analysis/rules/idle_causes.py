@@ -250,9 +250,6 @@ KEPT: Final = (
     (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),
 )
 """What to do about calls other than launches, by their names."""
-CREATES: Final = re.compile(r"cu[a-z]+(Lt|Dn|Sp|Rf|Mp|Mg)?(Create|Destroy)|ncclComm(Init|Destroy)")
-"""Calls that set a library up, or end its use, whatever they do meanwhile."""
-CREATED: Final = "it sets the library up: do so once, before the work, and use the handle again"
 HELD_BY: Final = "make that call once, before: what it holds in CUDA, this thread needs"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
@@ -270,12 +267,13 @@ BY_DOING: Final = {
     Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
     Doing.TEAM: "spread its parallel loop evenly over the threads, or launch from outside of it",
     Doing.COMPILES: "code is compiled here: warm up first, ship it for this GPU, or keep a cache",
+    Doing.SETS_UP: "do so once, before the work, and keep the library's handle or plan",
     Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
 }
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
-_OTHERS: Final = (BY_DOING[Doing.POLLS], BY_DOING[Doing.TEAM], BY_DOING[Doing.COMPILES])
-WHOLE: Final = (AWAITED, CHILD, CREATED, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
+_OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
+WHOLE: Final = (AWAITED, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

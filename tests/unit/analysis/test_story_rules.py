@@ -797,7 +797,7 @@ def test_beside_exposed_communication_the_kernel_that_leads_is_named(tmp_path: P
     assert one.title.startswith("stage0_kernel has 33.9%")
 
 
-@pytest.mark.parametrize(("function", "once"), [("cudnnCreate", True), ("createBatch", False)])
+@pytest.mark.parametrize(("function", "once"), [("cudnnCreate", True), ("customCreate", False)])
 def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
     tmp_path: Path, function: str, once: bool
 ) -> None:
@@ -805,10 +805,10 @@ def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
     for start in range(0, 60 * MS, 3 * MS):
         synth.launch("apply", (start, start + 5 * US), (start + 10 * US, start + MS), grid=FULL)
         for at in range(start + MS + 50 * US, start + 3 * MS, 100 * US):
-            synth.sample(at, (function, "main"))
+            synth.sample(at, ("load", function, "main") if once else (function, "main"))
     (one,) = found(synth.sched(0, True).sched(60 * MS, False), "gpu_idle")
-    assert f"host compute: {function}" in one.title
-    assert one.advice.startswith("it sets the library up" if once else "launch ahead")
+    assert f"host {'sets a library up' if once else 'compute'}: {function}" in one.title
+    assert one.advice.startswith("do so once" if once else "launch ahead")
 
 
 @pytest.mark.parametrize(
