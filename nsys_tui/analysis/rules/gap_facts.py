@@ -76,6 +76,13 @@ def is_rare(case: Case, gaps: Gaps) -> bool:
     return case.has_named_steps and _FEW * len(_most(gaps.idle)) <= len(case.iterations)
 
 
+def compiles(case: Case, gaps: Gaps) -> bool:
+    """Whether few of the named steps lose nearly all of it, most of it before code is loaded."""
+    loads = np.sort(case.report.api.start[case.work.api_classes == Cause.MODULE])
+    loaded = np.greater(*np.searchsorted(loads, (gaps.end, gaps.start)))
+    return hold_most(gaps, loaded) and is_rare(case, gaps)
+
+
 def _most(times: Int64) -> Indices:
     """The longest of some times, which have nearly all of the sum, and those half as long."""
     falling = np.sort(times)[::-1]

@@ -273,6 +273,8 @@ def _told(
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):
         seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(thread)
         return ", waits for a CPU", sure if seen else inferred, words.NO_CPU
+    if cause is Cause.OFF_CPU and facts.compiles(case, gaps):
+        return f", {cause.label}", inferred, words.COMPILES
     unseen = cause is Cause.OFF_CPU and len(case.report.osrt) > 0
     if unseen:
         advice = words.NO_CALL
@@ -399,7 +401,8 @@ def _host(
     if advice == words.ON_PAGES:
         pass
     elif facts.is_rare(case, gaps):
-        advice, inside = words.PAUSES, inside or _RARELY
+        advice = words.COMPILES if facts.compiles(case, gaps) else words.PAUSES
+        inside = inside or _RARELY
     elif wait := facts.emptied_by(case, gaps):
         after = f"{_AFTER}{brief(wait, _NAME_CELLS)}"
         advice = words.EMPTIED.format(brief(wait, _NAME_CELLS)) + words.MOVED

@@ -87,6 +87,8 @@ AFTER_WAITS: Final = (Cause.LAUNCH_LATENCY, Cause.NOTHING)
 """Causes, beside computing, that a host which did not wait for the GPU would have no time for."""
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
 """What to do about what the host computes in few of the steps alone."""
+COMPILES: Final = "code is loaded there, likely compiled before: keep to few shapes, or warm up"
+"""What to do about pauses of few steps in which code is loaded."""
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
         "launch earlier, or capture the phase as a CUDA graph",

@@ -600,6 +600,31 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
         assert (hides in one.advice) is (every == 1)
 
 
+@pytest.mark.parametrize("asleep", [False, True])
+@pytest.mark.parametrize(("loads", "compiles"), [(3, True), (1, False), (0, False)])
+def test_pauses_that_end_with_loading_code_compile_it(
+    asleep: bool, loads: int, compiles: bool, tmp_path: Path
+) -> None:
+    """Code is loaded in all three pauses, in one of them, or in none."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.sched(0, True)
+    for step in range(24):
+        since = run.now
+        run.layers(2)
+        run.wait()
+        if step % 8 == 6:
+            if asleep:
+                run.report.sched(run.now, False).sched(run.now + 40 * MS, True)
+            run.now += 40 * MS
+            if step // 8 < loads:
+                run.call("cuModuleLoadData", MS)
+        run.named(f"train step {step}", since)
+    found = find_in(Case(open_report(run.report.write(), use_cache=False)))
+    (one,) = [one for one in found if one.rule == "gpu_idle" and one.saved_ns > 100 * MS]
+    assert one.subject.startswith("idle, off the CPU" if asleep else "idle, host compute")
+    assert ("likely compiled" in one.advice) is compiles
+
+
 def test_pauses_are_told_apart_from_what_the_host_computes_in_every_step(tmp_path: Path) -> None:
     found = find_in(case_of(lambda path: programs.pausing(path, 8, 3 * MS), tmp_path))
     few, every = (o for o in found if o.subject.startswith("idle, host compute"))
