@@ -16,7 +16,7 @@ from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, ru
 from nsys_tui.analysis.stalls.causes import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
@@ -99,7 +99,7 @@ def _waits_for_pages(
     """How much longer all kernels of a GPU take for pages, under the name that waits longest.
 
     Where others of their name tell how long they take without, what is more; else the time of
-    migrations, less what those need on the bus and no other kernel hides.
+    migrations. Less what those need on the bus and no compute before the last one hides.
     """
     ops, (names, rows, codes, time, size) = case.report.operations, waiting
     longer = {code: _without(case, rows[codes == code]) for code in np.unique(codes).tolist()}
@@ -107,12 +107,13 @@ def _waits_for_pages(
     moved = moved[ops.device[moved] == device]
     during = intervals.union(ops.start[rows], ops.end[rows])
     moved = moved[intervals.covered(during, ops.start[moved], ops.start[moved] + 1) > 0]
-    takes, least = int(time[blind].sum()), _on_bus(case, moved, int(size[blind].sum()))
-    known = sum(more for more in longer.values() if more)
-    compute = next(one.compute_ns for one in case.splits if one.index == device)
-    on_bus = max(0, min(takes, least) - max(0, compute - int(time.sum())))
-    runs = intervals.total(ops.start[rows], ops.end[rows])
-    lasts, cost = (min(runs, known + ns) for ns in (takes, takes - on_bus))
+    takes, least = int(time[blind].sum()), _on_bus(case, moved, int(size.sum()))
+    lasts = takes + sum(more for more in longer.values() if more)
+    computes = case.runs(device, Category.COMPUTE)
+    done = ops.end[moved].max(initial=0)
+    hides = int(intervals.busy_before(computes, intervals.prefix(*computes), done) - time.sum())
+    lasts = min(lasts, intervals.total(ops.start[rows], ops.end[rows]))
+    cost = lasts - max(0, min(lasts, least) - max(0, hides))
     of_name = sums(codes, time, len(names))
     top, unseen = int(np.argmax(of_name)), unseen and takes > 0
     several = bool(10 * of_name[top] < 9 * time.sum())

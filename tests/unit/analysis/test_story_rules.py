@@ -53,6 +53,26 @@ def test_pages_cost_what_all_kernels_wait_for_them(tmp_path: Path) -> None:
     assert one.advice.startswith("prefetch the pages")
 
 
+@pytest.mark.parametrize("works", [0, 60 * MS])
+def test_pages_of_a_first_launch_need_the_bus_unless_work_before_hides_them(
+    tmp_path: Path, works: int
+) -> None:
+    synth, begin = bare(tmp_path / "r.sqlite"), 100 * MS
+    if works:
+        synth.launch("fill", (0, 5 * US), (begin - works, begin), grid=FULL)
+    for number in range(8):
+        lasts = (10 + 60 * (not number)) * MS
+        synth.launch("jacobi", (begin - US, begin), (begin + 5 * US, begin + lasts), grid=FULL)
+        for page in range(0 if number else 300):
+            came = begin + 10 * US + page * 200 * US
+            synth.memcpy(came, came + 180 * US, kind="UVM HtoD", bytes=2**21, migrationCause=2)
+        begin += lasts + 10 * US
+    (one,) = found(synth, "migrations_in_kernels")
+    moves = 0 if works else 300 * 180 * US
+    assert one.title.endswith(": 60.00 ms longer than without")
+    assert one.saved_ns == pytest.approx(60 * MS - moves, abs=MS)
+
+
 def test_evicted_pages_are_not_to_be_prefetched(tmp_path: Path) -> None:
     (one,) = found(migrating(tmp_path / "r.sqlite", 4), "migrations_in_kernels")
     assert "fit the GPU's memory" in one.advice
