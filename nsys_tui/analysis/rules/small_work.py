@@ -23,7 +23,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
-from nsys_tui.model.groups import regroup, rows_of_codes, sums
+from nsys_tui.model.groups import regroup, rows_of_codes, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -116,17 +116,16 @@ def between_tiny(case: Case, gaps: Gaps) -> tuple[Bool, Bool]:
 
 
 def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -> list[Finding]:
-    ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
+    ops = case.report.operations
     device, lost = case.idle_time.held_up_by_calls(calls)
     mine = ops.device[rows] == device
     if not mine.any():
         return []
     rows, calls, top = rows[mine], calls[mine], top[mine]
-    off = [work.thread(thread).off for thread in api.threads[np.unique(api.thread[calls])].tolist()]
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.device == device) & (gaps.edge == Edge.INNER))
     once = gaps.take(first_uses(case, gaps))
-    apart = intervals.joined(*off, (once.start, once.end))
+    apart = intervals.joined(*_off(case, device, calls), (once.start, once.end))
     around, between = _between(case, rows, device)
     lost, around, between = (intervals.subtract(one, apart) for one in (lost, around, between))
     where = "in their launches"
@@ -163,6 +162,25 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
         lost=lost,
         doubt="kernels that run side by side may slow each other" * told,
     )
+
+
+def _off(case: Case, device: int, calls: Integers) -> list[Intervals]:
+    """When threads of some launches are off the CPU, by thread: before what they launch next.
+
+    One that hands over to another, such as to that of the backward pass, waits for that one.
+    """
+    ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
+    off = {int(one): work.thread(int(api.threads[one])).off for one in np.unique(api.thread[calls])}
+    if len(off) < 2:
+        return list(off.values())
+    rows, calls = case.report.called(case.by_device[device])
+    starts = ops.start[rows]
+    since = np.append(starts[:1], np.minimum(ops.end[rows[:-1]], starts[1:]))
+    return [
+        intervals.meet(off[caller], intervals.union(since[mine], starts[mine]))
+        for caller, mine in rows_of_values(api.thread[calls])
+        if caller in off
+    ]
 
 
 def _together(case: Case, device: int) -> int:

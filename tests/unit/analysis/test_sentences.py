@@ -147,6 +147,27 @@ def test_gpus_that_all_wait_for_launches_of_tiny_kernels_are_one_story(
     assert idle == ({0, 1} if took > 10 * US else {0})
 
 
+@pytest.mark.parametrize("rests", [False, True])
+def test_threads_that_launch_tiny_kernels_by_turns_wait_for_each_other(
+    run: Synth, rests: bool
+) -> None:
+    """One of the forward pass and one of the backward: each is off while the other one launches.
+
+    What each rests for 4 us before its own launches is no time that launching takes.
+    """
+    for number in range(3000):
+        now, first, tid = number * 20 * US, number % 300 == 0, 10 + number // 300 % 2
+        if first:
+            run.sched(now - 5 * US, False, tid=21 - tid, cpu=1)
+        if rests or first:
+            run.sched(now - 4 * US, True, tid=tid)
+        run.launch("k0", (now, now + 9 * US), (now + 10 * US, now + 12 * US), grid=FULL, tid=tid)
+        if rests:
+            run.sched(now + 10 * US, False, tid=tid)
+    told = found(run, "tiny_kernels")
+    assert [one.saved_ns for one in told] == [pytest.approx(2999 * (17 - 4 * rests) * US, rel=0.02)]
+
+
 def test_who_launches_graphs_is_not_told_to_capture_one(run: Synth) -> None:
     findings = found(tiny(run, ("k0",), "cudaGraphLaunch_v10000"))
     assert {one.rule for one in findings} >= {"launch_bound"}
