@@ -205,13 +205,19 @@ class Run:
         return max(self.base[0], begin, first)
 
     def _loads(self, until: int) -> bool:
-        """Whether many of the copies before a time, and much of all, are of sizes of their own."""
+        """Whether many of the copies before a time, and much of all, are of sizes of their own.
+
+        Where most of those after it are, too, that tells nothing.
+        """
         ops, rows = self.report.operations, self.operations
         rows = rows[ops.kind[rows] == OpKind.MEMCPY]
         size, _ = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
         early, took = ops.start[rows] < until, ops.durations(rows)
-        own = early & (np.bincount(size, ~early)[size] == 0)
-        return own.sum() >= A_RUN and bool(took[own].sum() >= _NEVER_AGAIN * took.sum())
+        later = np.bincount(size, ~early)[size]
+        own = early & (later == 0)
+        recur = 2 * took[later > 1].sum() >= took[later > 0].sum()
+        much = recur and took[own].sum() >= _NEVER_AGAIN * took.sum()
+        return bool(much and own.sum() >= A_RUN)
 
     @cached_property
     def steady(self) -> tuple[int, int]:

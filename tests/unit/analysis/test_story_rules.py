@@ -772,14 +772,14 @@ def test_copies_that_come_again_before_each_step_are_no_set_up(tmp_path: Path, o
     assert any("60.00 ms of copies exposed" in one.title for one in findings) is not once
 
 
-def loading(path: Path, sizes: Callable[[int], int]) -> list[Finding]:
+def loading(path: Path, sizes: Callable[[int], int], later: int = 2) -> list[Finding]:
     """24 copies of such sizes come before all work, then one of a batch before each step."""
     synth, now = bare(path).api("cudaMalloc_v3020", 0, MS), MS
     for number in range(24):
         synth.memcpy(now, now + MS, bytes=sizes(number), src="pageable")
         now += MS
     for step in range(40):
-        synth.memcpy(now, now + MS, bytes=8_000_000 + step % 2, src="pageable")
+        synth.memcpy(now, now + MS, bytes=8_000_000 + step % later, src="pageable")
         synth.kernel(f"gemm_{step % 3}", now + MS, now + 9 * MS, grid=FULL)
         now += 9 * MS
     return found(synth, "exposed_copies") + found(synth, "warm_up")
@@ -791,8 +791,14 @@ def test_weights_that_are_copied_once_are_no_part_of_what_each_step_copies(tmp_p
     assert "26.00 ms of copies before most of its work: only once" in once.title
 
 
-def test_copies_of_sizes_that_come_again_are_no_weights(tmp_path: Path) -> None:
-    (one,) = loading(tmp_path / "r.sqlite", lambda number: 8_000_000 + number % 2)
+@pytest.mark.parametrize(("own", "later"), [(0, 2), (6_000_000, 40)])
+def test_copies_are_no_weights_whose_sizes_come_again_or_where_none_does(
+    own: int, later: int, tmp_path: Path
+) -> None:
+    def size(number: int) -> int:
+        return own + 64 * number if own else 8_000_000 + number % 2
+
+    (one,) = loading(tmp_path / "r.sqlite", size, later)
     assert one.title.startswith("GPU 0: 64.00 ms of copies exposed")
 
 
