@@ -181,7 +181,8 @@ def launched_late(case: Case, device: int) -> int:
     alone = intervals.subtract(case.runs(device, Category.COMM), ops.runs(rows))
     done, launched = np.maximum.accumulate(ops.end[rows])[:-1], case.begun(rows[1:])
     late = (launched > done) & (launched < ops.start[rows[1:]]) & (done >= case.first_step)
-    late &= intervals.covered(alone, launched, launched + 1) > 0
+    done, launched = done[late], launched[late]
+    late = intervals.covered(alone, launched, launched + 1) > 0
     return intervals.overlap_length(intervals.union(done[late], launched[late]), alone)
 
 

@@ -296,7 +296,8 @@ def _waited_for(case: Case, rows: Indices, share: float) -> Indices:
     api, ops = case.report.api, case.report.operations
     rows, calls = case.report.called(rows)
     waits = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
-    return rows[waits & (ops.durations(rows) >= share * api.durations(calls))]
+    rows, calls = rows[waits], calls[waits]
+    return rows[ops.durations(rows) >= share * api.durations(calls)]
 
 
 def _blocked(case: Case, rows: Indices) -> list[Finding]:
