@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.finding import (
     Finding,
     Held,
     Severity,
+    counted_ns,
     phase_of,
     severity,
 )
@@ -293,7 +294,8 @@ class Case(Run):
         weight = min(max(saved_ns, stake_ns), self.base_ns)
         usual = CERTAINTY.get(rule, UNSURE)
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
-        counts = weight // 2 if known[0] is Confidence.GUESS else weight
+        stake = min(stake_ns, self.base_ns)
+        counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
         rated = at_least or severity(counts, self.base_ns)
         at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
         if at_most is not None and rated.rank > at_most.rank:
