@@ -551,6 +551,8 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.crowded: "idle, waits for a CPU",
     programs.decoding: "idle around tiny kernels",
     programs.evaluating: "",
+    programs.failing: "",
+    programs.asking_whether_done: "",
     programs.event_loop: "",
     programs.asking_a_store: "idle, wait: poll",
     programs.asking_since_before: "idle, wait: poll",
@@ -644,6 +646,7 @@ PLANTED: Final = {
     "exposed_communication": Planted(
         (slow_gpu, late_rank, ranks.forward_and_backward), (steps, training.connecting)
     ),
+    "failed_calls": Planted((programs.failing,), (programs.asking_whether_done,)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted(
         (sleeping_host, late_loader, oversubscribed, programs.stages),

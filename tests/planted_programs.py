@@ -25,6 +25,28 @@ def decoding(path: Path) -> Synth:
     return run.report
 
 
+def failing(path: Path, returned: int = 701, calls: int = 30) -> Synth:
+    """Some launches return an error, so that only their set-up runs."""
+    run = Machine(path)
+    run.layers(2)
+    for _ in range(calls):
+        run.report.api("cudaLaunchKernel_v7000", run.now, run.now + 3 * US, returned=returned)
+        run.now += 10 * US
+    run.copy(MS, 5, "DtoH", "pageable")
+    return run.report
+
+
+def asking_whether_done(path: Path) -> Synth:
+    """Queries return that work is not done, which is no error."""
+    run = Machine(path)
+    run.layers(2)
+    for _ in range(30):
+        run.report.api("cudaStreamQuery_v3020", run.now, run.now + US, returned=600)
+        run.now += 10 * US
+    run.copy(MS, 5, "DtoH", "pageable")
+    return run.report
+
+
 def logging(path: Path, loads: int = 0, saves: int = 0) -> Synth:
     """Steps only launch; in each tenth the host waits for all of them, and writes.
 

@@ -131,19 +131,26 @@ def asked_in_vain(report: Report) -> str:
     return "" if asked[api.name].any() else "set-up only, no launch was captured"
 
 
+def failed_rows(report: Report) -> Indices:
+    """Rows of launch calls that returned an error, the first one first."""
+    api, failed = report.api, np.flatnonzero(report.api.return_value > 0)
+    failed = failed[_named(report, _LAUNCHES)[api.name[failed]] & api.real[failed]]
+    return failed[np.argsort(api.start[failed], kind="stable")]
+
+
+def error_label(error: int) -> str:
+    """An error's number, and what it means where that is known."""
+    return f"error {error}" + (f" ({_ERRORS[error]})" if error in _ERRORS else "")
+
+
 def failed_launches(report: Report) -> str:
     """How many launches returned an error, and the first one's: empty for none."""
-    api, failed = report.api, np.flatnonzero(report.api.return_value > 0)
+    failed = failed_rows(report)
     if not len(failed):
         return ""
-    launches = _named(report, _LAUNCHES)
-    failed = failed[launches[api.name[failed]] & api.real[failed]]
-    if not len(failed):
-        return ""
-    error = int(api.return_value[failed[np.argmin(api.start[failed])]])
-    means = f" ({_ERRORS[error]})" if error in _ERRORS else ""
-    called = plural(int(api.count_of_names[launches].sum()), "launch call")
-    return f"{format_count(len(failed))} of {called} failed: error {error}{means}"
+    calls = int(report.api.count_of_names[_named(report, _LAUNCHES)].sum())
+    error = error_label(int(report.api.return_value[failed[0]]))
+    return f"{format_count(len(failed))} of {plural(calls, 'launch call')} failed: {error}"
 
 
 def loss(report: Report) -> str:

@@ -276,6 +276,11 @@ CERTAINTY: Final = {
     "exposed_copies": Certainty(
         _INFERRED, "the next kernel may need the data: then nothing can hide its copy", _TWICE
     ),
+    "failed_calls": Certainty(
+        _MEASURED,
+        "a library may try a launch that it expects to fail, and take another way then",
+        "compute-sanitizer PROGRAM",
+    ),
     "frequent_allocation": Certainty(
         _MEASURED, "the calls may wait for GPU work that would be waited for anyway", _STALLS
     ),

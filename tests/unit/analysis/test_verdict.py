@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from planted_kernels import one_after_another
+from planted_programs import failing
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
@@ -164,6 +165,18 @@ def test_launches_that_failed_are_told_first(
     assert head.startswith("GPU ")
     assert rest.startswith(failed)
     assert ("failed" in rest) is bool(failed)
+
+
+@pytest.mark.parametrize(("calls", "severity"), [(5, Severity.MEDIUM), (30, Severity.HIGH)])
+def test_launches_that_failed_are_a_finding_with_their_error(
+    tmp_path: Path, calls: int, severity: Severity
+) -> None:
+    case = Case(open_report(failing(tmp_path / "r.sqlite", calls=calls).write()))
+    one = next(one for one in find_in(case) if one.rule == "failed_calls")
+    assert one.severity is severity
+    assert f"{calls} of" in one.title
+    assert one.title.endswith("failed: error 701 (too many resources)")
+    assert one.advice.startswith("check the error of each call")
 
 
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
