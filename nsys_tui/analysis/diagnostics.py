@@ -13,6 +13,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Diagnostic, pid_of
+from nsys_tui.names import api_name
 from nsys_tui.units import format_count, format_share, plural
 
 _SEVERITIES: Final = ("error", "warning")
@@ -42,15 +43,25 @@ _CAPTURES: Final = r"cu(da)?StreamBeginCapture"
 _LAUNCHES: Final = r"cu(da)?(Launch(Cooperative)?Kernel|GraphLaunch)"
 _ERRORS: Final = {
     1: "invalid value",
+    2: "out of memory",
     9: "no such grid or block",
     98: "no such kernel",
     209: "no code for this GPU",
     222: "PTX newer than the driver",
     700: "illegal address before",
     701: "too many resources",
+    710: "assertion before",
+    716: "misaligned address before",
     719: "failed before",
 }
-"""What errors of launches mean, short."""
+"""What errors of calls mean, short."""
+_NO_FAULTS: Final = (4, 600, 709)
+"""Results of calls at the program's end, after CUDA has gone, and that work is not done yet."""
+_MATTER: Final = (
+    rf"{_LAUNCHES}|cu(da)?(Mem(cpy|set|Alloc)|Malloc|HostAlloc|"
+    r"(Device|Stream|Event|Ctx)Synchronize)"
+)
+"""Calls that a program cannot do without: others are asked what they can do, and say no."""
 _AHEAD: Final = 0.01
 """Part of GPU work that begins before its own call from which clocks do not fit."""
 _LOOKED_AT: Final = 1_000_000
@@ -131,10 +142,16 @@ def asked_in_vain(report: Report) -> str:
     return "" if asked[api.name].any() else "set-up only, no launch was captured"
 
 
-def failed_rows(report: Report) -> Indices:
-    """Rows of launch calls that returned an error, the first one first."""
+def failed_rows(report: Report, pattern: str = _MATTER) -> Indices:
+    """Rows of calls that returned an error, the first one first.
+
+    Args:
+        report: the report.
+        pattern: how their names begin; by default those that a program cannot do without.
+    """
     api, failed = report.api, np.flatnonzero(report.api.return_value > 0)
-    failed = failed[_named(report, _LAUNCHES)[api.name[failed]] & api.real[failed]]
+    failed = failed[_named(report, pattern)[api.name[failed]] & api.real[failed]]
+    failed = failed[~np.isin(api.return_value[failed], _NO_FAULTS)]
     return failed[np.argsort(api.start[failed], kind="stable")]
 
 
@@ -143,14 +160,22 @@ def error_label(error: int) -> str:
     return f"error {error}" + (f" ({_ERRORS[error]})" if error in _ERRORS else "")
 
 
-def failed_launches(report: Report) -> str:
-    """How many launches returned an error, and the first one's: empty for none."""
-    failed = failed_rows(report)
+def failed_launches(report: Report) -> tuple[Indices, int]:
+    """Rows of launch calls that returned an error, and how many launch calls there are."""
+    calls = int(report.api.count_of_names[_named(report, _LAUNCHES)].sum())
+    return failed_rows(report, _LAUNCHES), calls
+
+
+def failed_calls(report: Report) -> str:
+    """How many launches, or other calls, returned an error, and the first one's: empty for none."""
+    api, (launches, calls) = report.api, failed_launches(report)
+    failed = launches if len(launches) else failed_rows(report)
     if not len(failed):
         return ""
-    calls = int(report.api.count_of_names[_named(report, _LAUNCHES)].sum())
-    error = error_label(int(report.api.return_value[failed[0]]))
-    return f"{format_count(len(failed))} of {plural(calls, 'launch call')} failed: {error}"
+    called = f"{plural(len(failed), 'call')}, first {api_name(api.names[api.name[failed[0]]])},"
+    if len(launches):
+        called = f"{format_count(len(failed))} of {plural(calls, 'launch call')}"
+    return f"{called} failed: {error_label(int(api.return_value[failed[0]]))}"
 
 
 def loss(report: Report) -> str:

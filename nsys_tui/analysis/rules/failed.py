@@ -1,4 +1,4 @@
-"""Our rule on launches that returned an error: what they asked for never ran."""
+"""Our rule on calls that returned an error: what they asked for was not done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.diagnostics import error_label, failed_launches, failed_rows
+from nsys_tui.analysis import diagnostics
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
@@ -14,18 +14,24 @@ from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.table import Column, Unit
 
 _MOST: Final = 0.5
-"""Part of all launch calls that failed from which the run did not do its work."""
+"""Part of launch calls that failed from which the run did not do its work."""
+_LAST: Final = (700, 710, 714, 715, 716, 717, 718, 719)
+"""Errors after which every further call of the process fails.
+
+Source: CUDA runtime API, cudaError.
+"""
 
 
 @rule(
-    "Launches that failed",
-    advice="What they asked for never ran, and results may be wrong: check the error of each call,"
-    " and run the program under compute-sanitizer.",
-    nothing="No launch call returned an error, or API calls are not recorded.",
+    "Launches, copies, waits and allocations that failed",
+    advice="What they asked for was not done, and results may be wrong: check the error of each"
+    " call, and run the program under compute-sanitizer.",
+    nothing="No such call returned an error, or API calls are not recorded.",
 )
 def failed_calls(case: Case, arguments: Arguments) -> Result:
-    """Launch calls that returned an error, by call and error."""
-    api, failed = case.report.api, np.intersect1d(failed_rows(case.report), case.calls)
+    """Calls that a program cannot do without and that returned an error, by call and error."""
+    api = case.report.api
+    failed = np.intersect1d(diagnostics.failed_rows(case.report), case.calls)
     codes, kinds = factorise_rows((api.name[failed], api.return_value[failed]))
     count = np.bincount(codes, minlength=len(kinds))
     first = np.full(len(kinds), np.iinfo(np.int64).max)
@@ -33,21 +39,22 @@ def failed_calls(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-count, kind="stable"), arguments)
     columns = (
         (Column("Name"), [api.names[code] for code in kinds[order, 0].tolist()]),
-        (Column("Error"), [error_label(error) for error in kinds[order, 1].tolist()]),
+        (Column("Error"), [diagnostics.error_label(error) for error in kinds[order, 1].tolist()]),
         (Column("Count", Unit.COUNT), count[order]),
         (Column("First", Unit.NS), first[order]),
     )
     if not len(failed):
         return Result(columns)
     row = failed[np.argmin(api.start[failed])]
-    ran = np.count_nonzero(case.report.calls >= 0)
+    launches, calls = diagnostics.failed_launches(case.report)
+    grave = len(launches) > _MOST * calls or np.isin(api.return_value[failed], _LAST).any()
     findings = case.finding(
         "failed_calls",
-        failed_launches(case.report),
+        diagnostics.failed_calls(case.report),
         "check the error of each call in the program; compute-sanitizer PROGRAM shows where",
-        subject="launches that failed",
+        subject="calls that failed",
         saved_ns=0,
         window=(int(api.start[row]), int(api.end[row])),
-        at_least=Severity.HIGH if len(failed) > _MOST * (len(failed) + ran) else Severity.MEDIUM,
+        at_least=Severity.HIGH if grave else Severity.MEDIUM,
     )
     return Result(columns, findings, hidden=hidden)

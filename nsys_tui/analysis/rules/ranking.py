@@ -79,8 +79,14 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         findings: of rules.
     """
     known = without_others(case, without_held(case, witnessed(case, findings)))
-    order = sorted(known, key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title))
+    order = sorted(known, key=_place)
     return linked(order, together=work_together(case))
+
+
+def _place(finding: Finding) -> tuple[int, bool, int, str, str]:
+    """What was not done comes before what took long, of one severity."""
+    done = finding.rule != "failed_calls"
+    return -finding.severity.rank, done, -finding.order_ns, finding.rule, finding.title
 
 
 def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Finding]:

@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import (
     asked_in_vain,
-    failed_launches,
+    failed_calls,
     other_generation,
     why_no_work,
 )
@@ -218,7 +218,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.works:
         return _of_host(case, findings)
-    failed = failed_launches(case.report)
+    failed = failed_calls(case.report)
     doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, case.session_ns), *doubts]
@@ -267,7 +267,7 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     lacks = case.report.lacks(Capability.KERNELS)
     why = "no GPU work here"
     if lacks:
-        why = (failed_launches(case.report) or asked_in_vain(case.report) or lacks) + why_no_work(
+        why = (failed_calls(case.report) or asked_in_vain(case.report) or lacks) + why_no_work(
             case.report
         )
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]

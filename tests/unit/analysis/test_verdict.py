@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from machine import Machine
 from planted_kernels import one_after_another
 from planted_programs import failing
 from synth import Synth
@@ -134,7 +135,7 @@ def test_a_capture_of_set_up_says_that_no_kernel_ran(tmp_path: Path, kernel: boo
         (["cudaMalloc_v3020"], 0, "set-up only, no launch was captured"),
         (["cudaMalloc_v3020", "cudaLaunchKernel_v7000"], 0, "1 call asked for GPU work, none of"),
         (["cuLaunchKernel", "cudaMemcpyAsync_v3020"], 0, "2 calls asked for GPU work, none of"),
-        (["cudaMemcpy_v3020"], 209, "no kernels in this report: CUDA was traced"),
+        (["cudaMemcpy_v3020"], 209, "1 call, first cudaMemcpy, failed: error 209 (no code for"),
         (["cudaLaunchKernel_v7000"], 209, "1 of 1 launch call failed: error 209 (no code for"),
     ],
 )
@@ -152,11 +153,15 @@ def test_without_gpu_work_it_says_whether_any_was_asked_for(
     [
         ("cudaLaunchKernel_v7000", 222, "1 of 2 launch calls failed: error 222 (PTX newer than"),
         ("cuLaunchKernelEx", 802, "1 of 2 launch calls failed: error 802"),
+        ("cudaMemcpy_v3020", 700, "1 call, first cudaMemcpy, failed: error 700 (illegal address"),
+        ("cudaMalloc_v3020", 2, "1 call, first cudaMalloc, failed: error 2 (out of memory)"),
         ("cudaLaunchHostFunc_v10000", 222, ""),
+        ("cudaPointerGetAttributes_v4000", 1, ""),
+        ("cuCtxSynchronize", 709, ""),
         ("cudaEventQuery_v3020", 600, ""),
     ],
 )
-def test_launches_that_failed_are_told_first(
+def test_calls_that_failed_are_told_first(
     tmp_path: Path, name: str, returned: int, failed: str
 ) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).api(name, 0, 10 * US, returned=returned)
@@ -168,7 +173,7 @@ def test_launches_that_failed_are_told_first(
 
 
 @pytest.mark.parametrize(("calls", "severity"), [(5, Severity.MEDIUM), (30, Severity.HIGH)])
-def test_launches_that_failed_are_a_finding_with_their_error(
+def test_calls_that_failed_are_a_finding_with_their_error(
     tmp_path: Path, calls: int, severity: Severity
 ) -> None:
     case = Case(open_report(failing(tmp_path / "r.sqlite", calls=calls).write()))
@@ -177,6 +182,15 @@ def test_launches_that_failed_are_a_finding_with_their_error(
     assert f"{calls} of" in one.title
     assert one.title.endswith("failed: error 701 (too many resources)")
     assert one.advice.startswith("check the error of each call")
+
+
+def test_a_kernel_that_crashed_is_grave_by_the_error_of_the_wait_after_it(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.layers(20)
+    run.report.api("cudaDeviceSynchronize_v3020", run.now, run.now + US, returned=700)
+    one = next(one for one in find_in(Case(open_report(run.report.write()))))
+    assert one.rule == "failed_calls"
+    assert one.severity is Severity.HIGH
 
 
 def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
