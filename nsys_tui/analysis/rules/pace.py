@@ -56,7 +56,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
     Nearly all of them must slow down, each at the same grid and block: of one that takes longer and
-    longer, or whose grid grows, its data grows, unless it is even before and after one change.
+    longer, its data grows, unless it is even before and after one change.
     Their short launches must as well as their long ones: else there are but more long ones at the
     end. What could be saved is against the first ninth: in the rest of the first third some may be
     slow already. Where launches bind, it is nothing. Kernels that come to run beside each other
@@ -87,7 +87,7 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         ]
         alone = len(np.unique(kinds[known[slow], 0])) == 1
         if not enough or (alone and not all(map(_is_even, times))):
-            findings += _growing(case, device, rows)
+            findings += _growing(case, rows, kind, kinds[:, 0])
             continue
         factor = 1 + arguments.number("slower") / 200
         longer = [_is_longer(both, factor) for both in times]
@@ -152,31 +152,37 @@ def _is_even(times: Sequence[Int64]) -> bool:
     return bool(even and min(map(len, times)) >= _FEWEST)
 
 
-def _growing(case: Case, device: int, rows: Indices) -> list[Finding]:
-    """The kernel of a GPU that takes longer and longer, of several the one that costs most.
+def _growing(case: Case, rows: Indices, kind: Integers, names: Integers) -> list[Finding]:
+    """The kernel that takes longer and longer at one grid, of several the one that costs most.
+
+    Where it does so by jumps, or larger grids or copies come with it, sizes are meant to differ.
 
     Args:
         case: the report.
-        device: of the GPU.
-        rows: of its kernels.
+        rows: kernels of a GPU.
+        kind: of each, by name and launch configuration.
+        names: of each kind.
     """
-    ops, third = case.report.operations, len(rows) // 3
-    early, late = (
-        _paces(ops.name[part], ops.durations(part), len(ops.names))
-        for part in (rows[:third], rows[len(rows) - third :])
+    ops, third, device = (
+        case.report.operations,
+        len(rows) // 3,
+        int(case.report.operations.device[rows[0]]),
     )
+    took, parts = ops.durations(rows), (slice(third), slice(len(rows) - third, None))
+    early, late = (_paces(kind[part], took[part], len(names)) for part in parts)
     known = np.flatnonzero((np.minimum(early[1], late[1]) >= _FEWEST) & (early[0] > 0))
     first, last = (times[known] / count[known] for times, count in (early, late))
     grown = last >= _GROWN * first
-    if not grown.any():
+    if not grown.any() or _copies_grow(case, device, ops.start[rows[[third, -third]]]):
         return []
     top = int(np.argmax(np.where(grown, late[0][known] - first * late[1][known], -1)))
-    rows = rows[ops.name[rows] == known[top]]
-    quarters = [part.mean() for part in np.array_split(ops.durations(rows), 4)]
-    if any(after < _GROWS * before for before, after in pairwise(quarters[1:])):
+    mine = kind == known[top]
+    rows, took = rows[mine], took[mine]
+    quarters = [part.mean() for part in np.array_split(took, 4)]
+    if any(after < _GROWS * before for before, after in pairwise(quarters[1:])) or _jumps(took):
         return []
-    cost = max(0, int((ops.durations(rows) - first[top]).sum()))
-    name = brief(ops.shown[known[top]], 2 * _NAME_CELLS)
+    cost = max(0, int((took - first[top]).sum()))
+    name = brief(ops.shown[names[known[top]]], 2 * _NAME_CELLS)
     takes = f"{name} takes {last[top] / first[top]:.1f}x as long at the end"
     return case.finding(
         "slowing_kernels",
@@ -192,6 +198,24 @@ def _growing(case: Case, device: int, rows: Indices) -> list[Finding]:
         doubt="the work may be meant to grow, as with the length of a sequence",
         settle="print the size of its data in each step, in the program itself",
     )
+
+
+def _jumps(took: Int64) -> bool:
+    """Whether launches in turn take longer by leaps, as where one size after the other is tried."""
+    more = np.diff(took)
+    leaps = np.abs(more) >= (_GROWS - 1) * took[:-1]
+    return 2 * int(more[leaps].sum()) >= int(took[-1] - took[0])
+
+
+def _copies_grow(case: Case, device: int, between: Int64) -> bool:
+    """Whether copies of a GPU are larger after the second of two times than before the first."""
+    ops, copies = case.report.operations, case.copies
+    copies = copies[ops.device[copies] == device]
+    before, after = (
+        ops.bytes[copies[part]]
+        for part in (ops.start[copies] < between[0], ops.start[copies] > between[1])
+    )
+    return bool(len(before) and len(after) and after.mean() >= _GROWN * before.mean())
 
 
 def _paces(kind: Integers, took: Int64, kinds: int) -> tuple[Int64, Int64]:

@@ -1177,8 +1177,23 @@ def test_a_prefetch_belongs_into_the_loop_and_earlier(
 @pytest.mark.parametrize("grows", [True, False])
 def test_kernels_whose_grids_grow_do_not_slow_down(tmp_path: Path, grows: bool) -> None:
     case = Case(open_report(programs.slowing(tmp_path / "r.sqlite", grows=grows).write()))
-    (one,) = [one for one in find_in(case) if one.rule == "slowing_kernels"]
-    assert ("clocks" in one.advice, one.saved_ns > 0) == (not grows, not grows)
+    found = [one for one in find_in(case) if one.rule == "slowing_kernels"]
+    assert ["clocks" in one.advice and one.saved_ns > 0 for one in found] == [True] * (not grows)
+
+
+@pytest.mark.parametrize(("launches", "copied", "told"), [(1, 0, 1), (5, 0, 0), (1, 8, 0)])
+def test_sizes_that_are_tried_one_after_the_other_are_no_growth(
+    tmp_path: Path, launches: int, copied: int, told: int
+) -> None:
+    """A kernel takes longer at the same grid: by little each time, by leaps, or with its copies."""
+    run = Machine(tmp_path / "r.sqlite")
+    for step in range(60):
+        size = 100 + 5 * (step - step % launches)
+        run.launch("scan", size * 10 * US)
+        run.launch("norm", 50 * US)
+        run.copy(1_000_000 + copied * size * size, 10, "DtoH")
+    case = Case(open_report(run.report.write()))
+    assert len([one for one in find_in(case) if one.rule == "slowing_kernels"]) == told
 
 
 @pytest.mark.parametrize(("fetches", "hides"), [(8, True), (20_000_000, False)])
