@@ -11,6 +11,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.nsys import HOST_COPIES
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
@@ -53,8 +54,9 @@ def tried_kernels(case: Case, arguments: Arguments) -> Result:
     """Stretches in which a thread launches one candidate after the other and waits for each.
 
     Candidates differ in name, block, registers or shared memory; most of them, with their grid, run
-    nowhere else, and the quickest runs again later. What comes before the second of named steps is
-    warm-up, of which its own rule tells.
+    nowhere else, and the quickest runs again later. The host copies nothing between them: steps of
+    one algorithm hand something on. What comes before the second of named steps is warm-up, of
+    which its own rule tells.
     """
     found = [one for device in case.by_device for one in trials(case, device)]
     start, end = np.array([one.window for one in found], np.int64).reshape(-1, 2).T
@@ -104,7 +106,15 @@ def tried_before(case: Case, device: int, until: int) -> Intervals:
 
 def trials(case: Case, device: int) -> list[Trial]:
     """Those on a device, of each thread that launches its kernels."""
-    return case.once(f"trials {device}", lambda: [*_trials(case, device)])
+    return case.once(f"trials {device}", lambda: _bare(case, device, [*_trials(case, device)]))
+
+
+def _bare(case: Case, device: int, some: Sequence[Trial]) -> list[Trial]:
+    """Those in which the host copies nothing from or to a device."""
+    ops, copies = case.report.operations, case.copies if some else case.copies[:0]
+    copies = copies[(ops.device[copies] == device) & np.isin(ops.copy_kind[copies], HOST_COPIES)]
+    begun = np.sort(ops.start[copies])
+    return [one for one in some if len(set(np.searchsorted(begun, one.window).tolist())) == 1]
 
 
 def _trials(case: Case, device: int) -> Iterator[Trial]:

@@ -306,7 +306,10 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     causes = [one for one in worth if one.rule != "slow_steps"]
     # What happens once is no part of the steady run.
     once = case.has_named_steps
-    worth = sorted(causes or worth, key=lambda one: once and one.rule == "warm_up")
+    worth = sorted(
+        causes or worth,
+        key=lambda one: (one.confidence is Confidence.GUESS, once and one.rule == "warm_up"),
+    )
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"

@@ -38,6 +38,12 @@ def test_it_leads_what_it_is_made_of(tmp_path: Path) -> None:
     assert findings[0].rule == "tried_kernels"
 
 
+def test_steps_that_hand_values_to_the_host_are_no_alternatives(tmp_path: Path) -> None:
+    synth = tuned(tmp_path / "r.sqlite", shapes=1)
+    synth.memcpy(2 * MS + 2_000, 2 * MS + 4_000, bytes=4, kind="DtoH")
+    assert not RULES["tried_kernels"].run(case_of(synth)).findings
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_in_the_first_of_named_steps_it_is_warm_up(tmp_path: Path, before: bool) -> None:
     """One shape, tried before or within the first of ten steps."""

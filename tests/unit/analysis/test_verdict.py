@@ -369,3 +369,10 @@ def test_who_waits_after_each_tiny_kernel_waits_less_often_first(
 def test_of_what_only_names_tell_the_verdict_says_that_it_is_a_guess(tmp_path: Path) -> None:
     line = told(one_after_another(tmp_path / "r.sqlite"))
     assert "copy kernels (up to 25.0%, a guess); nothing else" in line
+
+
+def test_what_is_known_is_named_before_a_guess(tmp_path: Path) -> None:
+    synth = one_after_another(tmp_path / "r.sqlite")
+    synth.kernel("alone", 160 * MS, 168 * MS, grid=(1, 1, 1))
+    line = told(synth)
+    assert "Worth fixing: small grids of alone (up to 4.7%); copy kernels (up to 23.8%" in line
