@@ -70,11 +70,14 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
     time, but of elementwise kernels what they take to hand data to the next, and the moments
     between them; of a program's own, or where the GPU mostly idles, nobody knows; where launches
-    bind the run, other rules tell what fusing saves.
+    bind the run, other rules tell what fusing saves. A program of which they are most moves data on
+    purpose, and while pages migrate a kernel waits for these.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
     rows = case.where(lambda rows: (kind[ops.name[rows]] >= 0) & (ops.kind[rows] == OpKind.KERNEL))
+    pages = ops.runs(case.copies[case.on_demand(case.copies)])
+    rows = rows[intervals.covered(pages, ops.start[rows], ops.end[rows]) == 0]
     time = sums(ops.name[rows], ops.durations(rows), len(ops.names))
     count = np.bincount(ops.name[rows], minlength=len(ops.names))
     order, hidden = cut(np.argsort(-time, kind="stable")[: np.count_nonzero(time)], arguments)
@@ -114,7 +117,8 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
     name, took = ops.name[rows], ops.durations(rows)
     of_kind = sums(kind[name], took, len(_KINDS))
     whole, spent = int(ops.durations(case.by_device[device]).sum()), int(took.sum())
-    if 100 * spent < least * whole:
+    computed = int(ops.durations(case.doing(device, Category.COMPUTE)).sum())
+    if 100 * spent < least * whole or 2 * of_kind[_OWN] > computed:
         return []
     between = _between(case, device, kind)
     could = min(_fused(case, device, kind), _alone(case, device, kind)) + intervals.total(*between)

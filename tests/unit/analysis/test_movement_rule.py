@@ -166,3 +166,19 @@ def test_splitting_and_chunks_alone_are_no_move(tmp_path: Path, name: str) -> No
 
 def test_copies_beside_other_kernels_cost_nothing(tmp_path: Path) -> None:
     assert not found(planted.beside_others(tmp_path / "r.sqlite"))
+
+
+@pytest.mark.parametrize(("names", "told"), [((OWN, OWN), False), ((GEMM, OWN), True)])
+def test_a_program_that_hardly_does_more_than_move_does_so_on_purpose(
+    tmp_path: Path, names: Sequence[str], told: bool
+) -> None:
+    assert bool(found(one_after_another(tmp_path / "r.sqlite", names))) is told
+
+
+@pytest.mark.parametrize(("after", "told"), [(2, True), (6, False)])
+def test_while_pages_migrate_a_copy_waits_for_these(tmp_path: Path, after: int, told: bool) -> None:
+    """They come while the product runs, or in the last of each 7 ms, which is the copy's."""
+    synth = one_after_another(tmp_path / "r.sqlite", (GEMM, OWN))
+    for start in range(after * MS, 140 * MS, 7 * MS):
+        synth.memcpy(start + 200, start + 900, kind="UVM HtoD", migrationCause=2)
+    assert bool(found(synth)) is told
