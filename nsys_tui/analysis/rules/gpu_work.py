@@ -1,4 +1,4 @@
-"""Our rules on kernels: one that decides the run, small grids, last waves."""
+"""Our rules on grids of kernels: small ones, and their last waves."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu, longest_of
+from nsys_tui.analysis.rules.finding import Finding, by_ncu, longest_of
 from nsys_tui.analysis.rules.paced import Spare, waited_for
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
@@ -21,8 +20,8 @@ from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import REGISTERS
-from nsys_tui.model.groups import factorise_rows, regroup, sums
-from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.kernel_names import product_kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
@@ -32,127 +31,17 @@ _TELLING: Final = 0.1
 _WARP: Final = 32
 _TURNS: Final = 20
 """Times that another thread launches from which threads share a stream."""
-_TF32: Final = 8
-"""First major compute capability whose tensor cores multiply single precision, rounded."""
-_PRODUCTS: Final = "FP32 GEMM"
-_HALF: Final = 0.5
+HALF: Final = 0.5
 """Part of a GPU up to which blocks that fill it could be split in two without a second wave."""
 _ON_HOST: Final = re.compile(r"cu(da)?(Mem)?(HostAlloc|AllocHost|MallocHost|HostRegister)")
 _FREES: Final = re.compile("Free|Unregister")
 """Calls that ask for memory of the host, which kernels may read, and those that give some back."""
+_LIBRARY: Final = re.compile(r"\bcu(?:blas|dnn|tlass)\w*::")
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
-_DECIDES: Final = 50.0
-"""Per cent of GPU time from which an operation decides how long the run takes."""
-_LEADS: Final = 0.55
-"""Part of the deciding share from which a kernel leads: more than each of four even ones has."""
 
 
-@rule(
-    "Operations by share of all GPU time",
-    advice="Shares are of the time of all GPU work, copies and memsets included. What has half of"
-    " it decides how long the run takes: ncu says what limits such a kernel.",
-    nothing="No GPU work.",
-    parameters=(Parameter("share", _DECIDES, "share of GPU time that is a finding, in percent"),),
-)
-def dominant_kernel(case: Case, arguments: Arguments) -> Result:
-    """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
-
-    Else single-precision products of libraries, of all shapes, where tensor cores could round;
-    else the one that leads, where it has more time than all but compute and what is moved once:
-    nothing shortens the run as much.
-    """
-    ops = case.report.operations
-    rows = case.where(lambda rows: ops.counted[rows])
-    codes, names = regroup(ops.name[rows], ops.shown)
-    time = sums(codes, ops.durations(rows), len(names))
-    count = np.bincount(codes, minlength=len(names))
-    used = np.flatnonzero(count)
-    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
-    whole = float(time.sum()) or 1.0
-    findings: list[Finding] = []
-    if len(used):
-        top = int(used[np.argmax(time[used])])
-        mine, share = rows[codes == top], float(time[top]) / whole
-        least = arguments.number("share")
-        findings = _dominant(case, mine, names[top], share, least)
-        if not findings and len(alike := _could_use_tensor_cores(case, rows)):
-            of_all = float(ops.durations(alike).sum()) / whole
-            findings = _dominant(case, alike, _PRODUCTS, of_all, least)
-        rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
-        if not findings and time[top] >= rest:
-            findings = _dominant(case, mine, names[top], share, _LEADS * least)
-    columns = (
-        (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
-        (Column("GPU Time", Unit.NS), time[order]),
-        (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
-        (Column("Operation"), [names[code] for code in order.tolist()]),
-    )
-    return Result(columns, findings, hidden=hidden)
-
-
-def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
-    """What a kernel has of the time; other rules tell of copies, collectives and small grids.
-
-    Beside work on other streams it has less of the GPU time than of the time looked at.
-    """
-    ops = case.report.operations
-    per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
-    device = int(np.argmax(per_device))
-    on_it = rows[ops.device[rows] == device]
-    runs = intervals.union(*clipped(ops, on_it, case.scope.window))
-    spent = intervals.total(*runs)
-    if 100 * max(share, spent / max(case.base_ns, 1)) < least:
-        return []
-    of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
-    if not of_compute or _is_mostly_small(case, rows):
-        return []
-    variants = len(np.unique(ops.name[rows]))
-    several = f" ({variants} variants)" if variants > 1 else ""
-    name = brief(name, _NAME_CELLS) or "[no name]"
-    subject = name
-    advice = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
-    if len(_could_use_tensor_cores(case, rows[:1])):
-        advice = "it uses no tensor cores: allow TF32 or bf16, if a less exact result will do"
-    elif _reads_host(case)[ops.process[on_it[0]]]:
-        advice = "only memory of the host was asked for: copy what it reads of it to the GPU first"
-    launch = case.report.launch_attributes
-    known = case.report.can(Capability.LAUNCH_SHAPES)
-    alone = 2 * spent > per_device[device]
-    if known and alone and (launch.blocks[launch.code[rows]] == 1).all():
-        advice = "it has one block, which one SM runs alone: use more blocks"
-    if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
-        advice = "launch it less often: launches bound it, so that faster ones gain nothing"
-    elif 2 * _beside(case, device, on_it, runs) > spent:
-        subject = f"{name}, others beside it"
-        advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"
-    return case.finding(
-        "dominant_kernel",
-        f"{name}{several} has {units.format_share(share)} of GPU time:"
-        f" {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, case.base_ns)} of the time",
-        advice,
-        subject=subject,
-        saved_ns=0,
-        stake_ns=spent,
-        at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
-        window=longest_of(ops, rows),
-        device=device,
-        screen="3",
-        settle=by_ncu(ops.names[ops.name[rows[0]]].short),
-    )
-
-
-def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
-    """Those of some kernels that are FP32 products, on a GPU that can round their input."""
-    ops, infos = case.report.operations, [device.info for device in case.report.devices]
-    major = [((info and info.compute_capability) or (0, 0))[0] for info in infos]
-    plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
-    rows = rows[np.array(plain, bool)[ops.name[rows]]]
-    return rows[np.array(major)[ops.device[rows]] >= _TF32]
-
-
-def _reads_host(case: Case) -> Bool:
+def reads_host(case: Case) -> Bool:
     """Of each process, whether it asks for memory of the host alone, and copies nothing of it.
 
     What its kernels read comes over the bus, which their blocks wait for, not for an SM.
@@ -165,19 +54,6 @@ def _reads_host(case: Case) -> Bool:
     copied = ops.processes[np.unique(ops.process[ops.kind == OpKind.MEMCPY])]
     others = np.append(asks[~of_host], copied)
     return np.isin(ops.processes, asks[of_host]) & ~np.isin(ops.processes, others)
-
-
-def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
-    """How long a device does other work while some kernels run."""
-    ops, others = case.report.operations, case.by_device[device]
-    others = others[~np.isin(ops.name[others], ops.name[rows])]
-    return intervals.overlap_length(ops.runs(others), runs)
-
-
-def _is_mostly_small(case: Case, rows: Indices) -> bool:
-    """Whether most of the time of some kernels is of grids that leave half of the GPU empty."""
-    time = case.report.operations.durations(rows)
-    return bool(time[filled(case, rows, by_lanes=True) <= _HALF].sum() * 2 > time.sum())
 
 
 def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
@@ -222,7 +98,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     report, ops = case.report, case.report.operations
     every = case.operations
     share = filled(case, every, by_lanes=True)
-    small = (share <= _HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
+    small = (share <= HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
@@ -301,17 +177,20 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
 
     How many blocks run at a time follows from block size, registers and shared memory; all blocks
     are taken to last equally long, unless they read memory of the host. Blocks that share an SM are
-    quicker the fewer they are: only kernels count of which some SMs get a tenth fewer blocks than
-    others do. What the host, or the last GPU of a collective, does not wait for could save nothing.
+    quicker the fewer they are: only kernels count of which some SMs get none in the last wave, and
+    by that a tenth fewer than others. Products of libraries choose their grids themselves. What the
+    host, or the last GPU of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
     launch, (each, waves) = report.launch_attributes, waves_of(case)
-    uneven = (waves > 1) & (each <= _EVEN * np.ceil(each))
-    rows = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
+    last = each * (waves % 1) / np.maximum(waves, 1)
+    uneven = (waves > 1) & (last < 1) & (each <= _EVEN * np.ceil(each))
+    own = np.array([not of_library(name.demangled) for name in ops.names], bool)
+    rows = case.where(lambda rows: (ops.category[rows] == Category.COMPUTE) & own[ops.name[rows]])
     rows = rows[np.flatnonzero(uneven[ops.device[rows], launch.code[rows]])]
     rows = rows[ops.durations(rows) >= 1000 * arguments.number("shortest")]
     if len(rows):
-        rows = rows[~_reads_host(case)[ops.process[rows]]]
+        rows = rows[~reads_host(case)[ops.process[rows]]]
     every = case.operations if len(rows) else rows
     short = np.isin(every, rows)
     codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], launch.code[rows]))
@@ -355,6 +234,11 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, waited_for(case, findings, empty), hidden=hidden)
+
+
+def of_library(name: str) -> bool:
+    """Whether a kernel is a library's, such as its matrix products, whose grid no program sets."""
+    return bool(product_kind(name) or _LIBRARY.search(name))
 
 
 def waves_of(case: Case) -> tuple[Float64, Float64]:

@@ -9,6 +9,7 @@ from typing import Final
 from nsys_tui.analysis.rules import (  # noqa: F401  importing a family registers its rules
     copies,
     copy_rates,
+    dominant,
     failed,
     gpu,
     gpu_work,

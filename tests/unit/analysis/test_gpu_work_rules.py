@@ -62,15 +62,20 @@ class TestDominantKernel:
         (finding,) = found(synth, "dominant_kernel")
         assert finding.advice.startswith("it has one block") is told
 
-    @pytest.mark.parametrize(("major", "told"), [(6, False), (7, False), (8, True)])
-    def test_single_precision_products_could_use_tensor_cores_where_these_round(
-        self, tmp_path: Path, major: int, told: bool
+    @pytest.mark.parametrize(
+        ("major", "model", "formats"),
+        [(6, "P100", ""), (7, "GTX 1650", ""), (7, "T4", "fp16"), (8, "A100", "TF32 or bf16")],
+    )
+    def test_of_single_precision_products_tensor_cores_save_half(
+        self, tmp_path: Path, major: int, model: str, formats: str
     ) -> None:
         for name, single in (("ampere_sgemm_128x64_tn", True), (GEMM, False), ("sgemm", False)):
-            synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, computeMajor=major)
+            synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, model, computeMajor=major)
             launched(synth, name, 0, 60 * MS, SMS)
             (finding,) = found(synth, "dominant_kernel")
-            assert ("no tensor cores" in finding.advice) is (told and single)
+            told = bool(formats) and single
+            assert (f"no tensor cores: allow {formats}," in finding.advice) is told
+            assert finding.saved_ns == 30 * MS * told
 
     @pytest.mark.parametrize(("beside", "told"), [(40, True), (20, False)])
     def test_of_two_that_run_at_a_time_neither_alone_shortens_the_run(
@@ -403,3 +408,16 @@ def test_blocks_that_share_an_sm_are_quicker_in_the_last_wave(synth: Synth) -> N
     (one,) = found(synth, "last_waves")
     assert "k: 256 blocks, ≈216 at a time: 40 in the last of 2 waves" in one.title
     assert one.saved_ns == int(30 * MS * (1 - 256 / 108 / 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks", "told"),
+    [("k", 256, True), ("k", 216 + 110, False), ("ampere_sgemm_128x64_tn", 256, False)],
+)
+def test_a_last_wave_that_reaches_every_sm_or_that_a_library_makes_is_none(
+    name: str, blocks: int, told: bool, synth: Synth
+) -> None:
+    two_an_sm = {**ONE_AN_SM, "dynamicSharedMemory": 70 * 1024, "grid": (blocks, 1, 1)}
+    for number in range(10):
+        synth.kernel(name, number * 3 * MS, (number + 1) * 3 * MS, **two_an_sm)  # type: ignore[arg-type]
+    assert bool(found(synth, "last_waves")) is told

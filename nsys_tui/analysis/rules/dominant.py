@@ -1,0 +1,166 @@
+"""Our rule on what has most of the GPU time, and products that could use tensor cores."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.iterations.flops import NO_TENSOR
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
+from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.window import clipped
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Indices
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import regroup, sums
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import GpuInfo
+from nsys_tui.names import brief
+
+_NAME_CELLS: Final = 36
+_ROUNDED: Final = {7: "fp16"}
+"""To what tensor cores round single precision, by major compute capability; later ones to two."""
+_SOONER: Final = 0.5
+"""Part of an FP32 product that 16-bit numbers save at least: half of the bytes, twice the rate."""
+_ROUNDING: Final = "≈ half, of 16-bit numbers: they may not do, and converting to them takes time"
+_PRODUCTS: Final = "FP32 GEMM"
+_DECIDES: Final = 50.0
+"""Per cent of GPU time from which an operation decides how long the run takes."""
+_LEADS: Final = 0.55
+"""Part of the deciding share from which a kernel leads: more than each of four even ones has."""
+
+
+@rule(
+    "Operations by share of all GPU time",
+    advice="Shares are of the time of all GPU work, copies and memsets included. What has half of"
+    " it decides how long the run takes: ncu says what limits such a kernel.",
+    nothing="No GPU work.",
+    parameters=(Parameter("share", _DECIDES, "share of GPU time that is a finding, in percent"),),
+)
+def dominant_kernel(case: Case, arguments: Arguments) -> Result:
+    """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
+
+    Else single-precision products of libraries, of all shapes, where tensor cores could round;
+    else the one that leads, where it has more time than all but compute and what is moved once:
+    nothing shortens the run as much.
+    """
+    ops = case.report.operations
+    rows = case.where(lambda rows: ops.counted[rows])
+    codes, names = regroup(ops.name[rows], ops.shown)
+    time = sums(codes, ops.durations(rows), len(names))
+    count = np.bincount(codes, minlength=len(names))
+    used = np.flatnonzero(count)
+    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
+    whole = float(time.sum()) or 1.0
+    findings: list[Finding] = []
+    if len(used):
+        top = int(used[np.argmax(time[used])])
+        mine, share = rows[codes == top], float(time[top]) / whole
+        least = arguments.number("share")
+        findings = _dominant(case, mine, names[top], share, least)
+        if not findings and len(alike := _could_use_tensor_cores(case, rows)):
+            of_all = float(ops.durations(alike).sum()) / whole
+            findings = _dominant(case, alike, _PRODUCTS, of_all, least)
+        rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
+        if not findings and time[top] >= rest:
+            findings = _dominant(case, mine, names[top], share, _LEADS * least)
+    columns = (
+        (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("Operation"), [names[code] for code in order.tolist()]),
+    )
+    return Result(columns, findings, hidden=hidden)
+
+
+def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
+    """What a kernel has of the time; other rules tell of copies, collectives and small grids.
+
+    Beside work on other streams it has less of the GPU time than of the time looked at.
+    """
+    ops = case.report.operations
+    per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
+    device = int(np.argmax(per_device))
+    on_it = rows[ops.device[rows] == device]
+    runs = intervals.union(*clipped(ops, on_it, case.scope.window))
+    spent = intervals.total(*runs)
+    if 100 * max(share, spent / max(case.base_ns, 1)) < least:
+        return []
+    of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
+    if not of_compute or _is_mostly_small(case, rows):
+        return []
+    variants = len(np.unique(ops.name[rows]))
+    several = f" ({variants} variants)" if variants > 1 else ""
+    name = brief(name, _NAME_CELLS) or "[no name]"
+    subject = name
+    advice = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
+    sooner = 0.0
+    if len(_could_use_tensor_cores(case, rows[:1])):
+        formats, sooner = _formats(case.report.devices[device].info), _SOONER
+        advice = f"it uses no tensor cores: allow {formats}, if a less exact result will do"
+    elif reads_host(case)[ops.process[on_it[0]]]:
+        advice = "only memory of the host was asked for: copy what it reads of it to the GPU first"
+    launch = case.report.launch_attributes
+    known = case.report.can(Capability.LAUNCH_SHAPES)
+    alone = 2 * spent > per_device[device]
+    if known and alone and (launch.blocks[launch.code[rows]] == 1).all():
+        advice = "it has one block, which one SM runs alone: use more blocks"
+    if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
+        advice = "launch it less often: launches bound it, so that faster ones gain nothing"
+        sooner = 0.0
+    elif 2 * _beside(case, device, on_it, runs) > spent:
+        subject, sooner = f"{name}, others beside it", 0.0
+        advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"
+    return case.finding(
+        "dominant_kernel",
+        f"{name}{several} has {units.format_share(share)} of GPU time:"
+        f" {units.format_duration(spent)} on {case.device_labels([device])},"
+        f" {units.format_share(spent, case.base_ns)} of the time",
+        advice,
+        subject=subject,
+        saved_ns=round(sooner * spent),
+        stake_ns=spent,
+        at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
+        window=longest_of(ops, rows),
+        device=device,
+        screen="3",
+        confidence=Confidence.INFERRED if sooner else None,
+        doubt=_ROUNDING if sooner else "",
+        settle=by_ncu(ops.names[ops.name[rows[0]]].short),
+    )
+
+
+def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
+    """Those of some kernels that are FP32 products, on a GPU whose tensor cores can round."""
+    ops = case.report.operations
+    able = np.array([bool(_formats(device.info)) for device in case.report.devices], bool)
+    plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
+    chosen: Indices = rows[np.array(plain, bool)[ops.name[rows]] & able[ops.device[rows]]]
+    return chosen
+
+
+def _formats(info: GpuInfo | None) -> str:
+    """To what a GPU's tensor cores round single precision; empty without any."""
+    major, _ = (info and info.compute_capability) or (0, 0)
+    if info is None or major < min(_ROUNDED) or "GTX" in info.name:
+        return ""
+    return _ROUNDED.get(major, "TF32 or bf16")
+
+
+def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:
+    """How long a device does other work while some kernels run."""
+    ops, others = case.report.operations, case.by_device[device]
+    others = others[~np.isin(ops.name[others], ops.name[rows])]
+    return intervals.overlap_length(ops.runs(others), runs)
+
+
+def _is_mostly_small(case: Case, rows: Indices) -> bool:
+    """Whether most of the time of some kernels is of grids that leave half of the GPU empty."""
+    time = case.report.operations.durations(rows)
+    return bool(time[filled(case, rows, by_lanes=True) <= HALF].sum() * 2 > time.sum())
