@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
@@ -35,10 +35,10 @@ _MOSTLY: Final = 2 / 3
 _NEVER_AGAIN: Final = 1 / 5
 """Part of the copies from which on many of sizes that never come again are set-up there."""
 _TOO_SHORT_NS: Final = 1_000_000
-"""GPU work that lasts less than this is a first try, not a run."""
+"""GPU work that lasts less than this is a first try, not a run; nor is it one that recurs."""
 _ONCE_NS: Final = 10_000_000
-"""So is less than this in which no kernel comes again."""
-_MOMENTS: Final = 1000
+"""So is less than this of which hardly anything recurs."""
+_MOMENTS: Final = 20
 """Moments of a session."""
 _TWICE: Final = 2
 A_RUN: Final = 20
@@ -90,20 +90,35 @@ class Run:
 
     @cached_property
     def is_one_shot(self) -> bool:
-        """Whether the GPU hardly works, or does few things of which hardly any recur."""
-        busy = sum(split.busy_ns for split in self.splits)
-        if not self.works or self.base_ns < _TOO_SHORT_NS or not self._are_few:
-            return self.works and (self.base_ns < _TOO_SHORT_NS or self._is_slight(busy))
-        ops, rows = self.report.operations, self.operations
-        longest = np.zeros(len(ops.names), np.int64)
-        np.maximum.at(longest, ops.name[rows], ops.durations(rows))
-        again = int(ops.durations(rows).sum() - longest.sum())
-        limit = _TOO_SHORT_NS if self._of_a_name > 1 and again >= _TOO_SHORT_NS else _ONCE_NS
-        return busy < limit
+        """Whether the GPU hardly works, and hardly any of that recurs, or not for long.
 
-    def _is_slight(self, busy: int) -> bool:
-        """Whether a session hardly knows its GPU work: too short, and at one moment of it."""
-        return busy < _TOO_SHORT_NS and self.base_ns * _MOMENTS < self.session_ns
+        The time of kernels that come again tells so: copies may each be of another array.
+        """
+        busy = sum(split.busy_ns for split in self.splits)
+        if not self.works or self.base_ns < _TOO_SHORT_NS:
+            return self.works
+        if busy >= _ONCE_NS or self.scope.window is not None:
+            return False
+        if self._again_ns >= max(_TOO_SHORT_NS, busy // 2):
+            return False
+        if self.base_ns < min(_ONCE_NS, self.session_ns // _MOMENTS):
+            return True
+        ops, rows = self.report.operations, self.operations
+        return self._of_a_name(rows[~np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)]) < A_RUN
+
+    @cached_property
+    def _again_ns(self) -> int:
+        """How long kernels take, without the longest of each name."""
+        ops, rows = self.report.operations, self._kernels
+        longest, took = np.zeros(len(ops.names), np.int64), ops.durations(rows)
+        np.maximum.at(longest, ops.name[rows], took)
+        return int(took.sum() - longest.sum())
+
+    @cached_property
+    def _kernels(self) -> Indices:
+        """Rows of the operations but copies and memsets in scope."""
+        ops, rows = self.report.operations, self.operations
+        return rows[np.flatnonzero(ops.category[rows] != Category.MEMORY)]
 
     @property
     def session_ns(self) -> int:
@@ -116,21 +131,12 @@ class Run:
     @property
     def is_set_up(self) -> bool:
         """Whether it is that and no more: its few kernels run once, or once more to be timed."""
-        return self.is_one_shot and self._are_few and self._of_a_name <= _TWICE
+        few = self.is_one_shot and len(self._kernels) < A_RUN
+        return few and self._of_a_name(self._kernels) <= _TWICE
 
-    @cached_property
-    def _are_few(self) -> bool:
-        """Whether a whole report has few kernels, and no copy that comes often."""
-        ops, rows = self.report.operations, self.operations
-        kernels = int((ops.kind[rows] != OpKind.MEMCPY).sum())
-        most = max(kernels, int(np.bincount(ops.name[rows]).max(initial=0)))
-        return self.scope.window is None and most < A_RUN
-
-    @property
-    def _of_a_name(self) -> int:
-        """How many operations but copies have the most frequent name."""
-        ops, rows = self.report.operations, self.operations
-        return int(np.bincount(ops.name[rows[ops.kind[rows] != OpKind.MEMCPY]]).max(initial=0))
+    def _of_a_name(self, rows: Indices) -> int:
+        """How many of some operations have the most frequent name."""
+        return int(np.bincount(self.report.operations.name[rows]).max(initial=0))
 
     @cached_property
     def iterations(self) -> Iterations:

@@ -139,7 +139,7 @@ def test_copies_around_a_handful_of_kernels_are_no_run(
     for number in range(kernels):
         at = number * 200 * US
         synth.memcpy(at, at + 2 * US, bytes=8192, src="pageable")
-        synth.launch(f"k{number}", (at + 5 * US, at + 10 * US), (at + 11 * US, at + 15 * US))
+        synth.launch("k", (at + 5 * US, at + 10 * US), (at + 11 * US, at + 15 * US))
         for copy in (20 * US, 30 * US):
             synth.memcpy(at + copy, at + copy + 2 * US, bytes=8192, kind="DtoH", dst="pageable")
     case = Case(open_report(synth.write(), use_cache=False))
