@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.idle_time import until_copies
-from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
+from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.thread_states import Off
@@ -22,7 +22,7 @@ from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
-from nsys_tui.names import api_name, strip_op_id
+from nsys_tui.names import strip_op_id
 
 _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
 """Causes that are calls, or rows of what holds a call up."""
@@ -135,65 +135,6 @@ def fetch_pages(case: Case, gaps: Gaps) -> bool:
 def _touched_by_host(case: Case, rows: Integers) -> Bool:
     to_host = np.isin(case.report.operations.copy_kind[rows], TO_HOST)
     return np.asarray(to_host & case.on_demand(rows), np.bool_)
-
-
-def emptied_by(case: Case, gaps: Gaps) -> str:
-    """The call in which the host waits for the GPU before most of some gaps, empty for none.
-
-    Without its waits the host would be ahead by their time, less the idle time since: enough to
-    hide a fourth of the gap at least. Shorter waits than that do not count.
-    """
-    api, work = case.report.api, case.stalls.work
-    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
-    rows, before = _ahead(case, gaps)
-    hidden = (before > 0) & (4 * before >= gaps.idle)
-    last = rows[np.searchsorted(api.end[rows], gaps.end[hidden], side="right") - 1]
-    codes = np.full(len(gaps), -1, np.int64)
-    codes[hidden] = work.codes(api.name[last], lambda code: api_name(api.names[code]))
-    return usual_name(case, codes, gaps.idle)
-
-
-def hidden_ahead(case: Case, gaps: Gaps) -> Intervals:
-    """What of some gaps a host would hide that does not wait for the GPU before them.
-
-    Long ones, too: the lead that it gains in many steps is used up in one pause. None of those that
-    begin when data have come to the host, as before they are saved.
-    """
-    ops, gaps = case.report.operations, gaps.take(np.argsort(gaps.end, kind="stable"))
-    fetched = (ops.copy_kind == DEVICE_TO_HOST) & (ops.bytes > SMALL_COPY)
-    saves = (gaps.previous >= 0) & fetched[gaps.previous]
-    ahead = np.where(saves, 0, _ahead(case, gaps)[1])
-    return gaps.start, gaps.start + np.minimum(ahead, gaps.idle)
-
-
-def _ahead(case: Case, gaps: Gaps) -> tuple[Indices, Int64]:
-    """Calls that wait for the GPU, by their ends, and how far ahead of each gap without them.
-
-    Args:
-        case: the report.
-        gaps: by their ends.
-    """
-    api, work = case.report.api, case.stalls.work
-    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
-    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
-    rows = rows[4 * api.durations(rows) >= np.median(gaps.idle)]
-    rows = rows[np.argsort(api.end[rows], kind="stable")]
-    return rows, lead(api.end[rows], api.durations(rows), gaps.end, gaps.idle)
-
-
-def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
-    """How far ahead of the GPU a host is before each gap, if it leaves waits out.
-
-    Args:
-        ends: of the waits.
-        waited: how long each lasts.
-        gap_ends: of the gaps, ascending.
-        idle: how long each lasts, which takes of the lead.
-    """
-    order = np.argsort(np.concatenate((ends, gap_ends)), kind="stable")
-    ahead = np.cumsum(np.concatenate((waited, -idle))[order])
-    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
-    return np.asarray(ahead[np.flatnonzero(order >= len(ends))], np.int64)
 
 
 def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Intervals:
@@ -358,12 +299,6 @@ def are_held_up(case: Case, gaps: Gaps) -> bool:
     """Whether most of the time lies so long after launches that something else holds work up."""
     until = np.where(gaps.call >= 0, case.report.api.end[gaps.call], gaps.end)
     return hold_most(gaps, gaps.end - until >= _LATE_NS)
-
-
-def await_results(case: Case, gaps: Gaps) -> bool:
-    """Whether most of the time the host waited for what was copied to it just before."""
-    fetched = np.isin(case.report.operations.copy_kind[gaps.previous], TO_HOST)
-    return hold_most(gaps, fetched & (gaps.previous >= 0))
 
 
 def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:

@@ -8,16 +8,17 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
+from nsys_tui.analysis.rules.begun import await_results, begun, hidden_ahead
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
+from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -34,7 +35,6 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import brief
-from nsys_tui.units import plural
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
 _UNPRICED: Final = (*_NOT_KNOWN, *words.QUEUED, Cause.PROFILER)
@@ -58,56 +58,11 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
         (Column("Cause"), [group.key for group in shown]),
     )
     findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED))
-    return Result(columns, findings + _short_gaps(case) + results_read(case), hidden=hidden)
-
-
-def _short_gaps(case: Case) -> list[Finding]:
-    """Gaps too short to be looked at one by one, where they add up to much.
-
-    A launch whose call ends only when the GPU is idle already comes late; of others the GPU itself
-    needs the time.
-    """
-    least = max(_MUCH * case.base_ns, 1)
-    below = {total.device: total.below_ns for total in case.stalls.totals}
-    device = max(below, key=lambda key: below[key], default=-1)
-    if device < 0 or below[device] < least or not len(case.report.api):
-        return []
-    _, after, reach, begun = case.short_gaps(device, intervals.empty())
-    calls = case.report.calls[after]
-    late = (calls >= 0) & (case.report.api.end[calls] >= reach)
-    starts, ends = intervals.subtract((reach[late], begun[late]), case.launch_bound(device))
-    idle = intervals.total(starts, ends)
-    if idle < least:
-        return []
-    why, advice = "each launch comes only after the work before it", "launch further ahead"
-    if facts.waits_for_each(case, calls[late]):
-        why, advice = "the host waits for each, then launches the next", words.WAIT_ONCE
-    if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum()):
-        advice = words.NEXT_GRAPH
-    else:
-        advice = f"{advice}, fuse kernels, or capture the phase as a CUDA graph"
-    return case.finding(
-        "gpu_idle",
-        f"{case.device_labels([device])} idle {units.format_duration(idle)} in"
-        f" {plural(len(starts), 'short gap')}: {why}",
-        advice,
-        subject="idle, short gaps before late launches",
-        saved_ns=intervals.total(*case.idle_time.late_part(device, (starts, ends))),
-        window=(int(starts[0]), int(ends[-1])),
-        device=device,
-        screen="2",
-        command="nsys-tui stalls REPORT --threshold 1us",
-        confidence=Confidence.INFERRED,
-        doubt="the host may need a result of the GPU before it can launch",
-        settle="nsys-tui stalls REPORT --threshold 1us",
-        lost=case.idle_time.idle_part(device, (starts, ends)),
-    )
+    return Result(columns, findings + short_gaps(case) + results_read(case), hidden=hidden)
 
 
 _LARGE: Final = 0.1
 """Part of the time looked at from which idle time without a known reason leads the list."""
-_MUCH: Final = 0.01
-"""Part of the time looked at from which short gaps are told."""
 
 
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
@@ -176,7 +131,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         gone = intervals.joined(lost, hidden)
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
-    short = told[told.index(", ") :] if told.startswith(_AFTER) else told
+    short = told[told.index(", ") :] if told.startswith(" ") else told
     return case.finding(
         name,
         title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
@@ -223,7 +178,7 @@ def _hidden_pauses(case: Case, gaps: Gaps) -> tuple[int, Intervals]:
     every = every.take(np.flatnonzero(mine))
     if not facts.pauses(case, every).any():
         return 0, intervals.empty()
-    hidden = facts.hidden_ahead(case, every)
+    hidden = hidden_ahead(case, every)
     more = intervals.total(*hidden) - int(gaps.idle.sum())
     return (more, hidden) if more >= WORTH_A_LINE * case.base_ns else (0, intervals.empty())
 
@@ -337,7 +292,7 @@ def _told(
     if cause is Cause.SYNC and facts.hold_most(gaps, gaps.idle >= LATE_NS):
         advice = words.RETURNS_LATE[case.report.can(Capability.SCHED)]
         return f": {call} returns late, why is not recorded", inferred, advice
-    if cause is Cause.SYNC and facts.await_results(case, gaps):
+    if cause is Cause.SYNC and await_results(case, gaps):
         advice = words.READS
     if cause is Cause.API and "MemPrefetch" in what:
         advice = case.page_advice
@@ -358,17 +313,18 @@ def _told(
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice if what else words.CALLS)
     advice = words.AWAITED if awaits else words.CHILD if child else advice
-    wait = facts.emptied_by(case, gaps) if cause in words.AFTER_WAITS else ""
     if cause is Cause.NOTHING and (before := facts.follows(case, gaps)) >= 0:
         told = f", {cause.label} until {case.device_labels([before])} is done"
         return told, inferred, words.STAGES
-    if wait and cause is Cause.NOTHING:
-        told = f", {cause.label} after {brief(wait, _NAME_CELLS)}{inside}"
+    if cause is Cause.NOTHING:
+        at = begun(case, gaps)
+        told = f"{at.told}, {cause.label}{inside}"
+        known = words.ON_RESULTS if at.reads else words.WAITS_FIRST if at.waits else ""
         tells = f"; else {Capability.SCHED.option} tells"
-        advice = words.WAITS_FIRST + tells * (not case.report.can(Capability.SCHED))
-        return told, inferred, advice
-    if wait:
-        advice = words.EMPTIED.format(brief(wait, _NAME_CELLS))
+        tells *= not case.report.can(Capability.SCHED)
+        return told, inferred, known + tells if known else advice
+    if cause is Cause.LAUNCH_LATENCY and (at := begun(case, gaps)).waits:
+        advice = words.EMPTIED.format(at.call)
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = words.NEXT_GRAPH
     told = f", {cause.label}"
@@ -403,9 +359,9 @@ def _host(
     elif facts.is_rare(case, gaps):
         advice = words.COMPILES if facts.compiles(case, gaps) else words.PAUSES
         inside = inside or _RARELY
-    elif wait := facts.emptied_by(case, gaps):
-        after = f"{_AFTER}{brief(wait, _NAME_CELLS)}"
-        advice = words.EMPTIED.format(brief(wait, _NAME_CELLS)) + words.MOVED
+    elif (at := begun(case, gaps)).reads or at.waits:
+        after, waits = at.told, words.EMPTIED.format(at.call) + words.MOVED
+        advice = words.ON_RESULTS if at.reads else waits
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f"{after}, {Cause.HOST.label}{inside}", confidence, advice
@@ -422,7 +378,6 @@ def _seen(seen: Sampled) -> str:
 
 
 _NAME_CELLS: Final = 22
-_AFTER: Final = " after "
 _RARELY: Final = " in few steps"
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""

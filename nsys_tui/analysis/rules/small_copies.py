@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.begun import lead
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.gap_facts import free_time, lead
+from nsys_tui.analysis.rules.gap_facts import free_time
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,

@@ -165,7 +165,7 @@ def test_much_idle_time_without_a_reason_leads_a_little_that_could_be_saved(
         return ranks.unexplained(path, idle)
 
     case, findings = found(run, tmp_path)
-    assert (findings[0].title.endswith("nothing recorded after cudaDeviceSynchronize")) is leads
+    assert (findings[0].title.endswith("after cudaDeviceSynchronize, nothing recorded")) is leads
     assert "copies not hidden" in verdict(case, findings)
 
 

@@ -372,7 +372,7 @@ def test_time_after_a_wait_that_nobody_recorded_is_placed_by_its_range(
         run.now += 4 * MS
         if ranges:
             run.named("Verify", begun)
-    idle = [one for one in found(run.report, "gpu_idle") if "nothing recorded after" in one.title]
+    idle = [one for one in found(run.report, "gpu_idle") if " after cudaDevice" in one.title]
     assert [("in Verify" in one.title) for one in idle] == [ranges]
 
 

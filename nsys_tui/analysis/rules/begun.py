@@ -1,0 +1,147 @@
+"""After which call of its thread a GPU idles, and how far ahead that one would be without waits."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.gap_facts import hold_most, thread_of, usual_name
+from nsys_tui.analysis.rules.idle_causes import LAUNCHES
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
+from nsys_tui.analysis.stalls.causes import Cause, Gaps
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.groups import rows_of_values
+from nsys_tui.model.intervals import Intervals
+from nsys_tui.names import api_name, brief
+
+_NAME_CELLS: Final = 22
+_SOON: Final = 10
+"""So many times as long as from its begin to the end of a call does a gap last at least."""
+
+
+class Begun(NamedTuple):
+    """How most of the time of some gaps begins."""
+
+    call: str
+    """The call before the longest time in which the thread makes none, empty for no usual one."""
+    then: str
+    """The call after it."""
+    waits: bool
+    """Whether the thread waits for GPU work in the call, and would be far enough ahead without."""
+    reads: bool
+    """Whether the call ends when results have come to the host, which then works on them."""
+
+    @property
+    def told(self) -> str:
+        """Where it is; empty where that tells nothing."""
+        if self.waits or self.reads:
+            return f" after {self.call}"
+        calls = [one for one in {self.call, self.then} if one and not one.startswith(LAUNCHES)]
+        return f" between {self.call} and {self.then}" if len(calls) > 1 else ""
+
+
+def begun(case: Case, gaps: Gaps) -> Begun:
+    """How most of the time of some gaps of one GPU begins.
+
+    Without the waits of the host it would be ahead by their time, less the idle time since: enough
+    to hide a fourth of the gap at least, else the wait is not to blame.
+    """
+    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
+    before, after = _around(case, gaps)
+    ended = _ended_by(case, gaps, before)
+    far = 4 * _ahead(case, gaps) >= gaps.idle
+    waits = ended & far & ((case.work.api_classes[before] == Cause.SYNC) | _fetched(case, gaps))
+    reads = ended & _fetched(case, gaps, SMALL_COPY)
+    call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
+    return Begun(call, then, hold_most(gaps, waits), hold_most(gaps, reads))
+
+
+def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:
+    api, codes = case.report.api, np.full(len(rows), -1, np.int64)
+    known = rows >= 0
+    codes[known] = case.work.codes(api.name[rows[known]], lambda code: api_name(api.names[code]))
+    return brief(usual_name(case, codes, gaps.idle), _NAME_CELLS)
+
+
+def _around(case: Case, gaps: Gaps) -> tuple[Indices, Indices]:
+    """The calls around the longest time of each gap in which its thread makes none, -1 for none."""
+    api, known = case.report.api, np.flatnonzero(gaps.call >= 0)
+    before, after = np.full((2, len(gaps)), -1, np.intp)
+    for caller, places in rows_of_values(api.thread[gaps.call[known]]):
+        mine = known[places]
+        rows = np.flatnonzero(api.real & (api.thread == caller))
+        done = np.maximum.accumulate(api.end[rows])
+        last = np.maximum.accumulate(np.where(api.end[rows] == done, np.arange(len(rows)), 0))
+        until = np.searchsorted(rows, gaps.call[mine])
+        since = np.searchsorted(api.start[rows], gaps.start[mine]) - 1
+        which, place = intervals.in_stretches(np.clip(since, 0, until), until)
+        free = api.start[rows[place + 1]] - np.maximum(done[place], gaps.start[mine[which]])
+        order = np.lexsort((free, which))
+        best = order[np.diff(which[order], append=-1) != 0]
+        before[mine[which[best]]] = rows[last[place[best]]]
+        after[mine[which[best]]] = rows[place[best] + 1]
+    return before, after
+
+
+def _ended_by(case: Case, gaps: Gaps, calls: Indices) -> Bool:
+    """Which gaps begin in calls that wait or copy, or soon before such a call ends."""
+    api = case.report.api
+    ended = np.isin(case.work.api_classes[calls], (Cause.COPY, Cause.SYNC)) & (calls >= 0)
+    late = np.where(api.start[calls] < gaps.start, 0, api.end[calls] - gaps.start)
+    return np.asarray(ended & (_SOON * late <= gaps.end - gaps.start), np.bool_)
+
+
+def _fetched(case: Case, gaps: Gaps, least: int = 0) -> Bool:
+    """Which gaps begin when more than some bytes have come to the host by a copy."""
+    ops = case.report.operations
+    fetched = (ops.copy_kind == DEVICE_TO_HOST) & (ops.bytes > least)
+    return np.asarray((gaps.previous >= 0) & fetched[gaps.previous], np.bool_)
+
+
+def await_results(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the time the host waited for what was copied to it just before."""
+    fetched = np.isin(case.report.operations.copy_kind[gaps.previous], TO_HOST)
+    return hold_most(gaps, fetched & (gaps.previous >= 0))
+
+
+def hidden_ahead(case: Case, gaps: Gaps) -> Intervals:
+    """What of some gaps a host would hide that does not wait for the GPU before them.
+
+    Long ones, too: the lead that it gains in many steps is used up in one pause. None of those that
+    begin when data have come to the host, as before they are saved.
+    """
+    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
+    ahead = np.where(_fetched(case, gaps, SMALL_COPY), 0, _ahead(case, gaps))
+    return gaps.start, gaps.start + np.minimum(ahead, gaps.idle)
+
+
+def _ahead(case: Case, gaps: Gaps) -> Int64:
+    """How far ahead of each gap, by their ends, its thread is if it waits for no work of the GPU.
+
+    Only while the GPU works a call waits for it: one that sets CUDA up takes long without.
+    """
+    api, work = case.report.api, case.work
+    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
+    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
+    rows = rows[np.argsort(api.end[rows], kind="stable")]
+    busy = case.idle_time.busy(int(gaps.device[0]))
+    waited = intervals.covered(busy, api.start[rows], api.end[rows])
+    return lead(api.end[rows], waited, gaps.end, gaps.idle)
+
+
+def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:
+    """How far ahead of the GPU a host is before each gap, if it leaves waits out.
+
+    Args:
+        ends: of the waits.
+        waited: how long each lasts.
+        gap_ends: of the gaps, ascending.
+        idle: how long each lasts, which takes of the lead.
+    """
+    order = np.argsort(np.concatenate((ends, gap_ends)), kind="stable")
+    ahead = np.cumsum(np.concatenate((waited, -idle))[order])
+    ahead = np.append(0, ahead - np.minimum.accumulate(np.minimum(ahead, 0)))
+    return np.asarray(ahead[np.flatnonzero(order >= len(ends))], np.int64)
