@@ -23,6 +23,7 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
+from nsys_tui.analysis.rules.staged import staged_advice
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
@@ -306,7 +307,7 @@ def _copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: in
     took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
     if 2 * int(took[small].sum()) > int(took.sum()):
         return f"gather small copies in one buffer{_OR_KEEP}"
-    if advice := mpi_advice(case, rows):
+    if advice := mpi_advice(case, rows) or staged_advice(case, rows):
         return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED

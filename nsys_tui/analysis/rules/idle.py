@@ -20,6 +20,7 @@ from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
+from nsys_tui.analysis.rules.staged import between_pieces, pieces
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
@@ -58,7 +59,11 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
         (Column("Cause"), [group.key for group in shown]),
     )
     findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED))
-    return Result(columns, findings + short_gaps(case) + results_read(case), hidden=hidden)
+    return Result(
+        columns,
+        findings + short_gaps(case) + results_read(case) + between_pieces(case),
+        hidden=hidden,
+    )
 
 
 _LARGE: Final = 0.1
@@ -88,7 +93,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
-    gaps = gaps.take(~first_uses(case, gaps))
+    gaps = gaps.take(~first_uses(case, gaps) & ~np.isin(gaps.next, pieces(case)))
     causes = [*words.CAUSES, *words.QUEUED, Cause.SYNC]
     causes += [Cause.COPY] * (len(case.by_device) > 1)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
