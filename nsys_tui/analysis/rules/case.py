@@ -206,11 +206,25 @@ class Case(Run):
 
         Pages that the program prefetches, or may where no cause is recorded, are none.
         """
-        ops, may_prefetch = self.report.operations, self.prefetches
-        may_prefetch |= not self.report.can(Capability.API)
-        asked = (_PREFETCHED, _UNTOLD) if may_prefetch else (_PREFETCHED,)
+        ops = self.report.operations
+        asked = ops.migration[rows] == _PREFETCHED
+        asked |= (ops.migration[rows] == _UNTOLD) & (ops.start[rows] < self._prefetched_until)
         moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
-        return np.asarray(moved & ~np.isin(ops.migration[rows], asked), np.bool_)
+        return np.asarray(moved & ~asked, np.bool_)
+
+    @cached_property
+    def _prefetched_until(self) -> int:
+        """When a host has waited for the GPU after the last prefetch: pages come for others then.
+
+        The end of time where calls are not recorded, or nobody waits.
+        """
+        api = self.report.api
+        if not self.prefetches:
+            return -FARTHEST if self.report.can(Capability.API) else FARTHEST
+        asks = np.array(["MemPrefetch" in name for name in api.names], bool)[api.name]
+        last = int(api.start[np.flatnonzero(asks)].max())
+        waits = (self.work.api_classes == Cause.SYNC) & (api.start > last)
+        return int(api.end[waits].min(initial=FARTHEST))
 
     @property
     def page_advice(self) -> str:

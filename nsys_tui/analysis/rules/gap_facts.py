@@ -48,6 +48,10 @@ _SMALL: Final = 4096
 """Messages, and bytes of each, whose number takes time, not their size."""
 _MESSAGE_NS: Final = 20_000
 """No small message takes longer, staged through the host or not."""
+_PARTS: Final = 8
+"""Parts of a gap with a call in each, from which calls are all along it."""
+_REST: Final = 0.2
+"""Part of a GPU's work up to which it is the rest."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 
@@ -128,8 +132,32 @@ def after_all_launches(case: Case, gaps: Gaps) -> Bool:
 
 
 def fetch_pages(case: Case, gaps: Gaps) -> bool:
-    """Whether most of the time the host works on pages of the GPU that come as it touches them."""
-    return hold_most(gaps, _touched_by_host(case, gaps.next))
+    """Whether most of the time the host works on pages of the GPU that come as it touches them.
+
+    They come before what it does with them, or once it has done so with others.
+    """
+    after = (gaps.previous >= 0) & _touched_by_host(case, gaps.previous)
+    return hold_most(gaps, after | _touched_by_host(case, gaps.next))
+
+
+def between_files(case: Case, gaps: Gaps) -> str:
+    """The usual call by which the host reads or writes all along most of some gaps, else empty."""
+    calls = case.stalls.work.near(thread_of(case, gaps), gaps.start, gaps.end).by_class
+    if (files := calls.get(Cause.IO)) is None:
+        return ""
+    parts = np.linspace(gaps.start, gaps.end, _PARTS + 1)
+    calls_in = np.diff(np.searchsorted(files.starts, parts), axis=0)
+    if not hold_most(gaps, np.asarray(calls_in.min(axis=0) > 0)):
+        return ""
+    return case.stalls.work.name(int(np.bincount(files.name).argmax()))
+
+
+def comes_once(case: Case, gaps: Gaps) -> bool:
+    """Whether one gap has nearly all of the time, or nearly all work of the GPU is done before."""
+    most, works = _most(gaps.idle), case.idle_time.busy(int(gaps.device[0]))
+    since = np.array([gaps.start[most].min()])
+    rest = intervals.meet(works, (since, np.array([case.base[1]])))
+    return len(most) == 1 or intervals.total(*rest) <= _REST * intervals.total(*works)
 
 
 def _touched_by_host(case: Case, rows: Integers) -> Bool:

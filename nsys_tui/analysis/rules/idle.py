@@ -118,6 +118,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns
+    unknown = unknown and not facts.comes_once(case, gaps)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     elif cause is Cause.MPI and facts.exchange_small(case, gaps):
@@ -222,12 +223,18 @@ def _told(
     inferred, sure = Confidence.INFERRED, Confidence.MEASURED
     inside = f" in {brief(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
-    if facts.fetch_pages(case, gaps):
+    files = facts.between_files(case, gaps) if cause in _NOT_KNOWN else ""
+    if files:
+        told = f", {cause.label} between calls of {brief(files, _NAME_CELLS)}"
+        return told, inferred, words.CAUSES[Cause.IO].advice
+    pages = cause in words.ON_HOST and facts.fetch_pages(case, gaps)
+    if pages:
         advice = words.ON_PAGES
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = case.page_advice
-    if cause in _NOT_KNOWN and facts.hold_most(gaps, migrates):
-        return f", {Cause.NOTHING.label} before pages migrate", inferred, advice
+    if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
+        where = "while pages come to the host" if pages else "before pages migrate"
+        return f", {Cause.NOTHING.label} {where}", inferred, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):

@@ -79,6 +79,8 @@ EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
 PAUSED: Final = "; being ahead hides {} of pauses, too"
 WAITS_FIRST: Final = "wait later, if nothing needs the result yet"
+ON_HOST: Final = (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING, Cause.UNKNOWN)
+"""Causes with which the host may work on pages that it touches."""
 ON_RESULTS: Final = "launch the next batch before working on these results, or do that on the GPU"
 """What to do about a host that works on data that have just come to it."""
 READS: Final = "read results later, or many at once, so that the host launches ahead"

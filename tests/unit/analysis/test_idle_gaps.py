@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from machine import Machine
 from planted import MS, US
@@ -129,3 +130,69 @@ def test_what_is_staged_once_has_no_price(tmp_path: Path) -> None:
     assert [(one.saved_ns, one.severity <= Severity.MEDIUM) for one in staged(findings)] == [
         (0, True)
     ]
+
+
+@pytest.mark.parametrize("at", [100 * US, 3 * MS])
+@pytest.mark.parametrize(("cause", "touched"), [(2, True), (1, False)])
+def test_a_host_works_on_pages_that_come_to_it_before_or_after(
+    at: int, cause: int, touched: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        come = run.now + at
+        run.report.memcpy(come, come + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=cause)
+        run.now += 4 * MS
+    first = found(run)[0]
+    assert first.title.endswith("nothing recorded while pages come to the host") is touched
+    assert first.advice.startswith("the host works on pages") is touched
+
+
+@pytest.mark.parametrize(("waits", "wanted"), [(True, True), (False, False)])
+def test_pages_that_come_when_prefetches_are_done_are_touched(
+    waits: bool, wanted: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMemPrefetchAsync_v8000", 10 * US)
+    run.launch("sweep", 2 * MS)
+    if waits:
+        run.wait()
+    run.report.memcpy(3 * MS, 4 * MS, kind="UVM DtoH", bytes=1 << 21)
+    case = Case(open_report(run.report.write(), use_cache=False))
+    assert case.on_demand(case.copies).tolist() == [wanted]
+
+
+@pytest.mark.parametrize(("writes", "along"), [(40, True), (8, False)])
+def test_short_calls_all_along_a_gap_tell_that_the_host_writes(
+    writes: int, along: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        until = run.now + 4 * MS
+        for _ in range(writes):
+            run.off("write", 3 * US)
+            run.now += 90 * US
+        run.now = until
+    first = found(run)[0]
+    assert first.title.endswith("nothing recorded between calls of write") is along
+    assert first.advice.startswith("read or write ahead") is along
+
+
+@pytest.mark.parametrize(
+    ("pauses", "grave"),
+    [([6], False), ([18, 19], False), ([3, 6, 9], True)],
+)
+def test_unseen_time_that_comes_once_or_at_the_end_is_no_grave_fault(
+    pauses: list[int], grave: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(21):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        run.now += (number in pauses) * 60 * MS
+    (one,) = [one for one in found(run) if "nothing recorded" in one.title]
+    assert (one.severity is Severity.HIGH) is grave
+    assert np.isclose(one.stake_ns, len(pauses) * 60 * MS, rtol=0.02)
