@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from tempfile import mkdtemp
 
+import demo_making
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -33,6 +34,13 @@ def update_snapshots(pytestconfig: pytest.Config) -> bool:
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("homes")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def demos(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each demo report is simulated once, not once by each of xdist's workers."""
+    own = tmp_path_factory.getbasetemp()
+    demo_making.keep_in((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "demos")
 
 
 @pytest.fixture(autouse=True)

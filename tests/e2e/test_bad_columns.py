@@ -13,9 +13,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from demo_making import make_report
 
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NO_DATA, UNREADABLE
 
 if TYPE_CHECKING:

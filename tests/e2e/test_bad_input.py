@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from demo_making import make_report
 from synth import Synth
 
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NO_DATA, NSYS_MISSING, UNREADABLE, USAGE
 
 if TYPE_CHECKING:

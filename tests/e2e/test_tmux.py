@@ -12,9 +12,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, ROOT, needs_reports, report_paths
-
-from nsys_tui.demo.report import make_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

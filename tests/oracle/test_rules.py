@@ -8,6 +8,7 @@ import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from demo_making import make_report
 from oracle.altered import altered
 from oracle.completing import complete
 from oracle.differences import RULES
@@ -20,7 +21,6 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES as OURS
 from nsys_tui.analysis.rules.register import parse_rule
 from nsys_tui.analysis.stats.reports import named
-from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
 from nsys_tui.reader import open_report
 from nsys_tui.text.formats import Format

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pytest
+from demo_making import make_report
 from oracle.altered import altered
 from oracle.completing import complete
 from oracle.differences import STATS, Named
@@ -17,7 +18,6 @@ from paths import needs_reports, report_paths
 
 from nsys_tui.analysis.stats.reports import parse
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
 
 if TYPE_CHECKING:

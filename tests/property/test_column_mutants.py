@@ -18,10 +18,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader import open_report
 from nsys_tui.reader.schema import METADATA_TABLES, declared

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.reader.schema import STRINGS, declared
 
 if TYPE_CHECKING:

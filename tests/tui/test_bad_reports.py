@@ -7,10 +7,10 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
+from demo_making import make_report
 from synth import Synth
 from tui.frames import running, settled, text
 
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 

@@ -8,9 +8,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.screens.kernels.screen import KernelsScreen
 from nsys_tui.ui.widgets.table.grid import Grid

@@ -5,11 +5,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled
 
 from nsys_tui.analysis.rules.finding import Finding, Severity
-from nsys_tui.demo.report import make_report
 from nsys_tui.ui.screens.overview.panes import ADVISED, finding_lines
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import random
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from demo_making import make_report
 from tui.frames import running, settled
 
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui import host
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, ScreenSpec, normal_key

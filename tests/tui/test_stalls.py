@@ -5,11 +5,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 from synth import Synth
 from tui.frames import frame, rows, running, settled, text
 
-from nsys_tui.demo.report import make_report
 from nsys_tui.state import Window
 from nsys_tui.ui.screens.stalls.screen import StallsScreen, step_of
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 from synth import Synth
 from tui.frames import FANCY
 from tui.timeline_pilot import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.gpu import sample_tracks
-from nsys_tui.demo.report import make_report
 from nsys_tui.timeline import areas
 from nsys_tui.timeline.lanes import Arranged, Lanes
 from nsys_tui.timeline.parts import part_tracks

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from demo_making import make_report
 from paths import needs_reports, report_paths
 
 import nsys_tui
 from nsys_tui import cli
 from nsys_tui.analysis.stats.query import REPORTS as STATS
 from nsys_tui.analysis.stats.reports import DEFAULT
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError, UnreadableReportError, UsageError
 from nsys_tui.export.events import TABLES
 

@@ -5,6 +5,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import needs_reports, report_paths
 from synth import Synth
 
@@ -13,7 +14,7 @@ from nsys_tui.analysis.rules.finding import CERTAINTY, Finding, Severity, severi
 from nsys_tui.analysis.rules.ranking import RULES, find, gravest, ranked
 from nsys_tui.cli import main
 from nsys_tui.demo import problems
-from nsys_tui.demo.report import make_report, simulate
+from nsys_tui.demo.report import simulate
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
@@ -16,7 +17,6 @@ from nsys_tui.analysis.stalls.rows import (
     stall_rows,
     stall_table,
 )
-from nsys_tui.demo.report import make_report
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

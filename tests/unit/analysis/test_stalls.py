@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plain_sql
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
@@ -18,7 +19,6 @@ from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups
 from nsys_tui.analysis.stalls.surroundings import scene
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from brute import query
+from demo_making import make_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
@@ -23,7 +24,6 @@ from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import Step, after, before, column, search
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
-from nsys_tui.demo.report import make_report
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane, cell_edges
 from nsys_tui.reader import open_report

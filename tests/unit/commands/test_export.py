@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from demo_making import make_report
 from paths import needs_reports, report_paths
 from synth import Synth
 
@@ -151,7 +152,6 @@ def test_every_real_report_exports(path: Path) -> None:
 def test_counters_of_a_trace_are_memory_and_metrics(tmp_path: Path) -> None:
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.demo.report import make_report
     from nsys_tui.export.perfetto import trace
 
     make_report(tmp_path / "demo.sqlite", steps=4)

@@ -7,12 +7,12 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import REPORTS, needs_reports
 from synth import Synth
 
 from nsys_tui.analysis.iterations.flops import TENSOR, peak_of
 from nsys_tui.cli import main
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from demo_making import make_report
 
 from nsys_tui.cli import VERBS
-from nsys_tui.demo.report import make_report
 
 if TYPE_CHECKING:
     from pathlib import Path

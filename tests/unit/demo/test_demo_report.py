@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from demo_making import make
 
+from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS, tables
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ def dump(path: Path) -> list[str]:
 
 
 def test_the_same_arguments_give_the_same_report_and_truth(demo: Demo, tmp_path: Path) -> None:
-    again = make(tmp_path)
-    assert dump(again.path) == dump(demo.path)
-    assert again.truth == demo.truth
-    assert [log.read_text() for log in again.logs] == [log.read_text() for log in demo.logs]
+    again = make_report(
+        tmp_path / "again.sqlite", truth_path=tmp_path / "truth.json", log_path=tmp_path / "logs"
+    )
+    assert dump(again.report) == dump(demo.path)
+    assert json.loads((tmp_path / "truth.json").read_text()) == demo.truth
+    assert [log.read_text() for log in sorted(again.logs)] == [log.read_text() for log in demo.logs]
 
 
 def test_figures_do_not_change_from_one_release_of_python_to_the_next(demo: Demo) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import browser
 import pytest
+from demo_making import make_report
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.demo.report import make_report
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from demo_making import make_report
 from paths import needs_reports, report_paths
 
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError
 from nsys_tui.reader import open_report
 from nsys_tui.sql.completion import completions

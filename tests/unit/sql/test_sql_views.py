@@ -11,11 +11,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from demo_making import make_report
 from paths import needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brute import query
+from demo_making import make_report
 from synth import Synth
 from timeline_making import COLUMNS, at_lane, model_of
 
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.timeline.events import key_of
 from nsys_tui.analysis.timeline.search import search
-from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 from nsys_tui.render.glyphs import ASCII
