@@ -382,7 +382,7 @@ def _too_few_to_pin(case: Case, rows: Indices) -> bool:
     kernel runs between: they are of several arrays, such as a program's input or its results.
     """
     ops = case.report.operations
-    if not _from_pageable(ops, rows):
+    if not (_from_pageable(ops, rows) or staged_advice(case, rows)):
         return False
     kind = (ops.device, ops.name, ops.src_kind, ops.dst_kind)
     alike = np.flatnonzero(np.logical_and.reduce([one == one[rows[0]] for one in kind]))

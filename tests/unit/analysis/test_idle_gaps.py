@@ -132,6 +132,20 @@ def test_what_is_staged_once_has_no_price(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("rounds", "priced"), [(1, False), (6, True)])
+def test_staged_results_cost_no_more_than_pinning_their_memory(
+    rounds: int, priced: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(rounds):
+        run.launch("sweep", 20 * MS)
+        for _ in range(8):
+            run.copy(PIECE, 24, "DtoH")
+            run.now += 1_600 * US
+    (copies,) = [one for one in found(run) if one.rule == "exposed_copies"]
+    assert (copies.saved_ns > 0) is priced
+
+
 @pytest.mark.parametrize("at", [100 * US, 3 * MS])
 @pytest.mark.parametrize(("cause", "touched"), [(2, True), (1, False)])
 def test_a_host_works_on_pages_that_come_to_it_before_or_after(
