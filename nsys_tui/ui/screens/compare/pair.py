@@ -22,13 +22,13 @@ from nsys_tui.analysis.compare.pooling import pooled_side
 from nsys_tui.analysis.compare.rows import Row
 from nsys_tui.analysis.compare.side import Found, Side
 from nsys_tui.analysis.compare.stats import Rules
-from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
 from nsys_tui.export.measured_sides import SideCache
 from nsys_tui.model.report import Report
 from nsys_tui.timeline.painter import Picked
+from nsys_tui.ui.findings import findings
 from nsys_tui.ui.scoping import report_scope, scope_text
 from nsys_tui.ui.session import Session
 
@@ -273,7 +273,7 @@ def _findings(end: End) -> tuple[Found, ...] | None:
     if isinstance(end, Baseline):
         return None
     if end.scope == Scope():
-        kept: list[Finding] = end.session.memo("findings", lambda: find(end.report))
+        kept = findings(end.session, end.report).ranked
     else:
         kept = _kept(end.session, ("findings", end.scope), lambda: find(end.report, end.scope))
     return tuple(map(Found.of, kept))

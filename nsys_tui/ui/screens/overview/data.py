@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
 from nsys_tui.analysis.estimate import kernel_runs
@@ -18,7 +18,7 @@ from nsys_tui.analysis.overview import (
 )
 from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.verdict import NotLookedAt, judged
+from nsys_tui.analysis.rules.verdict import judged
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.timeline.tracks import Section
 from nsys_tui.analysis.window import Scope
@@ -33,9 +33,7 @@ from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Operations
-    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
     from nsys_tui.ui.session import Session
@@ -54,18 +52,6 @@ def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     return [SummaryRow(track.label, track.summary) for track in tracks if track.summary is not None]
 
 
-class Findings(NamedTuple):
-    """What the expert rules found."""
-
-    ranked: list[Finding]
-    """The gravest first."""
-    verdict: str
-    unseen: list[NotLookedAt]
-    """What no rule could look at."""
-    base_ns: int
-    """Time that shares of findings are of."""
-
-
 def recording(choice: object) -> str:
     """Options of ``nsys profile`` that would settle a finding, or show what was not looked at."""
     if isinstance(choice, Finding):
@@ -73,31 +59,6 @@ def recording(choice: object) -> str:
     if isinstance(choice, list):
         return " ".join(one.reason.partition("nsys profile")[2] for one in choice)
     return ""
-
-
-def findings(
-    session: Session, report: Report, splits: Sequence[DeviceSplit], progress: Progress
-) -> Findings:
-    """What the expert rules find.
-
-    Args:
-        session: keeps findings and idle gaps for the screens that show them.
-        report: the report.
-        splits: where the time of each device went.
-        progress: told after each rule.
-    """
-    from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.analysis.rules.ranking import find_in
-    from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
-    from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
-    from nsys_tui.ui.idle_gaps import idle_gaps
-
-    def idle() -> Stalls:
-        return idle_gaps(session, report, Scope(), THRESHOLD_NS, progress)
-
-    case = Case(report, splits=splits, idle=idle)
-    ranked = session.memo("findings", lambda: find_in(case, progress))
-    return Findings(ranked, verdict(case, ranked), not_looked_at(case), case.base_ns)
 
 
 def first_words(report: Report, splits: Sequence[DeviceSplit]) -> str:

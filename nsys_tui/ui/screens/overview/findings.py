@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from nsys_tui.analysis.rules.finding import Finding, command_of
 from nsys_tui.render.cells import BOLD, Line
+from nsys_tui.ui.findings import Findings
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.units import format_share
@@ -23,7 +24,7 @@ class FindingsPane(LinePane):
 
     def show_findings(
         self,
-        findings: data.Findings,
+        findings: Findings,
         name: str,
         place: Callable[[Finding], str],
         facts: Callable[[int], list[Line]],

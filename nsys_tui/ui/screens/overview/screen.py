@@ -23,6 +23,7 @@ from nsys_tui.state import Selection, ViewState
 from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import show_finding, show_longest
+from nsys_tui.ui.findings import Findings, findings
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.overview import data, panes
@@ -250,7 +251,7 @@ class OverviewScreen(ResultScreen[Overview]):
         self._asked = session
         self.compute_telling(
             "findings",
-            lambda progress: data.findings(session, report, splits, progress),
+            lambda progress: findings(session, report, splits, progress),
             self._show_findings,
         )
 
@@ -259,20 +260,20 @@ class OverviewScreen(ResultScreen[Overview]):
         if words and (self._asked is None or self.task_of("findings").busy):
             self.query_one(Verdict).tell(words)
 
-    def _show_findings(self, findings: data.Findings) -> None:
-        ranked = findings.ranked
+    def _show_findings(self, found: Findings) -> None:
+        ranked = found.ranked
         late = [entry.late for entry in ranked if entry.late >= 0]
         places = (entry.device for entry in ranked if entry.device is not None)
         self.query_one(WholeTrace).telling = [*late, *places]
         self._draw_trace()
-        self.app.remember(self.session, findings.verdict)
-        self.query_one(Verdict).tell(findings.verdict)
+        self.app.remember(self.session, found.verdict)
+        self.query_one(Verdict).tell(found.verdict)
         self.set_class(bool(ranked), "-findings")
         if self.result is not None:
             self._show_split(self.result)
         if ranked:
             pane = self.query_one(FindingsPane)
-            pane.show_findings(findings, self.session.name, self._place, self._facts)
+            pane.show_findings(found, self.session.name, self._place, self._facts)
         self.call_after_refresh(self._fit_upper)
 
     def _fit_upper(self) -> None:

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from textual.containers import Vertical
 
-from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
@@ -22,6 +21,7 @@ from nsys_tui.timeline.cell_facts import cell_facts, cell_title, gap_cause
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.times import window_text
+from nsys_tui.ui.findings import findings
 from nsys_tui.ui.mark_spans import span_between, split_between
 from nsys_tui.ui.screens.timeline.lines import (
     area_lines,
@@ -69,10 +69,9 @@ def _gap(session: Session, report: Report, selection: Selection, moment: Moment)
 def _finding(
     session: Session, report: Report, selection: Selection, moment: Moment
 ) -> Facts | None:
-    findings = session.memo("findings", lambda: find(report))
     fits = (
         entry
-        for entry in findings
+        for entry in findings(session, report).ranked
         if entry.window is not None
         and (entry.rule, *entry.window) == selection.key
         and entry.title == selection.label
