@@ -12,12 +12,13 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 
 Key = TypeVar("Key", bound=Hashable)
 
 _DENSE: Final = 1 << 22
 """Range of values up to which a table of flags tells which of them occur."""
+_KEY_BITS: Final = 63
 _SAMPLE: Final = 4096
 _FEW: Final = 8
 """Codes up to which a pass for each takes less time than a sort."""
@@ -127,8 +128,30 @@ def sums(codes: Integers, values: Integers, count: int) -> Int64:
     against 0.04 s for 5 M values.
     """
     total = np.zeros(count, np.int64)
-    np.add.at(total, codes, values)
+    # Of another width they would take ten times as long.
+    np.add.at(total, codes, values.astype(np.int64, copy=False))
     return total
+
+
+def sorted_places(values: Integers, *, descending: bool = False) -> Int32:
+    """Places of the values in their order, equal ones as they stand."""
+    if not len(values):
+        return np.empty(0, np.int32)
+    low, high = int(values.min()), int(values.max())
+    place_bits = (len(values) - 1).bit_length()
+    if (high - low).bit_length() + place_bits > _KEY_BITS:
+        return np.argsort(~values if descending else values, kind="stable").astype(np.int32)
+    # Key and place packed into one integer: 5 M rows in 0.2 s, a third of a stable argsort.
+    packed = values.astype(np.int64)
+    if descending:
+        np.subtract(high, packed, out=packed)
+    else:
+        packed -= low
+    packed <<= place_bits
+    packed |= np.arange(len(packed))
+    packed.sort()
+    packed &= (1 << place_bits) - 1
+    return packed.astype(np.int32)
 
 
 def first_rows(codes: Integers) -> Indices:

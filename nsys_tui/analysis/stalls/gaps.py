@@ -20,6 +20,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers, UInt8
+from nsys_tui.model.groups import sorted_places
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.report import Report
@@ -72,10 +73,15 @@ class Stalls:
     work: HostWork
     """Knows the names behind the codes of ``gaps``."""
 
-    @property
-    def longest_first(self) -> Indices:
-        """Places of ``gaps``, the longest idle first; head and tail come last."""
-        return np.lexsort((-self.gaps.idle, self.gaps.outside))
+    def longest_first(self, chosen: Bool | None = None) -> Int32:
+        """Places of ``gaps``, or of some, the longest idle first; head and tail come last."""
+        outside = self.gaps.outside
+        inner = ~outside
+        if chosen is not None:
+            inner, outside = inner & chosen, outside & chosen
+        parts = map(np.flatnonzero, (inner, outside))
+        ordered = [rows[sorted_places(self.gaps.idle[rows], descending=True)] for rows in parts]
+        return np.concatenate(ordered).astype(np.int32)
 
     @property
     def whole(self) -> IdleTotals:

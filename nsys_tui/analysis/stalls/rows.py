@@ -6,18 +6,17 @@ per gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.finding import Severity, ranks, severity
-from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
-from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import factorise_rows, first_rows, regroup, sums
 from nsys_tui.model.report import Report
@@ -27,6 +26,8 @@ from nsys_tui.units import format_share
 LAUNCH_BOUND: Final = "launch-bound run"
 HEAD: Final = "before the first operation"
 TAIL: Final = "after the last operation"
+NONE: Final = -1
+"""Code of what has no name; the last place of an array is its."""
 _EDGES: Final = {Edge.HEAD: HEAD, Edge.TAIL: TAIL}
 _KINDS: Final = {Edge.INNER: "gap", Edge.HEAD: "head", Edge.TAIL: "tail", Edge.RUN: "run"}
 
@@ -77,6 +78,8 @@ class StallGroup:
     count: int
     idle_ns: int
     longest_ns: int
+    longest: int = -1
+    """Place of the longest in ``Stalls.gaps``, the first of equals; -1 where none is listed."""
 
 
 def stall_rows(report: Report, result: Stalls, limit: int | None = None) -> list[StallRow]:
@@ -87,7 +90,7 @@ def stall_rows(report: Report, result: Stalls, limit: int | None = None) -> list
         result: what ``stalls`` found in it.
         limit: build only so many rows; None for all.
     """
-    return [stall_row(report, result, row) for row in result.longest_first[:limit].tolist()]
+    return [stall_row(report, result, row) for row in result.longest_first()[:limit].tolist()]
 
 
 def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
@@ -165,10 +168,18 @@ def stall_groups(
         style: how operations are named: short, normalised or full.
     """
     keys, codes = group_codes(report, result, by, style)
-    stats = group_stats(codes, result.gaps.idle, len(keys))
-    counts = sums(codes, result.gaps.count, len(keys))
-    columns = zip(keys, counts, stats.totals, stats.max, strict=True)
-    listed = [StallGroup(key, int(n), int(idle), int(most)) for key, n, idle, most in columns if n]
+    idle, count = result.gaps.idle, len(keys)
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, codes, idle)
+    totals, counts = sums(codes, idle, count), sums(codes, result.gaps.count, count)
+    most = np.flatnonzero(idle == longest[codes])
+    rows = most[first_rows(codes[most])]
+    present = codes[rows]
+    columns = (counts[present], totals[present], longest[present], rows)
+    listed = [
+        StallGroup(keys[code], *figures)
+        for code, *figures in zip(present.tolist(), *(c.tolist() for c in columns), strict=True)
+    ]
     listed.sort(key=lambda group: (group.key in (HEAD, TAIL), -group.idle_ns, group.key))
     whole = result.whole
     if whole.below_count:
@@ -212,30 +223,22 @@ def group_codes(
 
 
 class Coded(NamedTuple):
-    """A column of texts that repeat."""
+    """A text of each gap, of those that are asked for; texts repeat."""
 
-    codes: Int64
+    codes: Callable[[Integers], Integers]
+    """Codes of some of ``Stalls.gaps``."""
     labels: tuple[str, ...]
-
-    def take(self, rows: Indices) -> Coded:
-        """The texts of some rows."""
-        return Coded(self.codes[rows], self.labels)
 
 
 @dataclass(frozen=True, eq=False)
 class StallTable:
-    """One value a row; longest idle first, head and tail of the trace at the end.
-
-    Columns of launch-bound runs hold what stands for the whole run.
-    """
+    """Some gaps and runs in an order, with the texts of all."""
 
     result: Stalls
-    numbers: Int64
+    numbers: Integers
     """What ``stall_row`` calls each row."""
-    gaps: Gaps
-    """What is known of each row without names."""
-    severity: Int64
-    """3 high, 2 medium, 1 low; 0 before the first operation and after the last."""
+    base_ns: int
+    """Time that severities are of."""
     cause: Coded
     next: Coded
     range: Coded
@@ -244,60 +247,62 @@ class StallTable:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def severity(self, numbers: Integers) -> Int64:
+        """3 high, 2 medium, 1 low; 0 before the first operation and after the last."""
+        gaps = self.result.gaps
+        graded = 1 + ranks(gaps.idle[numbers], self.base_ns)
+        return np.where(np.isin(gaps.edge[numbers], [*_EDGES]), 0, graded)
+
     def row(self, report: Report, place: int) -> StallRow:
         """Everything about one row."""
         return stall_row(report, self.result, int(self.numbers[place]))
 
-    def take(self, rows: Indices) -> StallTable:
-        """Some of the rows, in the order given."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        del columns["result"]
-        return replace(self, **{name: column.take(rows) for name, column in columns.items()})
 
-
-def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) -> StallTable:
-    """Gaps and runs as columns.
+def stall_table(
+    report: Report,
+    result: Stalls,
+    style: str = NameStyle.SHORT,
+    numbers: Integers | None = None,
+) -> StallTable:
+    """Gaps and runs as columns, which hold for runs what stands for the whole of each.
 
     Args:
         report: the report.
         result: what ``stalls`` found in it.
         style: how operations are named: short, normalised or full.
+        numbers: places of those wanted in ``result.gaps``; all by default, the longest first.
     """
-    gaps, (lo, hi) = result.gaps, result.scope.base(report)
-
-    def coded(text: Callable[[StallRow], str], *keys: Integers) -> Coded:
-        return _coded(report, result, keys, text)
-
-    table = StallTable(
+    gaps, ops, (lo, hi) = result.gaps, report.operations, result.scope.base(report)
+    threads = [*map(report.thread_name, report.api.threads.tolist())]
+    codes, _ = factorise_rows((gaps.edge, gaps.cause, gaps.what, gaps.run))
+    labels = [stall_row(report, result, row).label for row in first_rows(codes).tolist()]
+    names = ops.texts(style)
+    return StallTable(
         result=result,
-        numbers=np.arange(len(gaps)),
-        gaps=gaps,
-        severity=np.where(gaps.outside, 0, 1 + ranks(gaps.idle, hi - lo)),
-        cause=coded(lambda row: row.label, gaps.edge, gaps.cause, gaps.what, gaps.run),
-        next=_operations(report, gaps.next, style),
-        range=coded(lambda row: row.range, gaps.range),
-        thread=coded(
-            lambda row: report.thread_name(row.thread) if row.thread >= 0 else "", gaps.caller
+        numbers=result.longest_first() if numbers is None else numbers,
+        base_ns=hi - lo,
+        cause=_coded(codes.__getitem__, labels, range(len(labels))),
+        next=_coded(
+            lambda rows: name_codes(ops, gaps.next[rows]), names, [*range(len(names)), NONE]
         ),
+        range=_coded(gaps.range.__getitem__, result.work.names, _used(gaps.range)),
+        thread=_coded(gaps.caller.__getitem__, threads, _used(gaps.caller)),
     )
-    return table.take(result.longest_first)
 
 
-def _operations(report: Report, rows: Integers, style: str) -> Coded:
-    """Names of some operations, empty for row -1."""
-    names = [*report.operations.texts(style), ""]
-    merged, texts = regroup(name_codes(report.operations, rows), names)
-    return Coded(merged.astype(np.int64), tuple(texts))
+def _used(codes: Integers) -> list[int]:
+    """Which codes occur, ``NONE`` included."""
+    used: list[int] = (np.flatnonzero(np.bincount(codes + 1)) - 1).tolist()
+    return used
 
 
 def _coded(
-    report: Report,
-    result: Stalls,
-    keys: tuple[Integers, ...],
-    text: Callable[[StallRow], str],
+    codes: Callable[[Integers], Integers], names: Sequence[str], used: Iterable[int]
 ) -> Coded:
-    """Texts of all rows: each distinct key is written once."""
-    codes, _ = factorise_rows(keys)
-    labels = [text(stall_row(report, result, number)) for number in first_rows(codes).tolist()]
-    merged, texts = regroup(codes, labels)
-    return Coded(merged.astype(np.int64), tuple(texts))
+    """Texts by the codes of gaps: equal ones get one code, ``NONE`` an empty text."""
+    places: dict[str, int] = {}
+    place_of = np.zeros(len(names) + 1, np.int32)
+    for code in used:
+        name = "" if code == NONE else names[code]
+        place_of[code] = places.setdefault(name, len(places))
+    return Coded(lambda rows: place_of[codes(rows)], tuple(places))

@@ -18,7 +18,7 @@ from nsys_tui.analysis.stalls.rows import (
     stall_table,
 )
 from nsys_tui.analysis.window import Scope, touching
-from nsys_tui.model.arrays import Int64
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.report import Report
 from nsys_tui.names import NameStyle
@@ -94,11 +94,9 @@ class Found:
     wish: Wish
     result: Stalls
     rows: StallTable
-    """Gaps and runs; with ``inside``, those of the group."""
+    """Gaps and runs; with ``inside`` those of the group, and of groups the longest of each."""
     groups: tuple[StallGroup, ...]
     """Rows where idle time is grouped."""
-    members: Int64
-    """Place in ``groups`` of each of ``rows``, -1 for none; empty without groups."""
     sums: Sums
 
     @property
@@ -107,17 +105,15 @@ class Found:
         return bool(self.wish.by) and not self.wish.inside
 
     def gap_at(self, row: int | None) -> int | None:
-        """The place among ``rows`` that a row of the table stands for: the longest gap."""
-        if row is None or not self.grouped:
-            return row
-        places = np.flatnonzero(self.members == row)
-        return int(places[0]) if len(places) else None
+        """The place among ``rows`` that a row of the table stands for; the last may have none."""
+        return row if row is not None and row < len(self.rows) else None
 
     def key_of(self, row: int) -> Key:
         """What a row of the table is known by."""
         if self.grouped:
             return self.groups[row].key
-        return int(self.rows.gaps.device[row]), int(self.rows.gaps.start[row])
+        gaps, number = self.result.gaps, self.rows.numbers[row]
+        return int(gaps.device[number]), int(gaps.start[number])
 
     def row_of(self, key: Key | None) -> int | None:
         """The row of the table that is known by a key, None where there is none."""
@@ -125,11 +121,17 @@ class Found:
             keys = [group.key for group in self.groups]
             return keys.index(key) if key in keys else None
         if isinstance(key, tuple) and not self.grouped:
-            here = np.flatnonzero(
-                (self.rows.gaps.device == key[0]) & (self.rows.gaps.start == key[1])
-            )
-            return int(here[0]) if len(here) else None
+            gaps = self.result.gaps
+            return self._row_where((gaps.device == key[0]) & (gaps.start == key[1]))
         return None
+
+    def row_from(self, start: int) -> int | None:
+        """The first row whose gap begins at a time, None where there is none."""
+        return self._row_where(self.result.gaps.start == start)
+
+    def _row_where(self, fits: Bool) -> int | None:
+        here = np.flatnonzero(fits[self.rows.numbers])
+        return int(here[0]) if len(here) else None
 
 
 def exposed_communication(report: Report, scope: Scope) -> int:
@@ -149,17 +151,16 @@ def gather(
         exposed_ns: ``exposed_communication`` in the same scope.
         names: how operations are named.
     """
-    rows, groups, members = stall_table(report, result, names), [], np.empty(0, np.int64)
-    if wish.by:
-        groups = stall_groups(report, result, wish.by, names)
+    groups, numbers = [], None
+    if wish.inside:
         keys, codes = group_codes(report, result, wish.by, names)
-        known = {group.key: place for place, group in enumerate(groups)}
-        places = np.array([*(known.get(key, -1) for key in keys), -1], np.int64)
-        members = places[codes[rows.numbers]]
-        if wish.inside:
-            chosen = np.flatnonzero(members == known.get(wish.inside, -2))
-            rows, members = rows.take(chosen), members[chosen]
-    return Found(wish, result, rows, tuple(groups), members, _sums(report, result, exposed_ns))
+        wanted = keys.index(wish.inside) if wish.inside in keys else -1
+        numbers = result.longest_first(codes == wanted)
+    elif wish.by:
+        groups = stall_groups(report, result, wish.by, names)
+        numbers = np.array([one.longest for one in groups if one.longest >= 0], np.int32)
+    rows = stall_table(report, result, names, numbers)
+    return Found(wish, result, rows, tuple(groups), _sums(report, result, exposed_ns))
 
 
 def _sums(report: Report, result: Stalls, exposed_ns: int) -> Sums:

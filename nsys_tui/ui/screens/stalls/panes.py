@@ -24,6 +24,7 @@ from nsys_tui.ui.widgets.table.columns import (
     durations,
     numbers,
     strings,
+    taken,
     texts,
 )
 from nsys_tui.units import format_count, format_duration, format_percent, format_share, plural
@@ -60,39 +61,42 @@ def gap_columns(
         time: how moments are written.
         width: cells of a row, which decide how much of names is shown.
     """
-    (lo, hi), gaps = table.result.bounds, table.gaps
+    (lo, hi), gaps, rows = table.result.bounds, table.result.gaps, table.numbers
     step = max(1, (hi - lo) // STEPS)
 
     def moment(ns: float) -> str:
         return moment_text(int(ns), step, time, report, lo).removesuffix(" s")
 
     gpus = tuple(device.label.removeprefix("GPU ") for device in report.devices)
-    starts = [moment(ns) for ns in (gaps.start.min(), gaps.start.max())] if len(table) else []
+    ends = gaps.start[[rows.min(), rows.max()]].tolist() if len(rows) else []
+    starts = [*map(moment, ends)]
     operation, inside = next((o, i) for least, o, i in NAMES if width >= least)
+    severity = taken(rows, table.severity)
     fixed: list[TableColumn] = [
         numbers(
             "sev",
             3,
-            table.severity,
+            severity,
             SEVERITIES.__getitem__,
             right=False,
             unit=Unit.TEXT,
-            ink=lambda row: BOLD if table.severity[row] == len(SEVERITIES) - 1 else 0,
+            ink=lambda row: BOLD if severity.at(row) == len(SEVERITIES) - 1 else 0,
         ),
-        texts("gpu", max(map(len, ("gpu", *gpus))), gaps.device, gpus),
-        durations("start", max([6, *map(cell_len, starts)]), gaps.start, moment),
-        durations("idle", 9, gaps.idle, format_duration),
+        texts("gpu", max(map(len, ("gpu", *gpus))), taken(rows, gaps.device), gpus),
+        durations("start", max([6, *map(cell_len, starts)]), taken(rows, gaps.start), moment),
+        durations("idle", 9, taken(rows, gaps.idle), format_duration),
     ]
     following = [shortened(name, operation) for name in table.next.labels]
     names: list[TableColumn] = [
-        texts("next", operation, table.next.codes, following),
-        texts("range", inside, *table.range),
+        texts("next", operation, taken(rows, table.next.codes), following),
+        texts("range", inside, taken(rows, table.range.codes), table.range.labels),
     ]
+    thread = taken(rows, table.thread.codes)
     extra: list[TableColumn] = [
-        texts("thread", 15, *table.thread, extra=True),
-        counts("gaps", 6, gaps.count, extra=True),
+        texts("thread", 15, thread, table.thread.labels, extra=True),
+        counts("gaps", 6, taken(rows, gaps.count), extra=True),
     ]
-    cause = texts("cause", 20, *table.cause, grow=True)
+    cause = texts("cause", 20, taken(rows, table.cause.codes), table.cause.labels, grow=True)
     return (*fixed, cause, *names, *extra)
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 from textual import events
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
@@ -208,9 +207,9 @@ class StallsScreen(TableScreen[Found]):
         """Puts the cursor on the gap that a finding shows."""
         if self.result is None or selection.kind != "finding" or selection.span is None:
             return
-        rows = np.flatnonzero(self.result.rows.gaps.start == selection.span.start)
-        if not self.result.grouped and len(rows):
-            self.table.go_to_row(int(rows[0]))
+        row = None if self.result.grouped else self.result.row_from(selection.span.start)
+        if row is not None:
+            self.table.go_to_row(row)
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its scene."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.search import matcher
 from nsys_tui.model.arrays import Array, Bool, Int32
+from nsys_tui.model.groups import sorted_places
 from nsys_tui.ui.widgets.table.columns import TableColumn, Tally, Texts
-
-_KEY_BITS: Final = 63
 
 
 @dataclass(frozen=True)
@@ -115,20 +113,4 @@ def _order(values: Array, descending: bool) -> Int32:
         return np.concatenate((ordered, np.flatnonzero(masked).astype(np.int32)))
     if values.dtype.kind == "f":
         return np.argsort(-values if descending else values, kind="stable").astype(np.int32)
-    if not len(values):
-        return np.empty(0, np.int32)
-    low, high = int(values.min()), int(values.max())
-    place_bits = (len(values) - 1).bit_length()
-    if (high - low).bit_length() + place_bits > _KEY_BITS:
-        return np.argsort(~values if descending else values, kind="stable").astype(np.int32)
-    # Key and place packed into one integer: 5 M rows in 0.2 s, a third of a stable argsort.
-    packed = values.astype(np.int64)
-    if descending:
-        np.subtract(high, packed, out=packed)
-    else:
-        packed -= low
-    packed <<= place_bits
-    packed |= np.arange(len(packed))
-    packed.sort()
-    packed &= (1 << place_bits) - 1
-    return packed.astype(np.int32)
+    return sorted_places(values, descending=descending)
