@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.host_activity import Named
+from nsys_tui.analysis.stalls.named import Named
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64
