@@ -8,8 +8,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
-from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.analysis.timeline.gpu import (
     device_tracks,
     memory_tracks,
@@ -91,11 +90,8 @@ def part_tracks(memo: Memo, report: Report, part: str) -> Built:
     return memo(("timeline", part), build, lasting=True)
 
 
-def explained_gaps(report: Report) -> dict[int, Explained]:
-    """The idle gaps of each device whose cause is known."""
-    if not len(report.operations) or not len(report.api):
-        return {}
-    gaps = stalls(report, merge_runs=False).gaps
+def explained_gaps(gaps: Gaps) -> dict[int, Explained]:
+    """Those of some idle gaps whose cause is known, by device."""
     known = gaps.take((gaps.cause != Cause.UNKNOWN) & (gaps.cause != Cause.NOTHING))
     by_place = {}
     for device in np.unique(known.device).tolist():

@@ -59,6 +59,7 @@ def findings(
         case = Case(report, splits=splits, idle=idle)
         ranked = find_in(case, progress)
         told = verdict(case, ranked), not_looked_at(case), case.base_ns
+        case.work.rest()
         return Findings([replace(f, lost=None, gone=None, held=None) for f in ranked], *told)
 
     return session.memo("findings", find)

@@ -25,7 +25,7 @@ class Memo:
 
     Args:
         limit: bytes of arrays that values other than lasting ones may hold together; the latest
-            stays in any case.
+            that has any stays in any case.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -84,10 +84,10 @@ class Memo:
             counted: set[int] = set()
             array_bytes(lasting, counted)
             total = 0
-            for place, (key, value) in enumerate(reversed(kept)):
+            for key, value in reversed(kept):
                 more = array_bytes(value, counted)
                 total += more
-                if place and more and total > self._limit:
+                if more and total > max(more, self._limit):
                     with self._guard:
                         self._values.pop(key, None)
 

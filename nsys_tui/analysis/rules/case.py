@@ -87,7 +87,7 @@ class Case(Run):
     @cached_property
     def work(self) -> HostWork:
         """What host threads did."""
-        return HostWork(self.report)
+        return HostWork(self.report) if self._idle is None else self.stalls.work
 
     @cached_property
     def stalls(self) -> Stalls:

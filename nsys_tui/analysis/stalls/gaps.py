@@ -45,6 +45,8 @@ class IdleTotals:
     listed_ns: int
     in_runs_count: int
     in_runs_ns: int
+    in_runs_long: int
+    """Gaps of launch-bound runs from the threshold on, which would be listed without their run."""
     below_count: int
     below_ns: int
 
@@ -192,8 +194,9 @@ def _device_stalls(
     idle = np.minimum(finish, hi) - np.maximum(begin, lo)
     edge = _edges(starts, ends, begin, finish)
     run = _in_runs(begin, finish, runs)
-    listed = (run < 0) & (finish - begin >= threshold_ns)
-    totals = _totals(device, idle, edge, run >= 0, listed)
+    long = finish - begin >= threshold_ns
+    listed = long & (run < 0)
+    totals = _totals(device, idle, edge, run >= 0, long)
     run_idle = np.zeros(len(runs), np.int64)
     np.add.at(run_idle, run[run >= 0], idle[run >= 0])
     begin, finish, idle, edge = begin[listed], finish[listed], idle[listed], edge[listed]
@@ -285,8 +288,8 @@ def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:
     return np.where((nearest >= 0) & (finish <= ends[nearest]), nearest, -1)
 
 
-def _totals(device: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -> IdleTotals:
-    below = ~listed & ~in_runs
+def _totals(device: int, idle: Int64, edge: UInt8, in_runs: Bool, long: Bool) -> IdleTotals:
+    listed, below = long & ~in_runs, ~long & ~in_runs
     return IdleTotals(
         device=device,
         idle_ns=int(idle.sum()),
@@ -297,6 +300,7 @@ def _totals(device: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) 
         listed_ns=int(idle[listed].sum()),
         in_runs_count=int(in_runs.sum()),
         in_runs_ns=int(idle[in_runs].sum()),
+        in_runs_long=int((long & in_runs).sum()),
         below_count=int(below.sum()),
         below_ns=int(idle[below].sum()),
     )

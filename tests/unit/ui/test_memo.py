@@ -123,3 +123,10 @@ def test_lanes_have_slots_and_are_counted() -> None:
     assert array_bytes([lane], set()) == 2 * 8000 + 4000 + 8 * (
         len(lane.busy_sums) + len(lane.peaks)
     )
+
+
+def test_the_latest_of_those_with_arrays_stays() -> None:
+    memo = Memo(limit=10)
+    memo.get("a", lambda: zeros(1000))
+    memo.get("b", lambda: "a few words about it")
+    assert remade(memo, "ba") == ""

@@ -341,4 +341,5 @@ def _find(
 
     exposed_ns = session.memo(("exposed_communication", scope), exposed)
     gaps = idle_gaps(session, report, scope, wish.threshold, progress)
+    gaps.work.rest()
     return gather(report, gaps, wish, exposed_ns, names)

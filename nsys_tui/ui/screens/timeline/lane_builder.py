@@ -15,6 +15,7 @@ from nsys_tui.state import ColourBy
 from nsys_tui.timeline.filtering import Colours, coloured_parts, colours_of
 from nsys_tui.timeline.model import WHOLE
 from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
+from nsys_tui.ui.idle_gaps import gaps_one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,13 +106,7 @@ class LaneBuilder:
         part = self.building = min(self.waiting, key=ORDER.index)
         self.waiting.discard(part)
         if part == "explained":
-            self._build(
-                part,
-                lambda: session.memo(
-                    ("timeline", part), lambda: explained_gaps(report), lasting=True
-                ),
-                self._explained,
-            )
+            self._build(part, partial(self._explain, session, report), self._explained)
             return
         lanes, is_next = self.lanes, self._is_drawn(part)
 
@@ -157,6 +152,14 @@ class LaneBuilder:
             self._screen.set_timer(self.pause, self._draw_waiting)
         else:
             self.draw()
+
+    def _explain(self, session: Session, report: Report) -> Mapping[int, Explained]:
+        """Why the GPUs stood idle; in a worker."""
+        return session.memo(
+            ("timeline", "explained"),
+            lambda: explained_gaps(gaps_one_by_one(session, report)),
+            lasting=True,
+        )
 
     def _explained(self, gaps: Mapping[int, Explained]) -> None:
         self._screen.put_lanes(replace(self.lanes, explained=gaps))
