@@ -14,7 +14,7 @@ from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.stacks.frame_rules import DROPPED, NO_RULES, FrameRules, library, rewrite
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.arrays import Indices, Int32, Int64
+from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import CallChains, EventSet, ThreadEvents
 from nsys_tui.model.groups import factorise, pair_codes
@@ -61,9 +61,9 @@ class Stacks:
     """A folded tree, and which events went where."""
 
     tree: WeightedTree
-    rows: Indices
+    rows: Integers
     """Events that were folded: rows of operations, samples, API or OS calls."""
-    node: Int64
+    node: Integers
     """Leaf node of each of ``rows``."""
     notes: tuple[str, ...] = ()
     """What is left out or marked, one sentence each."""
@@ -105,8 +105,9 @@ def gpu_stacks(
     if not len(ops):
         raise NoDataError(f"{report.name}: {report.lacks(Capability.KERNELS)}")
     chosen = scope.operations(ops)
-    rows = row_numbers(ops, masked(chosen, ops.counted[chosen]))
-    lengths = np.subtract(*reversed(clipped(ops, rows, scope.window)))
+    counted = masked(chosen, ops.counted[chosen])
+    lengths = np.subtract(*reversed(clipped(ops, counted, scope.window)))
+    rows = row_numbers(ops, counted)
     paths = paths or nvtx_paths(report, progress=progress)
     path = np.empty(len(rows), np.int32)
     for begin in range(0, len(rows), CHUNK):
@@ -124,7 +125,8 @@ def gpu_stacks(
         notes += (f"{np.count_nonzero(dropped)} operations ({format_duration(lost)}) are dropped",)
         rows, path, lengths = rows[~dropped], path[~dropped], lengths[~dropped]
     node = _below(builder, rewritten[path], ops.name[rows], leaves)
-    return Stacks(weighted(builder, node, lengths, "ns"), rows, node, notes)
+    tree = weighted(builder, node, lengths, "ns")
+    return Stacks(tree, rows.astype(np.int32), node.astype(np.int32), notes)
 
 
 def _below(builder: TrieBuilder, above: Int64, name: Int32, leaves: Int64) -> Int64:

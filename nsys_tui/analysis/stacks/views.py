@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.nvtx import table as by_name
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import similar_name
@@ -154,7 +154,7 @@ def matched_weight(tree: WeightedTree, matches: Bool) -> int:
     return int(tree.self_weight[trie.below(matches)].sum())
 
 
-def first_seen(tree: WeightedTree, node: Int64, times: Int64) -> Int64:
+def first_seen(tree: WeightedTree, node: Integers, times: Int64) -> Int64:
     """Time at which each frame first occurs, for siblings in time order.
 
     Args:
