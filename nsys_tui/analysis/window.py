@@ -104,7 +104,8 @@ def touching(events: EventSet, window: tuple[int, int] | None) -> Rows:
     lo, hi = window
     begun = int(np.searchsorted(events.start, hi, side="left"))
     part = slice(0, begun)
-    return np.flatnonzero((events.end[part] > lo) | (events.start[part] >= lo))
+    found = (events.end[part] > lo) | (events.start[part] >= lo)
+    return EVERYTHING if begun == len(events) and found.all() else np.flatnonzero(found)
 
 
 def clipped(

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.thread_states import beside, of_thread
+from nsys_tui.analysis.thread_states import beside
 from nsys_tui.analysis.timeline.host import api_categories
-from nsys_tui.analysis.window import touching
+from nsys_tui.analysis.window import Rows, masked, touching
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, UInt8
 from nsys_tui.model.capabilities import Capability
@@ -94,10 +94,13 @@ def scene(report: Report, device: int, stall: tuple[int, int], thread: int) -> S
 
 def _streams(report: Report, device: int, window: tuple[int, int]) -> list[SceneLane]:
     ops = report.operations
-    rows = np.arange(len(ops))[touching(ops, window)]
-    rows = rows[ops.device[rows] == device]
-    used = np.unique(ops.stream[rows]).tolist()
-    by_stream = [(ops.streams[code].label, rows[ops.stream[rows] == code]) for code in used]
+    near = touching(ops, window)
+    rows = masked(near, ops.device[near] == device)
+    streams = ops.stream[rows]
+    by_stream = [
+        (ops.streams[code].label, masked(rows, streams == code))
+        for code in np.flatnonzero(np.bincount(streams)).tolist()
+    ]
     return [_lane(label, ops, mine, ops.category, ops.shown) for label, mine in by_stream]
 
 
@@ -110,10 +113,12 @@ def _host_lanes(report: Report, window: tuple[int, int], thread: int) -> list[Sc
     )
     lanes = []
     for what, events, categories, shown in kinds:
-        rows = of_thread(events, touching(events, window), thread)
+        near = touching(events, window)
+        mine = (events.threads == thread)[events.thread[near]]
         if events is report.api:
-            rows = rows[report.api.real[rows]]
-        if len(rows):
+            mine &= report.api.real[near]
+        if mine.any():
+            rows = masked(near, mine)
             lanes.append(_lane(f"{who}: {what}", events, rows, categories, events.names, shown))
     return lanes
 
@@ -125,21 +130,31 @@ def _all_of(events: ThreadEvents, category: Category) -> UInt8:
 def _lane(
     label: str,
     events: ThreadEvents | Operations,
-    rows: Indices,
+    rows: Rows,
     categories: UInt8,
     names: Sequence[str],
     shown: Callable[[str], str] = str,
 ) -> SceneLane:
-    longest = np.argsort(-events.durations(rows), kind="stable")[:MOST_EVENTS]
-    kept = rows[np.sort(longest)]
+    lengths = events.durations(rows)
+    longest = _longest(lengths, MOST_EVENTS)
+    kept = longest if isinstance(rows, slice) else rows[longest]
     return SceneLane(
         label=label,
         starts=events.start[kept],
         ends=events.end[kept],
         categories=categories[kept],
         names=tuple(shown(names[code]) for code in events.name[kept].tolist()),
-        hidden=len(rows) - len(kept),
+        hidden=len(lengths) - len(kept),
     )
+
+
+def _longest(lengths: Int64, most: int) -> Indices:
+    """Places of some of the longest, ascending; of equals the first."""
+    if len(lengths) <= most:
+        return np.arange(len(lengths))
+    least = np.partition(lengths, -most)[-most]
+    longer = np.flatnonzero(lengths > least)
+    return np.sort(np.append(longer, np.flatnonzero(lengths == least)[: most - len(longer)]))
 
 
 def _neighbours(
@@ -148,10 +163,11 @@ def _neighbours(
     """OS runtime and API lanes of other threads, those with most time in the stall first."""
     by_busy: list[tuple[int, SceneLane]] = []
     for events in (report.osrt, report.api):
-        rows = np.arange(len(events))[touching(events, stall)]
-        codes = np.unique(events.thread[rows])
+        rows = touching(events, stall)
+        threads = events.thread[rows]
+        codes = np.flatnonzero(np.bincount(threads))
         for code in codes[beside(thread, events.threads[codes])].tolist():
-            other, mine = int(events.threads[code]), rows[events.thread[rows] == code]
+            other, mine = int(events.threads[code]), masked(rows, threads == code)
             busy = intervals.total(*intervals.clip(events.start[mine], events.end[mine], *stall))
             lanes = _host_lanes(report, window, other)
             by_busy += [(busy, lane) for lane in lanes if busy]

@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.rows import StallRow
 from nsys_tui.analysis.stalls.surroundings import HotFrames, Scene, SceneLane, scene
-from nsys_tui.analysis.window import row_numbers, touching
+from nsys_tui.analysis.window import masked, row_numbers, touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.report import Report
@@ -95,9 +95,10 @@ def look(report: Report, row: StallRow) -> Drawn:
 def _device_view(report: Report, row: StallRow, window: tuple[int, int]) -> LaneView:
     """All work of the device in one lane: with names where nothing overlaps, else shaded."""
     ops = report.operations
-    near = row_numbers(ops, touching(ops, window))
-    mine = near[ops.device[near] == row.device]
-    lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category, ops.name)
+    near = touching(ops, window)
+    mine = masked(near, ops.device[near] == row.device)
+    rows = row_numbers(ops, mine)
+    lane = Lane.build(ops.start[mine], ops.end[mine], rows, ops.category, ops.name)
     explained = np.array([row.end] if row.cause != "unknown" else [], np.int64)
     if len(split(lane)) > 1:
         layers = Layers.build(lane)

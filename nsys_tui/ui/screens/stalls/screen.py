@@ -221,7 +221,8 @@ class StallsScreen(TableScreen[Found]):
             self.drawn = None
             self._draw_scene()
         else:
-            self.look_at("scene", partial(look, self.report, stall), self._show_scene, "#scene")
+            scene = partial(_scene, self.report, stall, self.drawn)
+            self.look_at("scene", scene, self._show_scene, "#scene")
 
     def _show_scene(self, drawn: Drawn) -> None:
         self.drawn = drawn
@@ -327,6 +328,11 @@ def step_of(threshold: int, *, up: bool) -> int:
     if up:
         return next((step for step in steps if step > threshold), LONGEST)
     return next((step for step in reversed(steps) if step < threshold), SHORTEST)
+
+
+def _scene(report: Report, stall: StallRow, drawn: Drawn | None) -> Drawn:
+    """What happened around a gap, looked up where another one is drawn; in a worker."""
+    return drawn if drawn is not None and drawn.row == stall else look(report, stall)
 
 
 def _find(
