@@ -47,6 +47,7 @@ _UNTOLD, _PREFETCHED = 0, 1
 _EVICTED: Final = 4
 """Cause of migrations: the GPU's memory is full."""
 _EVICTED_SHARE: Final = 10
+_MUCH: Final = 10
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
@@ -256,6 +257,15 @@ class Case(Run):
         """``GPU 0, GPU 1``."""
         return ", ".join(self.report.devices[device].label for device in sorted(set(places)))
 
+    @property
+    def much_ns(self) -> int:
+        """What costs so much comes before what has most of the time, and has no price."""
+        return self.base_ns // _MUCH
+
+    def decides(self, stake_ns: int, confidence: Confidence) -> bool:
+        """Whether something is known to be about most of the time, whatever it could give back."""
+        return confidence is not Confidence.GUESS and 2 * stake_ns > self.base_ns
+
     def finding(
         self,
         rule: str,
@@ -310,7 +320,9 @@ class Case(Run):
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         stake = min(stake_ns, self.base_ns)
         counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
-        rated = at_least or severity(counts, self.base_ns)
+        if self.decides(stake, known[0]):
+            counts = max(counts, self.much_ns)
+        rated = at_least or severity(counts, self.base_ns, self.session_ns)
         at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most

@@ -30,6 +30,10 @@ _SOONER: Final = 0.5
 """Part of an FP32 product that 16-bit numbers save at least: half of the bytes, twice the rate."""
 _ROUNDING: Final = "≈ half, of 16-bit numbers: they may not do, and converting to them takes time"
 _PRODUCTS: Final = "FP32 GEMM"
+_LAUNCHES: Final = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
+_ONE_LAUNCH: Final = "it is one launch, as long as what it does: ncu -k says what limits it"
+_GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
+_IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 _LEADS: Final = 0.55
@@ -92,15 +96,19 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     spent = intervals.total(*runs)
     if 100 * max(share, spent / max(case.base_ns, 1)) < least:
         return []
-    of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
-    if not of_compute or _is_mostly_small(case, rows):
+    kind, category = ops.kind[rows[0]], ops.category[rows[0]]
+    of_compute = (kind, category) == (OpKind.KERNEL, Category.COMPUTE)
+    if not (of_compute or kind == OpKind.GRAPH) or _is_mostly_small(case, rows):
         return []
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
-    name = brief(name, _NAME_CELLS) or "[no name]"
-    subject = name
-    advice = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
-    sooner = 0.0
+    name = brief(name if of_compute else name.strip("[]"), _NAME_CELLS) or "[no name]"
+    subject, sooner = name, 0.0
+    advice, settle = _LAUNCHES, by_ncu(ops.names[ops.name[rows[0]]].short)
+    if not of_compute:
+        advice, settle = _IN_GRAPH, _GRAPH_NODES
+    elif len(rows) == 1:
+        advice = _ONE_LAUNCH
     if len(_could_use_tensor_cores(case, rows[:1])):
         formats, sooner = _formats(case.report.devices[device].info), _SOONER
         advice = f"it uses no tensor cores: allow {formats}, if a less exact result will do"
@@ -132,7 +140,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         screen="3",
         confidence=Confidence.INFERRED if sooner else None,
         doubt=_ROUNDING if sooner else "",
-        settle=by_ncu(ops.names[ops.name[rows[0]]].short),
+        settle=settle,
     )
 
 

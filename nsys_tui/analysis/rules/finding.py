@@ -42,16 +42,23 @@ MEDIUM_NS: Final = 100_000
 """Times below which it does not, however short the run is."""
 
 
-def severity(saved_ns: int, base_ns: int) -> Severity:
-    """Severity of a problem that costs ``saved_ns`` of ``base_ns``."""
-    return list(Severity)[2 - int(ranks(np.array([saved_ns], np.int64), base_ns)[0])]
+_OF_SESSION: Final = 0.001
+"""Part of the session below which no problem is high; a tenth of that for medium."""
 
 
-def ranks(saved_ns: Int64, base_ns: int) -> Int64:
+def severity(saved_ns: int, base_ns: int, session_ns: int = 0) -> Severity:
+    """Severity of a problem that costs ``saved_ns`` of ``base_ns``, in a session of some length."""
+    rank = ranks(np.array([saved_ns], np.int64), base_ns, session_ns)
+    return list(Severity)[2 - int(rank[0])]
+
+
+def ranks(saved_ns: Int64, base_ns: int, session_ns: int = 0) -> Int64:
     """The rank of the severity of many: int64 [n], 2 for high, 1 for medium, 0 for low."""
-    share = saved_ns / base_ns if base_ns > 0 else np.zeros(len(saved_ns))
-    high = (share >= HIGH_SHARE) & (saved_ns >= HIGH_NS)
-    medium = (share >= MEDIUM_SHARE) & (saved_ns >= MEDIUM_NS)
+    if base_ns <= 0:
+        return np.zeros(len(saved_ns), np.int64)
+    least = _OF_SESSION * session_ns
+    high = saved_ns >= max(HIGH_SHARE * base_ns, HIGH_NS, least)
+    medium = saved_ns >= max(MEDIUM_SHARE * base_ns, MEDIUM_NS, least / 10)
     rank: Int64 = np.maximum(2 * high.astype(np.int64), medium)
     return rank
 
@@ -288,7 +295,7 @@ CERTAINTY: Final = {
         _INFERRED, "its kernels may have more data at the same grid, not be slower", _CLOCKS
     ),
     "last_waves": Certainty(
-        _INFERRED,
+        _GUESS,
         "theoretical: blocks that last unequally long, or gain from room, lose less",
         by_ncu(),
     ),

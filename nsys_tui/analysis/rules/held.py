@@ -329,6 +329,7 @@ def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
     least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
+    rated = severity(saved, case.base_ns, case.session_ns)
     whole = finding.saved_ns + finding.held_ns
     advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
     return replace(
@@ -336,7 +337,7 @@ def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
         saved_ns=saved,
         held_ns=whole - saved,
         stake_ns=finding.weight_ns,
-        severity=max(least, severity(saved, case.base_ns), key=lambda one: one.rank),
+        severity=max(least, rated, key=lambda one: one.rank),
         advice=f"{format_duration(whole)} once {when}: {advice}",
         doubt="the rest would be waited for nevertheless",
     )

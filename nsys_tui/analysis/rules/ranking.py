@@ -32,7 +32,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
-from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import ON_PAGES
@@ -75,19 +75,27 @@ def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
 def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """The gravest first, then by the time that they could save, then by rule.
 
+    What has most of the time counts a tenth of all at least, and a guess less than that: it stands
+    behind what surely costs so much, before all that costs less.
+
     Args:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
     known = without_others(case, without_held(case, witnessed(case, findings)))
-    order = sorted(known, key=_place)
+    order = sorted(known, key=lambda one: _place(case, one))
     return linked(order, together=work_together(case))
 
 
-def _place(finding: Finding) -> tuple[int, bool, int, str, str]:
+def _place(case: Case, finding: Finding) -> tuple[int, bool, int, int, str, str]:
     """What was not done comes before what took long, of one severity."""
-    done = finding.rule != "failed_calls"
-    return -finding.severity.rank, done, -finding.order_ns, finding.rule, finding.title
+    done, cost = finding.rule != "failed_calls", finding.order_ns
+    level = -finding.severity.rank
+    if case.decides(finding.stake_ns, finding.confidence):
+        cost = max(cost, case.much_ns)
+    elif finding.confidence is Confidence.GUESS:
+        cost = min(cost, case.much_ns - 1)
+    return level, done, -cost, -finding.order_ns, finding.rule, finding.title
 
 
 def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Finding]:

@@ -292,9 +292,9 @@ def judged(
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
     """What has most of the time, whatever it could give back, such as its one kernel."""
     for one in findings:
-        known = one.confidence is not Confidence.GUESS and not (one.same_as and one.late >= 0)
+        known = case.decides(one.stake_ns, one.confidence)
         known &= one.rule not in ("slow_steps", "shared_gpus")
-        if known and 2 * one.stake_ns > case.base_ns:
+        if known and not (one.same_as and one.late >= 0):
             return one
     return None
 

@@ -85,7 +85,28 @@ class TestDominantKernel:
         synth.kernel("other", 0, beside * MS, stream=8, grid=(SMS, 1, 1))
         (finding,) = found(synth, "dominant_kernel")
         assert finding.subject == ("heavy, others beside it" if told else "heavy")
-        assert finding.advice.startswith("shorten what runs beside it" if told else "fewer")
+        assert finding.advice.startswith("shorten what runs beside it") is told
+
+    @pytest.mark.parametrize(
+        ("launches", "told"), [(1, "it is one launch"), (2, "fewer or faster")]
+    )
+    def test_one_launch_cannot_be_made_less_often(
+        self, synth: Synth, launches: int, told: str
+    ) -> None:
+        for number in range(launches):
+            launched(synth, "solve", number * 60 * MS, (number + 1) * 60 * MS, SMS)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.advice.startswith(told)
+
+    @pytest.mark.parametrize("graph", [4 * MS, MS])
+    def test_a_graph_traced_as_a_whole_with_most_of_the_time_is_named(
+        self, synth: Synth, graph: int
+    ) -> None:
+        for number in range(20):
+            synth.graph(number * 10 * MS, number * 10 * MS + graph)
+            launched(synth, f"k{number}", number * 10 * MS + graph, number * 10 * MS + 6 * MS, SMS)
+        told = [one.title[:21] for one in found(synth, "dominant_kernel")]
+        assert told == ["CUDA graph 1 has 66.7"] * (graph == 4 * MS)
 
     def test_copies_count_as_gpu_time(self, synth: Synth) -> None:
         launched(synth, "heavy", 0, 60 * MS, SMS)

@@ -313,6 +313,37 @@ def test_pages_that_nobody_asked_for_do_not_make_a_run(tmp_path: Path, pages: in
     assert told(synth).startswith("One-shot: ")
 
 
+@pytest.mark.parametrize(("writes", "first"), [(600, "dominant_kernel"), (2000, "gpu_idle")])
+def test_what_has_most_of_the_time_stands_before_what_costs_less_than_a_tenth(
+    tmp_path: Path, writes: int, first: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(1000 * MS)
+    for step in range(40):
+        at = step * 10 * MS
+        synth.launch(
+            "solve", call=(at, at + 5 * US), gpu=(at + 10 * US, at + 10 * MS - writes * US)
+        )
+        synth.osrt("write", at + 10 * MS - writes * US, at + 10 * MS - 5 * US)
+    found = find_in(Case(open_report(synth.write())))
+    assert found[0].rule == first
+    assert {one.rule for one in found[:2]} == {"dominant_kernel", "gpu_idle"}
+    assert {one.severity for one in found[:2]} == {Severity.HIGH}
+
+
+@pytest.mark.parametrize(("session", "gravest"), [(1000, "high"), (20_000, "medium")])
+def test_what_costs_less_than_a_thousandth_of_the_session_is_not_high(
+    tmp_path: Path, session: int, gravest: str
+) -> None:
+    """20 ms of GPU work, of which 8 ms go to the host that writes."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(session * MS)
+    for step in range(40):
+        at = step * 500 * US
+        synth.launch("solve", call=(at, at + 5 * US), gpu=(at + 10 * US, at + 300 * US))
+        synth.osrt("write", at + 305 * US, at + 495 * US)
+    first = find_in(Case(open_report(synth.write())))[0]
+    assert first.severity == gravest
+
+
 def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for number in range(30):
