@@ -60,9 +60,9 @@ def begun(case: Case, gaps: Gaps) -> Begun:
 
 
 def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:
-    api, codes = case.report.api, np.full(len(rows), -1, np.int64)
-    known = rows >= 0
-    codes[known] = case.work.codes(api.name[rows[known]], lambda code: api_name(api.names[code]))
+    api, work = case.report.api, case.stalls.work
+    codes, known = np.full(len(rows), -1, np.int64), rows >= 0
+    codes[known] = work.codes(api.name[rows[known]], lambda code: api_name(api.names[code]))
     return brief(usual_name(case, codes, gaps.idle), _NAME_CELLS)
 
 
@@ -123,7 +123,7 @@ def _ahead(case: Case, gaps: Gaps) -> Int64:
 
     Only while the GPU works a call waits for it: one that sets CUDA up takes long without.
     """
-    api, work = case.report.api, case.work
+    api, work = case.report.api, case.stalls.work
     rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
     rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
     rows = rows[np.argsort(api.end[rows], kind="stable")]
