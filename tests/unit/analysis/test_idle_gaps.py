@@ -78,8 +78,8 @@ def test_an_unseen_host_is_told_by_the_calls_around_its_time(
 def test_calls_keep_their_names_where_others_looked_for_the_gaps(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(20):
+        run.call("cudaMalloc_v3020", 20 * US)
         run.launch("sweep", 2 * MS)
-        run.off("write", 5 * US)
         run.wait()
         run.now += 4 * MS
     report = open_report(run.report.write(), use_cache=False)
