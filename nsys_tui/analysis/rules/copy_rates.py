@@ -9,7 +9,8 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate, case_labels, exposed_ns, rates
+from nsys_tui.analysis.rules.copies import FAST, LARGE, case_labels, exposed_ns, rates
+from nsys_tui.analysis.rules.copy_advice import bus_rate
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE, PINNED, of_memory

@@ -9,7 +9,8 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.copies import FAST, LARGE, bus_rate
+from nsys_tui.analysis.rules.copies import FAST, LARGE
+from nsys_tui.analysis.rules.copy_advice import bus_rate
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.gap_facts import after_all_launches
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule

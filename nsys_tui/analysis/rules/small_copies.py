@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.begun import lead
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copies import mpi_advice
+from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.gap_facts import free_time
 from nsys_tui.analysis.rules.nsys import (

@@ -16,7 +16,7 @@ from nsys_tui.analysis.diagnostics import (
     why_no_work,
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.copies import LITTLE_HIDES
+from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
