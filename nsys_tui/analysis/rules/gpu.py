@@ -26,9 +26,16 @@ from nsys_tui.analysis.rules.communication import (
     staying,
     waiting,
 )
+from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
-from nsys_tui.analysis.rules.nsys import HOST_COPIES, SMALL_COPY
+from nsys_tui.analysis.rules.nsys import (
+    DEVICE_TO_HOST,
+    HOST_COPIES,
+    READ_LESS,
+    SMALL_COPY,
+    VALUE,
+)
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
@@ -56,6 +63,9 @@ NOT_TO_HIDE: Final = (
 """What to do about communication that more overlap would not shorten."""
 BY_TURNS: Final = "waiting for GPUs by turns in collectives"
 """Subject of the communication in which a GPU waits now for one and now for another."""
+_GATHER: Final = "gather the small copies in one, or keep the data on the GPU; then fuse kernels"
+_OFTEN_READ: Final = 6
+"""Operations for each of which a value is read: no graph holds more of them."""
 _BOUND: Final = LaunchBoundConfig()
 _ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
 _AMONG_RANKS: Final = (
@@ -143,12 +153,18 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     inside = np.concatenate([rows[first:last] for first, last in edges.T.tolist()])
     by_graphs = 2 * int(launches_graphs(case.report, case.report.calls[inside]).sum()) > len(inside)
     small = np.isin(ops.copy_kind[inside], [*HOST_COPIES]) & (ops.bytes[inside] <= SMALL_COPY)
+    values = (ops.copy_kind[inside] == DEVICE_TO_HOST) & (ops.bytes[inside] <= VALUE)
     mostly_copies = 2 * int(small.sum()) >= len(inside)
     advice = "fuse kernels, enlarge batches, or capture the phase as a CUDA graph"
     if by_graphs:
         advice = NEXT_GRAPH
+    elif _OFTEN_READ * int(values.sum()) >= len(inside):
+        advice = READ_LESS
     elif mostly_copies:
-        advice = "gather the small copies in one, or keep the data on the GPU; then fuse kernels"
+        advice = (
+            mpi_advice(case, inside[small])
+            or "gather the small copies in one, or keep the data on the GPU; then fuse kernels"
+        )
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "

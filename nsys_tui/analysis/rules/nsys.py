@@ -20,7 +20,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import ApiCalls, Operations
-from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
@@ -58,14 +57,17 @@ def of_memory(ops: Operations, rows: Indices, kind: int) -> Bool:
 def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
     """Copies launched by an asynchronous call with pageable memory on either side.
 
-    nsys looks at runtime calls only; ours looks at the driver's calls too.
+    nsys looks at runtime calls only; ours looks at the driver's calls too. The driver stages small
+    uploads at the price of a launch, so that the finding leaves them out.
     """
     ops = case.report.operations
     pattern = _ASYNC_NSYS if arguments.flag("compat") else _ASYNC
     rows = _launched_by(case, OpKind.MEMCPY, pattern)
     rows = rows[of_memory(ops, rows, PAGEABLE) & (ops.bytes[rows] >= arguments.count("min_bytes"))]
     advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
-    findings = _blocking(case, "cuda_memcpy_async", rows, "async copy of pageable memory", advice)
+    staged = (ops.copy_kind[rows] == HOST_COPIES[0]) & (ops.bytes[rows] <= SMALL_COPY)
+    held = rows[~staged]
+    findings = _blocking(case, "cuda_memcpy_async", held, "async copy of pageable memory", advice)
     return _copy_table(case, arguments, OpKind.MEMCPY, rows, findings)
 
 
@@ -171,15 +173,19 @@ HOST_COPIES: Final = (1, DEVICE_TO_HOST)
 SMALL_COPY: Final = 65_536
 """Bytes up to which a copy is small."""
 SERIES: Final = 20
-"""Copies of one size and direction from which they are a series."""
+"""Copies of one direction, in the table of one size, too, from which they are a series."""
+VALUE: Final = 64
+"""Bytes up to which a copy brings a value or a few."""
+READ_LESS: Final = "decide on the GPU, or read only each n-th of them: the host waits for each"
+"""What to do about values that the host reads."""
 
 
 def series_of_small_copies(case: Case) -> Indices:
     """Copies of one direction that are small and occur again and again."""
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], [*DIRECTIONS]) & (ops.bytes[rows] <= SMALL_COPY)]
-    group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
-    in_series: Indices = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
+    kind = ops.copy_kind[rows]
+    in_series: Indices = rows[np.bincount(kind)[kind] >= SERIES]
     return in_series
 
 

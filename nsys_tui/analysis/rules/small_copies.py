@@ -17,8 +17,10 @@ from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_HOST,
     DIRECTIONS,
     HOST_COPIES,
+    READ_LESS,
     SERIES,
     SMALL_COPY,
+    VALUE,
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.stalls.causes import Cause
@@ -30,7 +32,7 @@ from nsys_tui.model.table import Column, Unit
 
 _GATHER: Final = (
     "move the data by one kernel",
-    "gather them in one copy, or keep the data on the GPU",
+    "gather them in one copy, enlarge batches, or keep the data on the GPU",
 )
 """What to do about small copies on a GPU, or to and from it."""
 _READ_LATER: Final = (
@@ -51,7 +53,10 @@ _READ_LATER: Final = (
     ),
 )
 def small_copies(case: Case, arguments: Arguments) -> Result:
-    """Copies of one direction and size that occur again and again, small ones first of all."""
+    """Copies of one direction and size that occur again and again.
+
+    The finding is of small ones, whatever the size of each.
+    """
     report, ops = case.report, case.report.operations
     rows = case.copies[np.isin(ops.copy_kind[case.copies], [*DIRECTIONS])]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
@@ -62,7 +67,9 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     gpu = sums(group, ops.durations(rows), len(series))
     wanted = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
-    small = wanted[series[wanted, 1] <= arguments.count("small")]
+    small = np.flatnonzero(series[:, 1] <= arguments.count("small"))
+    of_kind = np.bincount(series[small, 0], count[small])
+    small = small[of_kind[series[small, 0]] >= arguments.count("count")]
     findings: list[Finding] = []
     if len(small):
         top = int(small[np.argmax(host[small])])
@@ -117,12 +124,12 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     begun, ended = api.end[waits], np.where(launches, api.end[late], api.start[late])
     after_them = free_time(case, api.thread[waits], begun, ended)
     starts, ends = case.idle_time.idle_part(gpu, after_them)
-    then = intervals.total(starts, ends)
     # A call left out brings the host ahead by what it lasts, less what idles in it.
     idled = intervals.covered(lost, api.start[waits], begun)
     ahead = lead(begun, api.durations(waits) - idled, ends, ends - starts)
     hidden = (starts, starts + np.minimum(ahead, ends - starts))
-    saved = idle + intervals.total(*hidden)
+    then = intervals.total(*hidden)
+    saved = idle + then
     told = f"{units.format_duration(saved)} meanwhile"
     if then > idle:
         told = f"{units.format_duration(idle)} in them, {units.format_duration(then)} after"
@@ -131,6 +138,8 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     advice = _GATHER[kind in HOST_COPIES]
     if all(of_mpi := [mpi_advice(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES]):
         advice = of_mpi[0]
+    elif kind == DEVICE_TO_HOST and size <= VALUE and len(waits):
+        advice = READ_LESS
     elif then > idle:
         advice = _READ_LATER[kind == DEVICE_TO_HOST]
     return case.finding(
