@@ -32,6 +32,8 @@ _GRAPHS_OF: Final = 3
 _NEARLY_ALL: Final = 0.9
 _MOSTLY: Final = 2 / 3
 """Part of all that is moved from which on what comes before most of the work is set-up."""
+_RECURS: Final = 1 / 3
+"""Part of all that is moved from which on what comes between kernels is told alone."""
 _NEVER_AGAIN: Final = 1 / 5
 """Part of the copies from which on many of sizes that never come again are set-up there."""
 _TOO_SHORT_NS: Final = 1_000_000
@@ -229,17 +231,21 @@ class Run:
     def steady(self) -> tuple[int, int]:
         """From the first step to the last kernel, after which copies fetch results, only once.
 
-        To the end of the work where kernels hardly recur, or copies that nothing hides come before.
+        To the end of the work where kernels hardly recur, or nothing else is copied between them.
         """
-        ops, done = self.report.operations, self.base[0]
-        for device, rows in self.by_device.items():
+        ops, done, begun = self.report.operations, self.base[0], self.base[1]
+        for rows in self.by_device.values():
             kernels = rows[ops.category[rows] != Category.MEMORY]
+            begun = min(begun, int(ops.start[kernels].min(initial=begun)))
             done = max(done, int(ops.end[kernels].max(initial=done)))
-            if self._early[device] == -FARTHEST:
-                return self.first_step, self.base[1]
-        last = sum(intervals.total(*moved) for moved in self._moved((done, self.base[1])).values())
+        last, between = (
+            sum(intervals.total(*one) for one in self._moved(part).values())
+            for part in ((done, self.base[1]), (max(begun, self.first_step), done))
+        )
         moved = sum(split.exposed_memory_ns for split in self.splits)
-        return self.first_step, done if moved and last >= _NEARLY_ALL * moved else self.base[1]
+        recur = all(self._early[device] != -FARTHEST for device in self.by_device)
+        once = between >= _RECURS * moved or (recur and last >= _NEARLY_ALL * moved)
+        return self.first_step, done if moved and once else self.base[1]
 
     @cached_property
     def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:
