@@ -42,11 +42,8 @@ from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
-_UNTOLD, _PREFETCHED = 0, 1
+_UNTOLD, PREFETCHED = 0, 1
 """Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
-_EVICTED: Final = 4
-"""Cause of migrations: the GPU's memory is full."""
-_EVICTED_SHARE: Final = 10
 _MUCH: Final = 10
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
@@ -208,7 +205,7 @@ class Case(Run):
         Pages that the program prefetches, or may where no cause is recorded, are none.
         """
         ops = self.report.operations
-        asked = ops.migration[rows] == _PREFETCHED
+        asked = ops.migration[rows] == PREFETCHED
         asked |= (ops.migration[rows] == _UNTOLD) & (ops.start[rows] < self._prefetched_until)
         moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
         return np.asarray(moved & ~asked, np.bool_)
@@ -226,23 +223,6 @@ class Case(Run):
         last = int(api.start[np.flatnonzero(asks)].max())
         waits = (self.work.api_classes == Cause.SYNC) & (api.start > last)
         return int(api.end[waits].min(initial=FARTHEST))
-
-    @property
-    def page_advice(self) -> str:
-        """What to do about pages that migrate, by whether they fit and are prefetched already."""
-        ops = self.report.operations
-        pages = self.copies[np.isin(ops.copy_kind[self.copies], UVM_COPY_KINDS)]
-        evicted = ops.bytes[pages[ops.migration[pages] == _EVICTED]].sum()
-        if _EVICTED_SHARE * evicted > ops.bytes[pages].sum():
-            return "work on parts that fit the GPU's memory: its pages are evicted for others"
-        back = pages[ops.copy_kind[pages] == UVM_COPY_KINDS[1]]
-        owners = ops.processes[ops.process[back]]
-        within = self.within_mpi(owners, ops.start[back], ops.end[back]).sum()
-        if 2 * int(within) > int(ops.durations(back).sum()):
-            return "MPI works on these pages on the host: give it memory of the GPU, not managed"
-        if self.prefetches:
-            return "prefetch earlier, on a stream of its own, so that kernels hide it"
-        return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
 
     def within_mpi(self, owners: Int64, starts: Int64, ends: Int64) -> Int64:
         """How much of each time MPI calls cover, those of a globalTid, or of a globalPid."""

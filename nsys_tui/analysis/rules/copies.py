@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from nsys_tui import units
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import (
+    KEEP,
     bus_rate,
     copy_advice,
     from_pageable,
+    go_straight_back,
+    mpi_advice,
     pinning_ns,
     too_few_to_pin,
 )
@@ -46,6 +49,8 @@ _ONCE: Final = (
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
+_TOUCHED: Final = 2
+"""Pages are touched first either way, which takes half as long as pinning them."""
 _RESULTS: Final = "after its last kernel"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
 _CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
@@ -101,8 +106,9 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         )
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
         if len(most):
-            longest, nothing_beside = int(of_kind.max()), int(alone.sum())
-            findings = _exposed(case, worst, rows[most], longest, nothing_beside, int(pinning))
+            back = int(alone[go_straight_back(case, rows[chosen])].sum())
+            told = _Alone(int(of_kind.max()), int(alone.sum()), back, int(pinning))
+            findings = _exposed(case, worst, rows[most], told)
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -128,41 +134,53 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
 
 
-def _exposed(
-    case: Case, split: DeviceSplit, rows: Indices, longest: int, alone: int, pinning: int
-) -> list[Finding]:
+class _Alone(NamedTuple):
+    """Time of copies of a GPU beside which not even a graph runs."""
+
+    most: int
+    """Of the kind that has most of it."""
+    all: int
+    back: int
+    """Of those that go straight back, or bring what does."""
+    pinning: int
+    """How long it takes to pin what is copied too seldom for that to pay."""
+
+
+def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> list[Finding]:
     """Copies can be hidden behind kernels and copies of other directions, and be quicker.
 
     Each direction still takes its time on the bus, and a graph traced as a whole may hide what runs
-    beside it. Where that would save little, what is left is
-    to copy less, of which nobody knows the gain.
+    beside it. Where that would save little, what is left is to copy less, of which nobody knows the
+    gain, but of what goes straight back.
 
     Args:
         case: the report.
         split: of the GPU.
         rows: copies of the kind that has most of the time.
-        longest: how long nothing hides these.
-        alone: time of copies of all kinds beside which not even a graph runs.
-        pinning: how long it takes to pin what is copied too seldom for that to pay.
+        alone: how long nothing hides them and others.
     """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     clears = ops.kind[rows[0]] == OpKind.MEMSET
-    noun = "memsets" if clears and longest == alone else "copies"
+    noun = "memsets" if clears and alone.most == alone.all else "copies"
     bound = "at most " if split.exposed_is_upper_bound else ""
-    known = alone if split.exposed_is_upper_bound else split.exposed_memory_ns
+    known = alone.all if split.exposed_is_upper_bound else split.exposed_memory_ns
     work = split.busy_ns - min(known, split.exposed_memory_ns)
     first, last = case.steady
     rest = case.where(lambda rows: (ops.end[rows] > first) & (ops.start[rows] < last))
     least = _at_least(case, split.index, rest)
-    saved = min(split.exposed_memory_ns - max(0, least - work), alone)
+    saved = min(split.exposed_memory_ns - max(0, least - work), alone.all)
     hides = 2 * saved >= known and 2 * work >= min(least, known)
-    saved = min(saved, alone - pinning)
+    mostly = 2 * alone.all > case.base_ns  # of what is about copies memory is pinned from the start
+    saved = min(saved, alone.all - alone.pinning // (_TOUCHED if mostly else 1))
+    advice = copy_advice(case, rows, alone.most, hides, saved)
+    if 2 * alone.back > alone.all and not mpi_advice(case, rows):
+        saved, advice = alone.back, KEEP
     title = (
         f"{split.device.label}{_others(case, split)}:"
         f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
-        f" {most_of(longest, alone)} {what.removeprefix('memcpy ')}:"
+        f" {most_of(alone.most, alone.all)} {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
     )
     few = few_steps(case, ops.start[rows], ops.end[rows], ops.durations(rows))
@@ -171,7 +189,7 @@ def _exposed(
     return case.finding(
         "exposed_copies",
         title,
-        copy_advice(case, rows, longest, hides, saved),
+        advice,
         subject=f"{noun} not hidden",
         saved_ns=saved,
         stake_ns=known,

@@ -7,19 +7,24 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import PREFETCHED, Case
+from nsys_tui.analysis.rules.idle_causes import ON_PAGES
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
+    DEVICE_TO_HOST,
     HOST_COPIES,
     PAGEABLE,
     SMALL_COPY,
     TO_HOST,
 )
+from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.staged import staged_advice
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.target import PROCESS_MASK
 
 _BUS: Final = ((9, 55.0), (8, 26.0), (6, 13.0))
@@ -41,6 +46,17 @@ _PINS: Final = (0.25, 6.5)
 _PIN_CALL_NS: Final = 100_000
 """What a call that pins takes besides."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
+KEEP: Final = "keep the data on the GPU: what comes to the host goes straight back, it seems"
+_SEVERAL: Final = 2
+"""Arrays from which on equal sizes both ways tell that they are the same."""
+_ON_THE_GPU: Final = "do on the GPU what the host makes of these, and copy only the result"
+_WORKS: Final = (Cause.HOST, Cause.NOTHING)
+_READS: Final = (0.5, 30.0)
+"""GB/s at which a host goes through an array."""
+_EVICTED: Final = 4
+"""Cause of migrations: the GPU's memory is full."""
+_EVICTED_SHARE: Final = 10
+_HALF: Final = 0.5
 _IF_AGAIN: Final = " if it is copied again"
 _STAGED: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
 _BY_MPI: Final = "MPI makes these copies: give it one packed GPU buffer, and check its GPUDirect"
@@ -73,28 +89,31 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
     if ops.kind[first] == OpKind.MEMSET:
         return "clear less, or let the kernel that writes first do it"
     if ops.copy_kind[first] in UVM_COPY_KINDS:
-        return case.page_advice
+        return page_advice(case, rows)
     if ops.copy_kind[first] == DEVICE_TO_DEVICE:
-        return "let kernels write their results where they are needed"
+        return "swap pointers, or let kernels write their results where they are needed"
+    if advice := mpi_advice(case, rows) or staged_advice(case, rows):
+        return advice
     took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
     if 2 * int(took[small].sum()) > int(took.sum()):
         return f"gather small copies in one buffer{_OR_KEEP}"
-    if advice := mpi_advice(case, rows) or staged_advice(case, rows):
-        return advice
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED
+    if ops.copy_kind[first] == DEVICE_TO_HOST and _are_worked_on(case, rows):
+        return _ON_THE_GPU
     pins = pinning_ns(case, rows) + len(rows) * _PIN_CALL_NS
     pays = _FAR_LONGER * pins <= took.sum()
     again = _IF_AGAIN if too_few_to_pin(case, rows) and not pays else ""
     pageable = from_pageable(ops, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
-        gain = min(saved, int(took.sum()))
-        both = 0 < gain <= 2 * _back_ns(case, rows, alike=False)
-        less = "copy both ways at once" if both else "copy less"
+        gain, back = min(saved, int(took.sum())), _back(case, rows)
+        lasts = int(ops.durations(back).sum())
+        apart = 2 * intervals.overlap_length(ops.runs(rows), ops.runs(back)) <= lasts
+        less = "copy both ways at once" if apart and 0 < gain <= 2 * lasts else "copy less"
         return f"{pin}{less}{_OR_KEEP}: {LITTLE_HIDES}"
     if pageable:
-        keep = _OR_KEEP if 2 * _back_ns(case, rows, alike=True) >= took.sum() else ""
+        keep = _OR_KEEP if 2 * _alike_back_ns(case, rows) >= took.sum() else ""
         return (
             f"pin the host memory{again}, then copy on a stream of its own while kernels run{keep}"
         )
@@ -110,24 +129,92 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
     return f"copy on a stream of its own while kernels run{_OR_KEEP}"
 
 
-def _back_ns(case: Case, rows: Indices, *, alike: bool) -> int:
-    """How long copies of a GPU last that go the other way than some.
+def page_advice(case: Case, rows: Integers) -> str:
+    """What to do about pages that migrate one way, by whether they fit and are prefetched already.
 
     Args:
         case: the report.
-        rows: copies of one kind.
-        alike: to take those of their sizes, such as of a field, alone: where most of them come
-            between those, for a program's input goes up before its results come back.
+        rows: these migrations, of one GPU.
     """
     ops = case.report.operations
+    pages = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
+    evicted = ops.bytes[pages[ops.migration[pages] == _EVICTED]].sum()
+    if _EVICTED_SHARE * evicted > ops.bytes[pages].sum():
+        return "work on parts that fit the GPU's memory: its pages are evicted for others"
+    back = pages[ops.copy_kind[pages] == UVM_COPY_KINDS[1]]
+    owners = ops.processes[ops.process[back]]
+    within = case.within_mpi(owners, ops.start[back], ops.end[back]).sum()
+    if 2 * int(within) > int(ops.durations(back).sum()):
+        return "MPI works on these pages on the host: give it memory of the GPU, not managed"
+    if ops.copy_kind[rows[0]] == UVM_COPY_KINDS[1] and case.on_demand(rows).mean() > _HALF:
+        return ON_PAGES
+    if not case.prefetches:
+        return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+    if _taken_back(case, pages):
+        return "prefetch right before the launch: the host takes these pages back before it"
+    computes = case.runs(int(ops.device[rows[0]]), Category.COMPUTE)
+    before = intervals.busy_before(computes, intervals.prefix(*computes), ops.start[rows].max())
+    if 2 * int(before) < int(ops.durations(rows).sum()):
+        return "let a kernel fill these pages: nothing computes before that hides their prefetch"
+    return "prefetch earlier, on a stream of its own, so that kernels hide it"
+
+
+def _taken_back(case: Case, pages: Indices) -> bool:
+    """Whether the host touches most of what is prefetched for a kernel before that one begins."""
+    ops = case.report.operations
+    kernels = np.sort(ops.start[ops.of_kind(OpKind.KERNEL)])
+    up = ops.copy_kind[pages] == UVM_COPY_KINDS[0]
+    asked = pages[up & (ops.migration[pages] == PREFETCHED)]
+    back = pages[~up & case.on_demand(pages)]
+    turn, of_back = (np.searchsorted(kernels, ops.start[rows]) for rows in (asked, back))
+    sent = np.bincount(turn, ops.bytes[asked], len(kernels) + 1)
+    taken = np.bincount(of_back, ops.bytes[back], len(kernels) + 1)
+    taken[-1:] = 0
+    return bool(2 * np.minimum(sent, taken).sum() > max(sent.sum(), 1))
+
+
+def _back(case: Case, rows: Indices) -> Indices:
+    """Copies of a GPU that go the other way than some of one kind."""
+    ops = case.report.operations
     kind, device = sum(HOST_COPIES) - int(ops.copy_kind[rows[0]]), ops.device[rows[0]]
-    back = case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
-    if not alike:
-        return int(ops.durations(back).sum())
+    return case.where(lambda rows: (ops.copy_kind[rows] == kind) & (ops.device[rows] == device))
+
+
+def _alike_back_ns(case: Case, rows: Indices) -> int:
+    """How long those of the sizes of some last, such as of a field, where most come between these.
+
+    A program's input goes up before its results come back.
+    """
+    ops, back = case.report.operations, _back(case, rows)
     back = back[np.isin(ops.bytes[back], ops.bytes[rows])]
     start, lasts = ops.start[back], ops.durations(back)
     between = (start > ops.start[rows].min()) & (start < ops.start[rows].max())
     return int(lasts.sum()) * (2 * int(lasts[between].sum()) >= int(lasts.sum()))
+
+
+def go_straight_back(case: Case, rows: Indices) -> Bool:
+    """Which copies of a GPU bring several arrays to the host that go straight back, or bring these.
+
+    Between two kernels, again and again, as many of each size come down as go up afterwards, and
+    what the host does in between takes less time than they do.
+    """
+    ops = case.report.operations
+    kernels = case.doing(int(ops.device[rows[0]]), Category.COMPUTE)
+    down, large = ops.copy_kind[rows] == DEVICE_TO_HOST, ops.bytes[rows] > SMALL_COPY
+    large &= np.isin(ops.copy_kind[rows], HOST_COPIES)
+    chosen, of_row = rows[large], down[large]
+    _, part = np.unique(np.searchsorted(ops.start[kernels], ops.start[chosen]), return_inverse=True)
+    count = np.bincount(part, of_row)
+    size, kinds = factorise_rows((part, ops.bytes[chosen]))
+    uneven = kinds[np.bincount(size, 2 * of_row - 1, len(kinds)) != 0, 0]
+    done, begun = np.full(len(count), -FARTHEST), np.full(len(count), FARTHEST)
+    np.maximum.at(done, part[of_row], ops.end[chosen[of_row]])
+    np.minimum.at(begun, part[~of_row], ops.start[chosen[~of_row]])
+    back = (count >= _SEVERAL) & (done <= begun)
+    back[uneven] = False
+    back[back] = (begun - done)[back] <= np.bincount(part, ops.durations(chosen))[back]
+    large[large] = back[part] & (back.sum() >= _OFTEN)
+    return np.asarray(large, np.bool_)
 
 
 def from_pageable(ops: Operations, rows: Indices) -> bool:
@@ -170,6 +257,15 @@ def too_few_to_pin(case: Case, rows: Indices) -> bool:
     pins = _pin_rate(case, rows)
     often = max(_OFTEN, _PAYS * rate / pins) if pins else _OFTEN
     return min(len(alike), len(rounds) if len(kernels) else len(alike)) < often
+
+
+def _are_worked_on(case: Case, rows: Indices) -> bool:
+    """Whether after most of some copies the host works as long as it takes to go through them."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take(np.isin(gaps.previous, rows) & np.isin(gaps.cause, _WORKS))
+    rate = case.report.operations.bytes[gaps.previous] / np.maximum(gaps.idle, 1)
+    works = int(((rate >= _READS[0]) & (rate <= _READS[1])).sum())
+    return works >= A_RUN and 2 * works >= len(rows)
 
 
 def _around_all(ops: Operations, rows: Indices, kernels: Indices) -> int:

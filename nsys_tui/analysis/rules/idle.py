@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun, hidden_ahead
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.copy_advice import page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.migrations import results_read
@@ -231,7 +232,7 @@ def _told(
     if pages:
         advice = words.ON_PAGES
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
-        advice = case.page_advice
+        advice = page_advice(case, gaps.next[migrates])
     if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
         where = "while pages come to the host" if pages else "before pages migrate"
         return f", {Cause.NOTHING.label} {where}", inferred, advice
@@ -299,15 +300,14 @@ def _told(
         return f", {cause.label}: {told}", inferred, advice
     if woken and _has_no_work(case, what, gaps, lost):
         return f", waits for work: {call}", inferred, words.GIVEN
-    if polls:
-        advice = words.SYNC.advice
+    advice = words.SYNC.advice if polls else advice
     if cause is Cause.SYNC and facts.hold_most(gaps, gaps.idle >= LATE_NS):
         advice = words.RETURNS_LATE[case.report.can(Capability.SCHED)]
         return f": {call} returns late, why is not recorded", inferred, advice
     if cause is Cause.SYNC and await_results(case, gaps):
         advice = words.READS
     if cause is Cause.API and "MemPrefetch" in what:
-        advice = case.page_advice
+        advice = page_advice(case, gaps.next)
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
         why, advice = words.BEFORE_LAUNCH[facts.launch_own_work(case, gaps, lost)]
         return f": {call} {why}", sure, advice

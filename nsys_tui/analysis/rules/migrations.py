@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copies import FAST, LARGE
-from nsys_tui.analysis.rules.copy_advice import bus_rate
+from nsys_tui.analysis.rules.copy_advice import bus_rate, page_advice
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu
 from nsys_tui.analysis.rules.gap_facts import after_all_launches
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
@@ -126,7 +126,7 @@ def _waits_for_pages(
         f"{units.format_bytes(int(size.sum()))} of pages migrate while"
         f" {'kernels run, ' + most_of(of_name[top], time.sum()) + ' ' if several else ''}{name}"
         f"{'' if several else ' runs'}: {units.format_duration(lasts)}{ends}",
-        case.page_advice,
+        page_advice(case, moved),
         subject=f"pages migrate in {name}{AND_OTHERS * several}",
         saved_ns=cost,
         window=(int(ops.start[longest]), int(ops.end[longest])),

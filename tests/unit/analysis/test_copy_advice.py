@@ -1,0 +1,202 @@
+"""Advice on copies: what fits what their data depend on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from machine import Machine
+from planted import MS, US
+from synth import Synth
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+
+def found(synth: Synth, rule: str) -> list[Finding]:
+    case = Case(open_report(synth.write(), use_cache=False))
+    return [one for one in find_in(case) if one.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sizes", "thinks", "keeps"),
+    [
+        (2, (4_000_000, 4_000_000), 0, True),
+        (3, (4_000_000, 4_000_000), MS, True),
+        (2, (4_000_000, 5_000_000), 0, False),
+        (1, (4_000_000, 4_000_000), 0, False),
+        (2, (4_000_000, 4_000_000), 9 * MS, False),
+    ],
+    ids=["straight", "soon", "others", "one: the next image", "the host makes new data"],
+)
+def test_fields_that_go_straight_back_stay_on_the_gpu(
+    tmp_path: Path, fields: int, sizes: tuple[int, int], thinks: int, keeps: bool
+) -> None:
+    """All of the time of what goes both ways is given back: 400 us for each copy, 59 times."""
+    run, (down, up) = Machine(tmp_path / "r.sqlite"), sizes
+    for _ in range(60):
+        for _ in range(fields):
+            run.copy(up, 10, "HtoD")
+        run.launch("step", 20 * US)
+        for _ in range(fields):
+            run.copy(down, 10, "DtoH")
+        run.off("compute", thinks)
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("keep the data on the GPU: what comes to the host") is keeps
+    assert (one.saved_ns == 59 * 2 * fields * 400 * US) is keeps
+
+
+def test_copies_that_go_both_ways_already_are_not_told_to(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu()
+    for n in range(40):
+        t = n * 1_100 * US
+        synth.memcpy(t, t + MS, bytes=12_000_000, kind="HtoD", src="pinned", stream=7)
+        synth.kernel("add", t + MS, t + 1_050 * US, stream=7)
+        synth.memcpy(t + 200 * US, t + 900 * US, bytes=8_400_000, kind="DtoH", stream=8)
+    (one,) = found(synth, "exposed_copies")
+    assert one.advice.startswith("copy less, or keep the data on the GPU")
+
+
+@pytest.mark.parametrize("recurs", [True, False])
+def test_what_is_copied_between_kernels_is_told_without_the_final_download(
+    tmp_path: Path, recurs: bool
+) -> None:
+    """Eight passes, each of which ends with a copy on the GPU: fewer than make a run."""
+    synth, t = Synth(tmp_path / "r.sqlite").gpu(), 0
+    for _ in range(8):
+        synth.kernel("pass", t, t + 4 * MS, grid=(1080, 1, 1))
+        t += 4 * MS
+        if recurs:
+            synth.memcpy(t, t + 2 * MS, bytes=200_000_000, kind="DtoD")
+            t += 2 * MS
+    synth.memcpy(t, t + 20 * MS, bytes=67_000_000, kind="DtoH", dst="pageable")
+    (one,) = found(synth, "exposed_copies")
+    assert ("14.00 ms of copies exposed; most Device-to-Device" in one.title) is recurs
+    assert one.advice.startswith("swap pointers") is recurs
+    assert one.saved_ns == 14 * MS or not recurs
+
+
+@pytest.mark.parametrize(
+    ("works", "told"), [(50 * US, True), (20 * MS, False), (0, False)], ids=["sums", "else", "not"]
+)
+def test_what_the_host_makes_of_results_is_done_on_the_gpu(
+    tmp_path: Path, works: int, told: bool
+) -> None:
+    """Partial results of 512 kB: the host goes through them in 50 us before it launches on."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        run.launch("dot", 300 * US)
+        run.copy(524_288, 5, "DtoH", "pageable")
+        run.now += works
+    (one,) = found(run.report, "exposed_copies")
+    assert one.advice.startswith("do on the GPU what the host makes of these") is told
+
+
+@pytest.mark.parametrize(("size", "value"), [(4, True), (4096, False)])
+def test_values_that_the_host_waits_for_cannot_be_gathered(
+    tmp_path: Path, size: int, value: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        run.launch("sweep", 40 * US)
+        run.copy(size, 8, "DtoH")
+    (one,) = found(run.report, "small_copies")
+    assert one.advice.startswith("decide on the GPU, or read only each n-th") is value
+
+
+@pytest.mark.parametrize(("each", "value"), [(1, True), (20, False)])
+def test_no_graph_holds_short_kernels_whose_values_the_host_reads(
+    tmp_path: Path, each: int, value: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for n in range(200):
+        run.launch("sweep", 3 * US)
+        if n % each == 0:
+            run.copy(4, 8, "DtoH")
+    (one,) = found(run.report, "launch_bound")
+    assert one.advice.startswith("decide on the GPU") is value
+
+
+@pytest.mark.parametrize(("count", "told"), [(60, True), (15, False)])
+def test_small_copies_of_whatever_sizes_are_one_series(
+    tmp_path: Path, count: int, told: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for n in range(count):
+        run.copy(44 + 8 * n, 8, "HtoD", "pageable")
+        run.launch("level", 20 * US)
+    one = found(run.report, "small_copies")
+    assert [text.title.startswith(f"{count} small copies") for text in one] == [True] * told
+
+
+@pytest.mark.parametrize(("size", "told"), [(65_536, False), (65_537, True)])
+def test_small_uploads_of_pageable_memory_hold_nobody_up(
+    tmp_path: Path, size: int, told: bool
+) -> None:
+    """The driver takes their data into the launch, however few they are."""
+    synth = Synth(tmp_path / "r.sqlite").gpu()
+    for n in range(15):
+        t, corr = n * MS, synth.next_correlation()
+        synth.api("cudaMemcpyAsync_v3020", t, t + 200 * US, corr=corr)
+        synth.memcpy(t + 190 * US, t + 200 * US, bytes=size, corr=corr, src="pageable")
+        synth.kernel("level", t + 210 * US, t + 700 * US)
+    assert bool(found(synth, "cuda_memcpy_async")) is told
+
+
+def pages(path: Path, *, cause: int = 1, computes: int = 0) -> Synth:
+    """Pages are prefetched for a kernel, behind others or none."""
+    synth = Synth(path).gpu().api("cudaMemPrefetchAsync_v8000", 0, 10 * US)
+    if computes:
+        synth.kernel("before", 0, computes)
+    for n in range(20):
+        begun = 10 * US + n * 100 * US + computes
+        synth.memcpy(begun, begun + 90 * US, bytes=2**21, kind="UVM HtoD", migrationCause=cause)
+    synth.kernel("add", computes + 10 * MS, computes + 11 * MS)
+    return synth
+
+
+@pytest.mark.parametrize(
+    ("computes", "told"), [(0, "let a kernel fill these pages"), (5 * MS, "prefetch earlier")]
+)
+def test_a_prefetch_that_nothing_hides_comes_no_earlier(
+    tmp_path: Path, computes: int, told: str
+) -> None:
+    (one,) = found(pages(tmp_path / "r.sqlite", computes=computes), "exposed_copies")
+    assert one.advice.startswith(told)
+
+
+@pytest.mark.parametrize(("since", "told"), [(4 * MS, True), (12 * MS, False)])
+def test_pages_that_the_host_takes_back_are_prefetched_later(
+    tmp_path: Path, since: int, told: bool
+) -> None:
+    """Before the kernel that they were prefetched for, or after it, as results."""
+    synth = pages(tmp_path / "r.sqlite")
+    for n in range(20):
+        begun = since + n * 20 * US
+        synth.memcpy(begun, begun + 19 * US, bytes=2**21, kind="UVM DtoH", migrationCause=2)
+    (one,) = found(synth, "exposed_copies")
+    assert one.advice.startswith("prefetch right before the launch") is told
+
+
+@pytest.mark.parametrize("faults", [True, False])
+def test_pages_that_follow_faults_of_the_host_are_read_by_it(tmp_path: Path, faults: bool) -> None:
+    """No cause is recorded, and the program prefetches others."""
+    synth = pages(tmp_path / "r.sqlite", cause=0)
+    for n in range(40):
+        begun = 12 * MS + n * MS
+        synth.memcpy(begun, begun + 170 * US, bytes=2**21, kind="UVM DtoH")
+        if faults:
+            synth.add(
+                "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=begun - 20 * US, globalPid=synth.gpid(),
+                address=n, CpuInstruction=1,
+            )  # fmt: skip
+    told = any("reads managed results" in one.title for one in found(synth, "gpu_idle"))
+    assert told is faults
+    (one,) = found(synth, "exposed_copies")
+    assert one.advice.startswith("the host works on pages of the GPU") is faults
