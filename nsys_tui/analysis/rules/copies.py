@@ -99,8 +99,9 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
         chosen = np.flatnonzero(ops.device[rows] == worst.index)
         alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
         of_kind = sums(codes[chosen], alone, len(kinds))
+        mostly = 2 * int(alone.sum()) > case.base_ns  # such programs pin memory from the start
         pinning = sum(
-            min(of_kind[code], pinning_ns(case, mine))
+            min(of_kind[code], pinning_ns(case, mine) // (_TOUCHED if mostly else 1))
             for code, at in rows_of_values(codes[chosen])
             if of_kind[code] and too_few_to_pin(case, mine := rows[chosen[at]])
         )
@@ -172,8 +173,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
     least = _at_least(case, split.index, rest)
     saved = min(split.exposed_memory_ns - max(0, least - work), alone.all)
     hides = 2 * saved >= known and 2 * work >= min(least, known)
-    mostly = 2 * alone.all > case.base_ns  # of what is about copies memory is pinned from the start
-    saved = min(saved, alone.all - alone.pinning // (_TOUCHED if mostly else 1))
+    saved = min(saved, alone.all - alone.pinning)
     advice = copy_advice(case, rows, alone.most, hides, saved)
     if 2 * alone.back > alone.all and not mpi_advice(case, rows):
         saved, advice = alone.back, KEEP

@@ -231,7 +231,8 @@ class Run:
     def steady(self) -> tuple[int, int]:
         """From the first step to the last kernel, after which copies fetch results, only once.
 
-        To the end of the work where kernels hardly recur, or nothing else is copied between them.
+        To the end of the work where kernels hardly recur, or such copies, or nothing else is copied
+        between them.
         """
         ops, done, begun = self.report.operations, self.base[0], self.base[1]
         for rows in self.by_device.values():
@@ -244,8 +245,19 @@ class Run:
         )
         moved = sum(split.exposed_memory_ns for split in self.splits)
         recur = all(self._early[device] != -FARTHEST for device in self.by_device)
-        once = between >= _RECURS * moved or (recur and last >= _NEARLY_ALL * moved)
+        once = (between >= _RECURS * moved and self._are_new(done)) or (
+            recur and last >= _NEARLY_ALL * moved
+        )
         return self.first_step, done if moved and once else self.base[1]
+
+    def _are_new(self, since: int) -> bool:
+        """Whether most copies after a time are of sizes that none has before."""
+        ops, rows = self.report.operations, self.operations
+        rows = rows[ops.kind[rows] == OpKind.MEMCPY]
+        size, kinds = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
+        late, took = ops.start[rows] >= since, ops.durations(rows)
+        new = late & (np.bincount(size, ~late, len(kinds))[size] == 0)
+        return bool(2 * took[new].sum() > took[late].sum())
 
     @cached_property
     def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:

@@ -119,17 +119,18 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
         (blocking[np.isin(blocking, reads)], after(reads[reads >= 0], Cause.SYNC))
     )
     waits = np.sort(waits[following[waits] >= 0])
+    waits = waits[case.work.api_classes[following[waits]] != Cause.ALLOCATION]
     late = following[waits]
     launches = case.work.api_classes[late] == Cause.API
     begun, ended = api.end[waits], np.where(launches, api.end[late], api.start[late])
     after_them = free_time(case, api.thread[waits], begun, ended)
     starts, ends = case.idle_time.idle_part(gpu, after_them)
+    then = intervals.total(starts, ends)
     # A call left out brings the host ahead by what it lasts, less what idles in it.
     idled = intervals.covered(lost, api.start[waits], begun)
     ahead = lead(begun, api.durations(waits) - idled, ends, ends - starts)
     hidden = (starts, starts + np.minimum(ahead, ends - starts))
-    then = intervals.total(*hidden)
-    saved = idle + then
+    saved = idle + intervals.total(*hidden)
     told = f"{units.format_duration(saved)} meanwhile"
     if then > idle:
         told = f"{units.format_duration(idle)} in them, {units.format_duration(then)} after"

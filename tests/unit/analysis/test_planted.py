@@ -153,11 +153,12 @@ def test_who_waits_for_others_after_a_small_copy_could_not_be_ahead(
     found = find_in(Case(open_report(run.report.write())))
     (one,) = [one for one in found if one.rule == "small_copies"]
     assert (one.saved_ns < 10 * MS) is bool(waits)
-    assert one.advice.startswith("gather" if waits else "read them later")
+    assert one.advice.startswith("decide on the GPU, or read only each n-th")
 
 
 @pytest.mark.parametrize(
-    ("uploads", "advice"), [(0, "read them later, or all at once"), (4, "read results later")]
+    ("uploads", "advice"),
+    [(0, "decide on the GPU, or read only each n-th"), (4, "read results later")],
 )
 def test_uploads_are_never_to_be_read_later(tmp_path: Path, uploads: int, advice: str) -> None:
     run = Machine(tmp_path / "r.sqlite")
