@@ -12,7 +12,6 @@ from planted import MS, US
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -73,18 +72,6 @@ def test_an_unseen_host_is_told_by_the_calls_around_its_time(
     first = found(run)[0]
     assert first.title.endswith(f"gaps{where}, nothing recorded")
     assert first.advice.startswith(advice)
-
-
-def test_calls_keep_their_names_where_others_looked_for_the_gaps(tmp_path: Path) -> None:
-    run = Machine(tmp_path / "r.sqlite")
-    for _ in range(20):
-        run.call("cudaMalloc_v3020", 20 * US)
-        run.launch("sweep", 2 * MS)
-        run.wait()
-        run.now += 4 * MS
-    report = open_report(run.report.write(), use_cache=False)
-    apart = Case(report, idle=lambda: stalls(report))
-    assert [one.title for one in find_in(apart)] == [one.title for one in find_in(Case(report))]
 
 
 @pytest.mark.parametrize("sets_up", [0, 60 * MS])
