@@ -54,6 +54,8 @@ _OF_GPUS: Final = frozenset(
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""
 _SHORTER: Final = frozenset(("last_waves", "small_grids"))
 """Rules on kernels that could be shorter, which know themselves where that shortens nothing."""
+_OF_KERNELS: Final = frozenset(("dominant_kernel", "migrations_in_kernels", "movement_kernels"))
+"""Rules on kernels that could be shorter, which do not know that."""
 _MAY_WAIT_NS: Final = 20_000
 """A CUDA call that lasts so long may have waited for a GPU."""
 _CALLBACKS: Final = re.compile(r"LaunchHostFunc|StreamAddCallback")
@@ -284,9 +286,22 @@ def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 
     What else ends sooner there makes the wait for that thread longer by as much.
     """
+    findings = [_awaited(case, one) for one in findings]
     for waiting in (one for one in findings if one.held is not None):
         findings = [_beside(case, waiting, other) for other in findings]
-    return [*findings]
+    return findings
+
+
+def _awaited(case: Case, finding: Finding) -> Finding:
+    """A finding on kernels, priced without those that the GPU waits for the host after anyway."""
+    device = finding.device
+    if finding.rule not in _OF_KERNELS or not finding.saved_ns or device is None:
+        return finding
+    within = finding.gone or case.idle_time.busy(device)
+    part = 1 - intervals.overlap_length(within, launched_late(case, device)) / max(
+        intervals.total(*within), 1
+    )
+    return limited(case, finding, round(finding.saved_ns * part), "the host is quicker")
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:

@@ -31,18 +31,27 @@ def small_grids(synth: Synth) -> Finding:
     return one
 
 
-def stepping(path: Path, waits: Sequence[bool], *, seen: bool = True) -> Synth:
-    """Steps of one small kernel, after which the host works on for 4 ms, or for 12 without a wait.
+def stepping(
+    path: Path,
+    waits: Sequence[bool],
+    *,
+    seen: bool = True,
+    name: str = "part",
+    grid: tuple[int, int, int] = SMALL,
+) -> Synth:
+    """Steps of one kernel, after which the host works on for 4 ms, or for 12 without a wait.
 
     Args:
         path: of the report.
         waits: whether the host waits for the kernel of each step before.
         seen: the scheduler's events are recorded.
+        name: of the kernel.
+        grid: of it.
     """
     synth, now = Synth(path).process(10, "solver").gpu(0), 0
     for waited in waits:
         done = now + 10 * US + PART_MS * MS
-        synth.launch("part", (now, now + 5 * US), (now + 10 * US, done), grid=SMALL)
+        synth.launch(name, (now, now + 5 * US), (now + 10 * US, done), grid=grid)
         if waited:
             synth.api("cudaStreamSynchronize_v3020", now + 6 * US, done + 2 * US)
         now = done + 4 * MS
@@ -118,3 +127,17 @@ def test_shorter_kernels_save_only_what_the_last_gpu_comes_sooner(
     assert finding.saved_ns == pytest.approx(STEPS * sooner * MS, rel=0.01, abs=US)
     if not sooner:
         assert "once GPU" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("waits", "needed"),
+    [([True] * STEPS, STEPS), ([False] * STEPS, 1), ([True, False] * (STEPS // 2), STEPS // 2 + 1)],
+)
+def test_quicker_products_save_only_what_their_host_waits_for(
+    tmp_path: Path, waits: list[bool], needed: int
+) -> None:
+    synth = stepping(tmp_path / "r.sqlite", waits, name="ampere_sgemm_128x64_tn", grid=FULL)
+    found = find(open_report(synth.write(), use_cache=False))
+    (one,) = [one for one in found if one.rule == "dominant_kernel"]
+    assert one.saved_ns == pytest.approx(needed * PART_MS * MS / 2, rel=0.01)
+    assert ("once the host is quicker: it uses no tensor cores" in one.advice) is (needed == 1)
