@@ -218,6 +218,23 @@ def _launched(case: Case, rows: Indices) -> Int64:
     return np.asarray(sums(step, took, len(steps) + 1)[1:], np.int64)
 
 
+def _of_their_kind(case: Case, some: Indices) -> Indices:
+    """Some steps without those that mostly run what recurs in them alone: another kind of step."""
+    ops, rows, steps = case.report.operations, case.operations, case.iterations
+    if len(some) < 2 or not len(rows):
+        return some
+    step = np.searchsorted(steps.start, case.begun(rows), side="right") - 1
+    rows, step = rows[step >= 0], step[step >= 0]
+    mine = np.isin(step, some)
+    name, where, took = ops.name[rows[mine]], step[mine], ops.durations(rows[mine])
+    last, other = np.zeros(len(ops.names), np.intp), np.zeros(len(ops.names), bool)
+    last[name] = where
+    other[name[last[name] != where]] = True
+    other[ops.name[rows[~mine]]] = False
+    whole, own = (np.bincount(where, time, len(steps)) for time in (took, took * other[name]))
+    return some[2 * own[some] <= whole[some]]
+
+
 def _slower_gpu(case: Case, some: Indices, lost: int) -> int:
     """The one of several GPUs that alone computes longer in some steps, -1 for none.
 
@@ -260,8 +277,9 @@ def _how(case: Case, outliers: Indices, *, busy: bool) -> tuple[str, bool]:
 def slow_steps(case: Case, arguments: Arguments) -> Result:
     """Outliers among the iterations, where NVTX ranges tell what an iteration is.
 
-    Steps that only wait for work of the ones before are not slow. What comes back at a fixed
-    distance, or lies between two steps, is meant so: it is rated low.
+    Steps that only wait for work of the ones before are not slow, nor are those that mostly run
+    what recurs in such steps alone. What comes back at a fixed distance, or lies between two steps,
+    is meant so: it is rated low.
     """
     steps = case.iterations
     outliers = steps.outliers if len(steps) > 2 else np.empty(0, np.intp)
@@ -270,6 +288,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if steps.rule is StepRule.PATTERN or (steps.rule in _REPEATS and not rare):
         # What merely repeats is no step: its instances differ by nature.
         outliers = outliers[:0]
+    outliers = _of_their_kind(case, outliers)
     spans = (steps.start[outliers], steps.end[outliers])
     device, idle = case.idle_time.idlest((split.index for split in case.splits), spans)
     lost = _longer(steps.duration, steps, outliers)

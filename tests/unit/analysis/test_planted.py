@@ -1182,6 +1182,19 @@ def test_kernels_whose_grids_grow_do_not_slow_down(tmp_path: Path, grows: bool) 
     assert ["clocks" in one.advice and one.saved_ns > 0 for one in found] == [True] * (not grows)
 
 
+@pytest.mark.parametrize(("slow", "told"), [("other", False), ("usual", True)])
+def test_steps_of_another_kind_are_not_slow(tmp_path: Path, slow: str, told: bool) -> None:
+    """Three of thirty take five times as long, with a kernel that the others have not, or have."""
+    run = Machine(tmp_path / "r.sqlite")
+    for step in range(30):
+        since, odd = run.now, step in (15, 20, 27)
+        run.launch(slow if odd else "usual", (5 if odd else 1) * 2 * MS)
+        run.wait()
+        run.named(f"train step {step}", since)
+    found = find_in(Case(open_report(run.report.write())))
+    assert bool([one for one in found if one.rule == "slow_steps"]) is told
+
+
 @pytest.mark.parametrize(("launches", "copied", "told"), [(1, 0, 1), (5, 0, 0), (1, 8, 0)])
 def test_sizes_that_are_tried_one_after_the_other_are_no_growth(
     tmp_path: Path, launches: int, copied: int, told: int
