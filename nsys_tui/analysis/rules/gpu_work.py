@@ -29,6 +29,8 @@ _NAME_CELLS, _WAVE_CELLS = 36, 24
 _TELLING: Final = 0.1
 """What loses so much of what the worst one loses is told of beside it."""
 _WARP: Final = 32
+_SCHEDULERS: Final = 4
+"""Of an SM, each of which runs warps of its own."""
 _TURNS: Final = 20
 """Times that another thread launches from which threads share a stream."""
 HALF: Final = 0.5
@@ -64,15 +66,18 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
     Args:
         case: the report.
         rows: rows of operations.
-        by_lanes: blocks below a warp leave lanes empty however many there are.
+        by_lanes: blocks below a warp leave lanes empty however many there are, and an SM with fewer
+            warps than schedulers leaves some of these without any.
     """
     report, ops = case.report, case.report.operations
     if not len(rows) or not report.can(Capability.LAUNCH_SHAPES):
         return np.ones(len(rows))
     launch = report.launch_attributes
     counts, model = np.unique(case.sm_counts, return_inverse=True)
-    lanes, blocks, sms = np.minimum(launch.threads, _WARP) / _WARP, launch.blocks, counts[:, None]
-    by_shape = np.minimum(lanes if by_lanes else 1.0, blocks * lanes / np.maximum(sms, 1))
+    blocks, sms, enough = launch.blocks, counts[:, None], _WARP * (_SCHEDULERS if by_lanes else 1)
+    lanes = np.minimum(launch.threads, _WARP) / _WARP if by_lanes else np.ones(len(blocks))
+    part = np.minimum(launch.threads, enough) / enough
+    by_shape = np.minimum(lanes, blocks * part / np.maximum(sms, 1))
     by_shape[(sms == 0) | (blocks <= 0)] = 1.0
     shares: Float64 = by_shape[model[ops.device[rows]], launch.code[rows]]
     shares[ops.category[rows] != Category.COMPUTE] = 1.0
@@ -90,7 +95,8 @@ def filled(case: Case, rows: Indices, *, by_lanes: bool = False) -> Float64:
 def small_grids(case: Case, arguments: Arguments) -> Result:
     """Kernels by name and shape with a block for half of the SMs, or half of a warp's threads.
 
-    A larger grid with its blocks split in two would take two waves, so it is left out. So are short
+    Blocks of less than four warps leave schedulers of their SM idle, so they count for a part. A
+    larger grid with its blocks split in two would take two waves, so it is left out. So are short
     kernels: they take as long as a kernel takes at least. Kernels that run
     at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none. What
     the host, or the last GPU of a collective, does not wait for could save nothing.
@@ -124,7 +130,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         name = brief(names[top], _WAVE_CELLS if rest else _NAME_CELLS)
         blocks, threads = kinds[top, 1:].tolist()
         sms = int(case.sm_counts[device])
-        few = blocks < sms
+        few = blocks < sms or threads >= _WARP
         findings = case.finding(
             "small_grids",
             f"{name}: {units.plural(blocks, 'block')} of {units.plural(threads, 'thread')}"
@@ -156,6 +162,8 @@ def _fill(case: Case, rows: Indices) -> str:
     runs = intervals.union(ops.start[rows], ops.end[rows])
     if ops.durations(rows).sum() >= 2 * intervals.total(*runs):
         return "use more blocks: they run side by side already, and leave SMs empty"
+    if of_library(ops.names[ops.name[rows[0]]].demangled):
+        return "run others beside it, or give it larger matrices: a library chooses its blocks"
     if len(np.unique(stream)) == 1 and np.count_nonzero(np.diff(threads)) >= _TURNS:
         count = len(np.unique(threads))
         return (

@@ -210,10 +210,30 @@ class TestSmallGrids:
         launched(synth, "wide", 0, 54 * MS, SMS)
         assert found(synth, "small_grids") == []
 
-    def test_blocks_of_few_threads_leave_lanes_of_a_warp_empty(self, synth: Synth) -> None:
-        launched(synth, "thin", 0, 10 * MS, SMS, threads=8)
+    @pytest.mark.parametrize(
+        ("blocks", "threads", "filled", "advice"),
+        [
+            (SMS, 8, 1 / 16, "give each block at least the 32 threads"),
+            (8 * SMS, 8, 1 / 4, "give each block at least the 32 threads"),
+            (SMS, 32, 1 / 4, "use more blocks"),
+            (2 * SMS, 32, 1 / 2, "use more blocks"),
+            (3 * SMS, 32, 1, ""),
+            (SMS, 128, 1, ""),
+        ],
+    )
+    def test_blocks_of_few_threads_leave_lanes_and_schedulers_empty(
+        self, synth: Synth, blocks: int, threads: int, filled: float, advice: str
+    ) -> None:
+        launched(synth, "thin", 0, 10 * MS, blocks, threads=threads)
+        told = found(synth, "small_grids")
+        assert [one.advice.startswith(advice) for one in told] == [True] * (filled < 1)
+        for one in told:
+            assert one.saved_ns == pytest.approx(10 * MS * (1 - filled), abs=1)
+
+    def test_a_library_chooses_its_grids_itself(self, synth: Synth) -> None:
+        launched(synth, "ampere_sgemm_128x64_tn", 0, 54 * MS, 27)
         (finding,) = found(synth, "small_grids")
-        assert finding.saved_ns == pytest.approx(10 * MS * 3 / 4, abs=1)
+        assert finding.advice.startswith("run others beside it, or give it larger matrices")
 
     def test_kernels_beside_each_other_fill_the_gpu_together(self, synth: Synth) -> None:
         for stream in range(SMS):
