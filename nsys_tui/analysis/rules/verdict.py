@@ -306,10 +306,10 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     causes = [one for one in worth if one.rule != "slow_steps"]
     # What happens once is no part of the steady run.
     once = case.has_named_steps
-    worth = sorted(
-        causes or worth,
-        key=lambda one: (one.confidence is Confidence.GUESS, once and one.rule == "warm_up"),
-    )
+    worth = sorted(causes or worth, key=lambda one: once and one.rule == "warm_up")
+    known = (one for one in worth if one.confidence is not Confidence.GUESS)
+    first = next(known, None)
+    worth.sort(key=lambda one: one is not first)
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"

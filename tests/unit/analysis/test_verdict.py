@@ -429,8 +429,11 @@ def test_of_what_only_names_tell_the_verdict_says_that_it_is_a_guess(tmp_path: P
     assert "copy kernels (up to 25.0%, a guess); nothing else" in line
 
 
-def test_what_is_known_is_named_before_a_guess(tmp_path: Path) -> None:
+def test_a_guess_is_named_after_the_first_that_is_known(tmp_path: Path) -> None:
     synth = one_after_another(tmp_path / "r.sqlite")
     synth.kernel("alone", 160 * MS, 168 * MS, grid=(1, 1, 1))
+    synth.memcpy(168 * MS, 172 * MS, bytes=100_000_000, src="pinned")
+    synth.kernel("last", 172 * MS, 173 * MS, grid=(108, 1, 1))
     line = told(synth)
-    assert "Worth fixing: small grids of alone (up to 4.7%); copy kernels (up to 23.8%" in line
+    assert "Worth fixing: small grids of alone (up to 4.6%); copy kernels (up to 23.1%" in line
+    assert "1 more above 1%" in line
