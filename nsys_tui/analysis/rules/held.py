@@ -54,7 +54,7 @@ _OF_GPUS: Final = frozenset(
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""
 _SHORTER: Final = frozenset(("last_waves", "small_grids"))
 """Rules on kernels that could be shorter, which know themselves where that shortens nothing."""
-_OF_KERNELS: Final = frozenset(("dominant_kernel", "migrations_in_kernels", "movement_kernels"))
+_OF_KERNELS: Final = frozenset(("dominant_kernel", "movement_kernels"))
 """Rules on kernels that could be shorter, which do not know that."""
 _MAY_WAIT_NS: Final = 20_000
 """A CUDA call that lasts so long may have waited for a GPU."""
