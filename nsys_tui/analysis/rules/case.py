@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
@@ -30,8 +30,7 @@ from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
-from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import first_rows, rows_of_values
@@ -42,8 +41,6 @@ from nsys_tui.names import cut
 from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
-_UNTOLD, PREFETCHED = 0, 1
-"""Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _MUCH: Final = 10
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
@@ -192,37 +189,6 @@ class Case(Run):
         parts = [(one.threads[one.thread[of]], one.start[of], one.end[of]) for one, of in sets]
         thread, start, end = (np.concatenate(part) for part in zip(*parts, strict=True))
         return thread, start, end
-
-    @cached_property
-    def prefetches(self) -> bool:
-        """Whether the program calls for pages before kernels touch them."""
-        api = self.report.api
-        return any("MemPrefetch" in api.names[code] for code in np.flatnonzero(api.count_of_names))
-
-    def on_demand(self, rows: Integers) -> Bool:
-        """Which of some operations are migrations that a touched page starts, and no call.
-
-        Pages that the program prefetches, or may where no cause is recorded, are none.
-        """
-        ops = self.report.operations
-        asked = ops.migration[rows] == PREFETCHED
-        asked |= (ops.migration[rows] == _UNTOLD) & (ops.start[rows] < self._prefetched_until)
-        moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
-        return np.asarray(moved & ~asked, np.bool_)
-
-    @cached_property
-    def _prefetched_until(self) -> int:
-        """When a host has waited for the GPU after the last prefetch: pages come for others then.
-
-        The end of time where calls are not recorded, or nobody waits.
-        """
-        api = self.report.api
-        if not self.prefetches:
-            return -FARTHEST if self.report.can(Capability.API) else FARTHEST
-        asks = np.array(["MemPrefetch" in name for name in api.names], bool)[api.name]
-        last = int(api.start[np.flatnonzero(asks)].max())
-        waits = (self.work.api_classes == Cause.SYNC) & (api.start > last)
-        return int(api.end[waits].min(initial=FARTHEST))
 
     def within_mpi(self, owners: Int64, starts: Int64, ends: Int64) -> Int64:
         """How much of each time MPI calls cover, those of a globalTid, or of a globalPid."""

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.case import PREFETCHED, Case
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.idle_causes import ON_PAGES
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.nsys import (
     SMALL_COPY,
     TO_HOST,
 )
-from nsys_tui.analysis.rules.run import A_RUN
+from nsys_tui.analysis.rules.run import A_RUN, PREFETCHED
 from nsys_tui.analysis.rules.staged import staged_advice
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals

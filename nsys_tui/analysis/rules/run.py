@@ -15,9 +15,12 @@ from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
 from nsys_tui.analysis.launches import graphs_made
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise_rows
@@ -42,6 +45,8 @@ _ONCE_NS: Final = 10_000_000
 """So is less than this of which hardly anything recurs."""
 _MOMENTS: Final = 20
 """Moments of a session."""
+_UNTOLD, PREFETCHED = 0, 1
+"""Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _TWICE: Final = 2
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
@@ -228,11 +233,47 @@ class Run:
         return bool(much and own.sum() >= A_RUN)
 
     @cached_property
+    def work(self) -> HostWork:
+        """What host threads did."""
+        return HostWork(self.report)
+
+    @cached_property
+    def prefetches(self) -> bool:
+        """Whether the program calls for pages before kernels touch them."""
+        api = self.report.api
+        return any("MemPrefetch" in api.names[code] for code in np.flatnonzero(api.count_of_names))
+
+    def on_demand(self, rows: Integers) -> Bool:
+        """Which of some operations are migrations that a touched page starts, and no call.
+
+        Pages that the program prefetches, or may where no cause is recorded, are none.
+        """
+        ops = self.report.operations
+        asked = ops.migration[rows] == PREFETCHED
+        asked |= (ops.migration[rows] == _UNTOLD) & (ops.start[rows] < self._prefetched_until)
+        moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
+        return np.asarray(moved & ~asked, np.bool_)
+
+    @cached_property
+    def _prefetched_until(self) -> int:
+        """When a host has waited for the GPU after the last prefetch: pages come for others then.
+
+        The end of time where calls are not recorded, or nobody waits.
+        """
+        api = self.report.api
+        if not self.prefetches:
+            return -FARTHEST if self.report.can(Capability.API) else FARTHEST
+        asks = np.array(["MemPrefetch" in name for name in api.names], bool)[api.name]
+        last = int(api.start[np.flatnonzero(asks)].max())
+        waits = (self.work.api_classes == Cause.SYNC) & (api.start > last)
+        return int(api.end[waits].min(initial=FARTHEST))
+
+    @cached_property
     def steady(self) -> tuple[int, int]:
         """From the first step to the last kernel, after which copies fetch results, only once.
 
-        To the end of the work where kernels hardly recur, or such copies, or nothing else is copied
-        between them.
+        To the last work that was asked for where kernels hardly recur, or such copies, or nothing
+        else is copied between them.
         """
         ops, done, begun = self.report.operations, self.base[0], self.base[1]
         for rows in self.by_device.values():
@@ -248,7 +289,7 @@ class Run:
         once = (between >= _RECURS * moved and self._are_new(done)) or (
             recur and last >= _NEARLY_ALL * moved
         )
-        return self.first_step, done if moved and once else self.base[1]
+        return self.first_step, done if moved and once else self._asked_until(done)
 
     def _are_new(self, since: int) -> bool:
         """Whether most copies after a time are of sizes that none has before."""
@@ -259,11 +300,24 @@ class Run:
         new = late & (np.bincount(size, ~late, len(kinds))[size] == 0)
         return bool(2 * took[new].sum() > took[late].sum())
 
+    def _asked_until(self, done: int) -> int:
+        """When the last operation ends that was asked for; pages that the host touches come later.
+
+        Args:
+            done: when the last kernel does.
+        """
+        ops, until = self.report.operations, done
+        for rows in self.by_device.values():
+            late = rows[np.searchsorted(ops.start[rows], done) :]
+            until = max(until, int(ops.end[late[~self.on_demand(late)]].max(initial=until)))
+        return min(until, self.base[1])
+
     @cached_property
     def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:
         """When copies and communication of each device ran before and after that, alone."""
-        (lo, hi), (first, last) = self.base, self.steady
-        return self._moved((lo, first)), self._moved((last, hi))
+        first, last = self.steady
+        after = last, self._asked_until(last)
+        return self._moved((self.base[0], first)), self._moved(after)
 
     def _moved(self, window: tuple[int, int]) -> dict[int, Intervals]:
         ops, alone = self.report.operations, {}
@@ -281,7 +335,9 @@ class Run:
     @cached_property
     def steady_splits(self) -> Sequence[DeviceSplit]:
         """Where time went meanwhile: what is moved before and after comes once."""
-        once = [intervals.total(*moved) for part in self.moved_once for moved in part.values()]
+        (lo, hi), (first, last) = self.base, self.steady
+        parts = self._moved((lo, first)), self._moved((last, hi))
+        once = [intervals.total(*moved) for part in parts for moved in part.values()]
         if max(once, default=0) < WORTH_A_LINE * self.base_ns:
             return self.splits
         return splits_with_waiting(self.report, replace(self.scope, window=self.steady))

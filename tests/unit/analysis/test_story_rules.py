@@ -131,6 +131,20 @@ def test_large_pages_tell_the_rate_of_the_bus(tmp_path: Path, size: int) -> None
     assert one.saved_ns == pytest.approx(19 * lasts - 10 * size / rate, rel=0.01)
 
 
+@pytest.mark.parametrize(("cause", "told"), [(1, 20 * MS), (3, 0)])
+def test_pages_that_the_host_touches_after_the_last_kernel_have_no_price(
+    tmp_path: Path, cause: int, told: int
+) -> None:
+    """Half of the time goes to them, as coherence (3) or by a prefetch (1) that was asked for."""
+    synth = bare(tmp_path / "r.sqlite")
+    synth.launch("add", (0, 5 * US), (20 * US, 30 * MS), grid=FULL)
+    for page in range(20):
+        at = 31 * MS + page * 2 * MS
+        synth.memcpy(at, at + MS, kind="UVM DtoH", bytes=1 << 20, migrationCause=cause)
+    assert sum(one.stake_ns for one in found(synth, "exposed_copies")) == told
+    assert found(synth, "warm_up") == []
+
+
 @pytest.mark.parametrize(("kernels", "one_shot"), [(9, True), (20, False)])
 def test_copies_around_a_handful_of_kernels_are_no_run(
     tmp_path: Path, kernels: int, one_shot: bool
