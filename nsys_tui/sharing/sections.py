@@ -99,7 +99,7 @@ def _finding(of: Shared, finding: Finding, anchor: str, drawn: bool) -> Iterator
     yield f'<h3 id="{anchor}">{text_of(finding.title)}</h3>\n<dl>'
     facts = {"Severity": str(finding.severity)}
     if finding.saved_ns:
-        share = format_share(finding.saved_ns, of.case.base_ns)
+        share = format_share(finding.saved_ns, finding.of_ns)
         facts["Could give back"] = f"up to ≈{format_duration(finding.saved_ns)} ({share})"
     facts["Confidence"] = f"{finding.confidence}" + (f": {finding.doubt}" if finding.doubt else "")
     facts["What to do"] = finding.advice

@@ -27,8 +27,6 @@ class Findings(NamedTuple):
     verdict: str
     unseen: list[NotLookedAt]
     """What no rule could look at."""
-    base_ns: int
-    """Time that shares of findings are of."""
 
 
 def findings(
@@ -58,7 +56,7 @@ def findings(
 
         case = Case(report, splits=splits, idle=idle)
         ranked = find_in(case, progress)
-        told = verdict(case, ranked), not_looked_at(case), case.base_ns
+        told = verdict(case, ranked), not_looked_at(case)
         case.work.rest()
         return Findings([replace(f, lost=None, gone=None, held=None) for f in ranked], *told)
 

@@ -14,6 +14,7 @@ from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
     TITLE_CELLS,
     UNSURE,
+    WORTH_FIXING,
     Confidence,
     Finding,
     Held,
@@ -46,6 +47,10 @@ AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
 """Rules that say themselves when what they found was."""
+
+
+SET_UP: Final[list[Callable[[Case], int]]] = []
+"""What measures set-up: the rule on what happens once, which needs a case to be imported."""
 
 
 class Case(Run):
@@ -91,6 +96,17 @@ class Case(Run):
             return self._idle()
         busy = self.idle_time.busy if self.scope.window is None else None
         return stalls(self.report, self.scope, work=self.work, busy=busy)
+
+    @cached_property
+    def set_up_ns(self) -> int:
+        """How long no GPU works for what happens once, such as loading code; 0 for hardly any."""
+        once = sum(measure(self) for measure in SET_UP)
+        return once if once >= WORTH_FIXING * self.base_ns else 0
+
+    @property
+    def judged_ns(self) -> int:
+        """The time looked at without that: what findings and their shares are rated by."""
+        return self.base_ns - self.set_up_ns
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What rules of one family share: made for the first of them, kept for the others."""
@@ -206,11 +222,11 @@ class Case(Run):
     @property
     def much_ns(self) -> int:
         """What costs so much comes before what has most of the time, and has no price."""
-        return self.base_ns // _MUCH
+        return self.judged_ns // _MUCH
 
     def decides(self, stake_ns: int, confidence: Confidence) -> bool:
         """Whether something is known to be about most of the time, whatever it could give back."""
-        return confidence is not Confidence.GUESS and 2 * stake_ns > self.base_ns
+        return confidence is not Confidence.GUESS and 2 * stake_ns > self.judged_ns
 
     def finding(
         self,
@@ -260,19 +276,20 @@ class Case(Run):
             late: place of the GPU that it mostly waits for, -1 for none.
             held: when a thread that is waited for works on.
         """
-        saved_ns, stake_ns = int(min(saved_ns, self.base_ns)), int(stake_ns)
-        weight = min(max(saved_ns, stake_ns), self.base_ns)
+        whole = self.base_ns if rule == "warm_up" else self.judged_ns
+        saved_ns, stake_ns = int(min(saved_ns, whole)), int(stake_ns)
+        weight = min(max(saved_ns, stake_ns), whole)
         usual = CERTAINTY.get(rule, UNSURE)
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
-        stake = min(stake_ns, self.base_ns)
+        stake = min(stake_ns, whole)
         counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
         if self.decides(stake, known[0]):
             counts = max(counts, self.much_ns)
-        rated = at_least or severity(counts, self.base_ns, self.session_ns)
+        rated = at_least or severity(counts, whole, self.session_ns)
         at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most
-        if at_least is None and weight < WORTH_A_LINE * self.base_ns:
+        if at_least is None and weight < WORTH_A_LINE * whole:
             return []
         where = (window, device, screen, command or f"nsys-tui analyze REPORT -r {rule}")
         when = lost if when is None else when
@@ -284,7 +301,10 @@ class Case(Run):
         title = cut(title, TITLE_CELLS)
         told = (rule, rated, title, subject, advice, saved_ns)
         gone = lost if gone is None else gone
-        return [Finding(*told, *where, stake_ns, *known, lost, gone, late, phase=phase, held=held)]
+        times = (lost, gone, late)
+        return [
+            Finding(*told, *where, stake_ns, *known, *times, phase=phase, held=held, of_ns=whole)
+        ]
 
 
 def narrowed(case: Case, values: Mapping[str, Any]) -> Case:

@@ -94,7 +94,7 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     on_it = rows[ops.device[rows] == device]
     runs = intervals.union(*clipped(ops, on_it, case.scope.window))
     spent = intervals.total(*runs)
-    if 100 * max(share, spent / max(case.base_ns, 1)) < least:
+    if 100 * max(share, spent / max(case.judged_ns, 1)) < least:
         return []
     kind, category = ops.kind[rows[0]], ops.category[rows[0]]
     of_compute = (kind, category) == (OpKind.KERNEL, Category.COMPUTE)
@@ -129,12 +129,12 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         "dominant_kernel",
         f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, case.base_ns)} of the time",
+        f" {units.format_share(spent, case.judged_ns)} of the time",
         advice,
         subject=subject,
         saved_ns=round(sooner * spent),
         stake_ns=spent,
-        at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
+        at_most=None if 4 * spent >= case.judged_ns else Severity.MEDIUM,
         window=longest_of(ops, rows),
         device=device,
         screen="3",

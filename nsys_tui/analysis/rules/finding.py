@@ -63,6 +63,10 @@ def ranks(saved_ns: Int64, base_ns: int, session_ns: int = 0) -> Int64:
     return rank
 
 
+WORTH_FIXING: Final = 0.01
+"""Part of the time from which a finding matters, and is named by the verdict."""
+
+
 class Confidence(StrEnum):
     """How firmly a finding is known."""
 
@@ -157,12 +161,19 @@ class Finding:
     """Time that it costs, too, but that would be waited for another thread without it."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
+    of_ns: int = 0
+    """Time that its shares are of: without that of set-up, but for what happens once."""
 
     @property
     def id(self) -> str:
         """What is the same in another report of the program: rule, subject and GPU, no figures."""
         about = _FIGURES.sub("", self.subject).strip().replace(" ", "-")
         return f"{self.rule}:{about}" + ("" if self.device is None else f"@{self.device}")
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it happens once, and so is no part of what a longer run takes."""
+        return self.rule == "warm_up"
 
     @property
     def weight_ns(self) -> int:

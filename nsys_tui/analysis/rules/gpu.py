@@ -234,7 +234,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     """
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
-    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.base_ns)} of the time"
+    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.judged_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = waiting(case, worst), -1
     hidden = worst.compute_ns - worst.compute_comm_overlap_ns + worst.graph_ns

@@ -344,7 +344,7 @@ def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
     least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
-    rated = severity(saved, case.base_ns, case.session_ns)
+    rated = severity(saved, finding.of_ns, case.session_ns)
     whole = finding.saved_ns + finding.held_ns
     advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
     return replace(

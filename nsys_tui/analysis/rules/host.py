@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from nsys_tui import units
@@ -18,10 +20,10 @@ from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.analysis.thread_states import Doing, sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import FARTHEST, ApiCalls
-from nsys_tui.model.groups import factorise, regroup, sums
+from nsys_tui.model.groups import factorise, regroup, rows_of_values, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief, normalise_nvtx
 
@@ -38,6 +40,7 @@ _ALLOCATE = (
 )
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _BY_LIBRARY = "a library makes them as it is set up: do that once, and use its handle again"
+_FREES = re.compile(r"Free|Unregister|Release|Unmap|Destroy|Trim")
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 _UNLOADS = 3
@@ -52,10 +55,11 @@ _UNLOADS = 3
     parameters=(Parameter("count", 10, "so many calls count as frequent"),),
 )
 def frequent_allocation(case: Case, arguments: Arguments) -> Result:
-    """Allocation and free calls from the second step on, or while the GPU works."""
+    """Calls that free, and allocate again, from the second step on, or while the GPU works."""
     api = case.report.api
     rows = _inside(case, case.calls)
     rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
+    rows = rows[_come_again(case, rows)]
     steady = api.start[rows] >= case.set_up_until.max(initial=-FARTHEST)
     rows = _without_lone(api, rows) if steady.sum() >= arguments.count("count") else rows[:0]
     time = sums(api.name[rows], api.durations(rows), len(api.names))
@@ -67,28 +71,45 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
         (Column("Calls", Unit.COUNT), count[order].astype(np.int64)),
         (Column("API Name"), [api_name(api.names[code]) for code in order.tolist()]),
     )
+    device, lost = case.idle_time.held_up_by_calls(rows)
     findings: list[Finding] = []
-    if len(rows):
-        held = int(api.durations(rows).sum())
+    if device >= 0 and (idle := intervals.total(*lost)):
         where = _WHERE[case.has_loop]
         ordered = [code for code in used.tolist() if "Async" in api.names[code]]
-        device, lost = case.idle_time.held_up_by_calls(rows)
         caller = int(api.threads[np.bincount(api.thread[rows]).argmax()])
         seen = sampled(case.report, caller, *api.runs(rows))
         by_library = seen is not None and seen.doing is Doing.SETS_UP
         advice = _ALLOCATE[2 * int(count[ordered].sum()) > len(rows)]
         findings = case.finding(
             "frequent_allocation",
-            f"{units.format_count(len(rows))} allocations and frees {where},"
-            f" {units.format_duration(held)} in all",
+            f"{units.format_count(len(rows))} allocations and frees {where}:"
+            f" {case.device_labels([device])} idle {units.format_duration(idle)} meanwhile",
             _BY_LIBRARY if by_library else advice,
             subject=f"allocations {where}",
-            saved_ns=intervals.total(*lost),
+            saved_ns=idle,
             window=longest_of(api, rows),
-            device=device if device >= 0 else None,
+            device=device,
             lost=lost,
         )
     return Result(columns, findings, hidden=hidden)
+
+
+def _come_again(case: Case, rows: Indices) -> Bool:
+    """Which calls of each process allocate after set-up, or free what is allocated again.
+
+    As brackets pair: what set-up allocates with nothing freed before, and what is freed with
+    nothing allocated after, comes once.
+    """
+    api = case.report.api
+    again = api.start[rows] >= case.set_up_until.max(initial=-FARTHEST)
+    frees = np.array([_FREES.search(name) is not None for name in api.names], np.bool_)
+    for _, mine in rows_of_values(api.thread_process[api.thread[rows]]):
+        step = np.where(frees[api.name[rows[mine]]], 1, -1)
+        open_, left = np.cumsum(step), np.cumsum(-step[::-1])[::-1]
+        least = np.minimum.accumulate(np.append(0, open_[:-1]))
+        after = np.minimum.accumulate(np.append(0, left[:0:-1]))[::-1]
+        again[mine] = np.where(step < 0, again[mine] | (open_ >= least), left >= after)
+    return np.asarray(again, np.bool_)
 
 
 def _without_lone(api: ApiCalls, rows: Indices) -> Indices:

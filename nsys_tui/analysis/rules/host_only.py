@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
+from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
 from nsys_tui.analysis.rules.idle_causes import (
     MAY_BE_PIPE,
     NO_CALL,
@@ -43,11 +44,14 @@ _ADVICE: Final = {
     Cause.SLEEP: "wait for the event itself instead of sleeping",
     Cause.OSRT: "make the call less often, or on another thread",
     Cause.API: "see what the call waits for",
-    Cause.ALLOCATION: "allocate less, or once for many runs: pinned memory takes long to make",
+    Cause.ALLOCATION: "allocate less, or once for many runs",
     Cause.MODULE: "ship code for this GPU, and load it when it is used (CUDA_MODULE_LOADING=LAZY)",
     Cause.HOST: "make this code faster, or spread it over more threads",
     Cause.OFF_CPU: "see in which call it waits, if in any: record with --trace=osrt",
 }
+_PINS: Final = re.compile(r"cu(da)?(Mem)?(MallocHost|HostAlloc|HostRegister|AllocHost)")
+_PINNED: Final = ": pinned memory takes long to make"
+_FIRST: Final = "leave it out of what you measure: a process's first CUDA call sets CUDA up, once"
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
 _NSYS: Final = ("[NSys", "*2CommsProcesso")
 """How the threads are called that nsys puts into each process."""
@@ -323,16 +327,29 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
     head = f"{where}: {units.format_duration(part.ns)}" + (f", {share}{of}" if of else "")
     shorter = (replace(state, names=names, also=()).text(part.ns) for names in (state.names, ()))
     told = (f"{head}; {text}" if text else head for text in (did, *shorter, ""))
+    sets_up = _sets_up(case, part, state)
+    subject = where + (f" {share}" if of else "") + (f" ({did})" if did else "")
     return case.finding(
         "host_only",
         next(title for title in told if len(title) <= TITLE_CELLS),
-        advice_for(case, part, state),
-        subject=where + (f" {share}" if of else "") + (f" ({did})" if did else ""),
+        _FIRST if sets_up else advice_for(case, part, state),
+        at_most=Severity.LOW if sets_up else None,
+        subject=f"{where} sets CUDA up" if sets_up else subject,
         saved_ns=0,
         stake_ns=part.ns,
         window=part.longest,
         command="nsys-tui analyze REPORT -r host_only",
     )
+
+
+def _sets_up(case: Case, part: Part, state: State) -> bool:
+    """Whether most of what a state has are the first calls of processes."""
+    api, first = case.report.api, 0
+    for one in part.stretches if state.cause in (Cause.ALLOCATION, Cause.API) else ():
+        calls = np.flatnonzero(api.thread_process[api.thread] == one.thread & PROCESS_MASK)
+        if len(calls) and api.threads[api.thread[calls[0]]] == one.thread:
+            first += int(intervals.covered(api.runs(calls[:1]), one.starts, one.ends).sum())
+    return 2 * first > state.ns
 
 
 def longer_in(case: Case, steps: Iterations, step: int) -> str:
@@ -365,4 +382,5 @@ def advice_for(case: Case, part: Part, state: State) -> str:
         return _AWAITED
     if state.cause is Cause.NOTHING:
         return unseen(case.report)
-    return _ADVICE.get(state.cause, "see what the call waits for")
+    pinned = _PINNED if _PINS.match(state.name) else ""
+    return _ADVICE.get(state.cause, "see what the call waits for") + pinned

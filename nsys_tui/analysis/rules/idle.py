@@ -118,7 +118,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
-    unknown = cause in _NOT_KNOWN and total >= _LARGE * case.base_ns
+    unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
     unknown = unknown and not facts.comes_once(case, gaps)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))

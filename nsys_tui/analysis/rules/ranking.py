@@ -32,7 +32,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import ON_PAGES
@@ -83,8 +83,22 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         findings: of rules.
     """
     known = without_others(case, without_held(case, witnessed(case, findings)))
-    order = sorted(known, key=lambda one: _place(case, one))
-    return linked(order, together=work_together(case))
+    return linked(_ordered(case, known), together=work_together(case))
+
+
+def _ordered(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, then time; what happens once not before anything else that matters."""
+    order = sorted(findings, key=lambda one: _place(case, one))
+    first = max((n for n, one in enumerate(order) if _matters(one)), default=-1) + 1
+    again = [one for one in order[:first] if not one.is_once]
+    rest = [*(one for one in order[:first] if one.is_once), *order[first:]]
+    return [*again, *sorted(rest, key=lambda one: _place(case, one))]
+
+
+def _matters(one: Finding) -> bool:
+    """Whether a finding is of what comes again, and about enough of it or without a price."""
+    enough = not one.weight_ns or one.weight_ns >= WORTH_FIXING * one.of_ns
+    return enough and not one.is_once and one.severity is not Severity.LOW
 
 
 def _place(case: Case, finding: Finding) -> tuple[int, bool, int, int, str, str]:

@@ -23,7 +23,7 @@ def short_gaps(case: Case) -> list[Finding]:
     A launch whose call ends only when the GPU is idle already comes late; of others the GPU itself
     needs the time.
     """
-    least = max(_MUCH * case.base_ns, 1)
+    least = max(_MUCH * case.judged_ns, 1)
     below = {total.device: total.below_ns for total in case.stalls.totals}
     device = max(below, key=lambda key: below[key], default=-1)
     if device < 0 or below[device] < least or not len(case.report.api):

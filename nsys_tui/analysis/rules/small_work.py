@@ -137,7 +137,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
         lost = between
     idle = intervals.total(*lost)
-    if 100 * (took.sum() + idle) < least * case.base_ns:
+    if 100 * (took.sum() + idle) < least * case.judged_ns:
         return []
     each = f"{words.WAIT_ONCE}, then " * waits_for_each(case, calls)
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))

@@ -17,7 +17,7 @@ from nsys_tui.analysis.diagnostics import (
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
-from nsys_tui.analysis.rules.finding import Confidence, Finding
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
 from nsys_tui.analysis.rules.ranking import find_in
@@ -193,8 +193,6 @@ def not_looked_at(case: Case) -> list[NotLookedAt]:
     return missing
 
 
-WORTH_FIXING: Final = 0.01
-"""Part of the time looked at from which a finding is named."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
 _SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
@@ -221,7 +219,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     failed = failed_calls(case.report)
     doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
-    parts = [_busy(case, case.session_ns), *doubts]
+    parts = [_busy(case, case.session_ns, case.set_up_ns), *doubts]
     if case.is_one_shot:
         return ". ".join([*parts, *said])
     ops = case.report.operations
@@ -230,7 +228,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     parts += said
     most = _decisive(case, findings)
     if most is not None:
-        share = format_share(most.stake_ns, case.base_ns)
+        share = format_share(most.stake_ns, most.of_ns)
         parts.append(f"Most of the time ({share}) is {_subject(case, most)}")
     parts.append(_worth_fixing(case, findings, most))
     if other := other_generation(case.report):
@@ -242,24 +240,24 @@ def first_words(case: Case) -> str:
     """The verdict while no rule has looked yet: GPU work alone tells it; empty without any."""
     if not case.works:
         return ""
-    busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns)
+    busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns, 0)
     return busy if case.is_one_shot else f"{busy}. What is worth fixing is not known yet"
 
 
-def _busy(case: Case, session_ns: int) -> str:
-    """How busy the GPUs were, or that this is too little to judge."""
-    busy, whole = sum(split.busy_ns for split in case.splits), len(case.splits) * case.base_ns
+def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
+    """How busy the GPUs were without set-up, or that this is too little to judge."""
+    busy = sum(split.busy_ns for split in case.splits)
     if case.is_one_shot:
         return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
-    share = format_share(busy, whole)
-    if case.base_ns >= COVERED * session_ns:
-        return f"{name} {share} busy"
-    covered, session = format_duration(case.base_ns), format_duration(session_ns)
-    return f"{name} {share} busy in the {covered} of {session} with GPU work"
+    told = f"{name} {format_share(busy, len(case.splits) * (case.base_ns - set_up_ns))} busy"
+    if case.base_ns < COVERED * session_ns:
+        covered, session = format_duration(case.base_ns), format_duration(session_ns)
+        told += f" in the {covered} of {session} with GPU work"
+    return told + (f", {format_duration(set_up_ns)} of set-up left out" if set_up_ns else "")
 
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
@@ -300,39 +298,31 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
-    worth = [one for one in findings if one.saved_ns >= WORTH_FIXING * case.base_ns]
+    worth = [one for one in findings if one.saved_ns >= WORTH_FIXING * one.of_ns]
     # What has the time of another finding, and steps that are slow because of one, add nothing.
-    worth = [one for one in worth if not one.same_as]
-    causes = [one for one in worth if one.rule != "slow_steps"]
-    # What happens once is no part of the steady run.
-    once = case.has_named_steps
-    worth = sorted(causes or worth, key=lambda one: once and one.rule == "warm_up")
+    worth = [one for one in worth if not one.same_as and not one.is_once]
+    worth = [one for one in worth if one.rule != "slow_steps"] or worth
     known = (one for one in worth if one.confidence is not Confidence.GUESS)
     first = next(known, None)
     worth.sort(key=lambda one: one is not first)
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
-            f" {format_share(one.saved_ns, case.base_ns)}{_more(one)}"
+            f" {format_share(one.saved_ns, one.of_ns)}{_more(one)}"
             f"{_BY_GUESS.get(one.confidence, '')}"
-            f"{_shared(case, one, worth[0])})"
+            f"{_shared(one, worth[0])})"
             for one in worth[:MOST]
         )
-        dearer = sum(one.saved_ns for one in worth[:MOST])
-        dear_once = [one for one in worth[MOST:] if one.rule == "warm_up" and one.saved_ns > dearer]
-        more = len(worth) - MOST - len(dear_once)
+        more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
-        said = [f"{format_share(one.saved_ns, case.base_ns)} is {one.subject}" for one in dear_once]
-        said += filter(None, [_unpriced(case, findings, most)])
+        said = filter(None, [_unpriced(case, findings, most)])
         return "; ".join([f"Worth fixing: {named}", rest, *said])
     if unsaid := _unpriced(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
     dear = most is not None and most.rule == "gpu_idle" and most.advice not in MEANT
-    dear |= any(
-        one.rule in _SAID and one.stake_ns >= WORTH_FIXING * case.base_ns for one in findings
-    )
+    dear |= any(one.rule in _SAID and one.stake_ns >= WORTH_FIXING * one.of_ns for one in findings)
     looks = [
-        f"; see {_subject(case, one)} ({format_share(one.stake_ns, case.base_ns)}), unpriced"
+        f"; see {_subject(case, one)} ({format_share(one.stake_ns, one.of_ns)}), unpriced"
         for one in findings
         if one.rule == "movement_kernels"
     ]
@@ -344,17 +334,17 @@ def _more(finding: Finding) -> str:
     return "" if hidden else _MORE.get(finding.rule, "")
 
 
-def _shared(case: Case, finding: Finding, first: Finding) -> str:
+def _shared(finding: Finding, first: Finding) -> str:
     """How much of what a finding could give back the first one could, too, empty for hardly any."""
     if finding is first:
         return ""
-    both = finding.saved_ns + first.saved_ns - case.base_ns
+    both = finding.saved_ns + first.saved_ns - finding.of_ns
     if (one := finding.gone) is not None and (other := first.gone) is not None:
         alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
         overlap = intervals.overlap_length(one, other) * (alike or finding.device == first.device)
         both = max(both, overlap)
-    share = format_share(both, case.base_ns)
-    return f", {share} of it the same time" if both >= WORTH_FIXING * case.base_ns else ""
+    share = format_share(both, finding.of_ns)
+    return f", {share} of it the same time" if both >= WORTH_FIXING * finding.of_ns else ""
 
 
 def _subject(case: Case, finding: Finding) -> str:
@@ -373,9 +363,9 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
         draws = 2 * _rendering_ns(case) > whole - idle
         lack = "graphics calls are not tied to their work" if draws else f"no {Capability.API}"
         return f"why {format_share(idle, whole)} is idle cannot be said: {lack}"
-    least, said = WORTH_FIXING * case.base_ns, []
+    said = []
     for one in findings:
-        share = format_share(one.stake_ns, case.base_ns)
+        share, least = format_share(one.stake_ns, one.of_ns), WORTH_FIXING * one.of_ns
         if one.stake_ns < least:
             continue
         if one.advice == NOT_TO_HIDE:

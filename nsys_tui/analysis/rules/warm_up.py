@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
 from nsys_tui.analysis.rules import awaited
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import SET_UP, Case
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gap_facts import usual_name
@@ -53,11 +53,10 @@ def kinds_of(gaps: Gaps) -> Int64:
 def warm_up(case: Case, arguments: Arguments) -> Result:
     """Idle gaps that come in the first of named steps alone, first uses of code, copies made once.
 
-    In the steps after these, ``module_loading`` tells of what is loaded.
+    In the steps after these, ``module_loading`` tells of what is loaded. It matters less than what
+    comes again, whatever it takes, and other findings are rated by the time without it.
     """
-    gaps = case.stalls.gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
-    gaps = gaps.take(first_uses(case, gaps))
+    gaps = _once(case)
     shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
     work = case.stalls.work
     columns = (
@@ -69,11 +68,38 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
     return Result(columns, tuple(findings), hidden=hidden)
 
 
+def _once(case: Case) -> Gaps:
+    """Idle gaps between operations that come once."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take(gaps.edge == Edge.INNER)
+    return gaps.take(case.once("first uses", lambda: first_uses(case, gaps)))
+
+
+def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
+    """Which gaps lie before most of the work, and how much of each comes once."""
+    early = (_middle(gaps) < case.set_up_until[gaps.device]) | case.is_set_up
+    return early, np.where(early, _charged(gaps), _used_first(gaps))
+
+
+def set_up_ns(case: Case) -> int:
+    """How long no GPU works because of what happens once: of gaps that it has most of."""
+    if not case.works or case.is_one_shot:
+        return 0
+    gaps = _once(case)
+    gaps = gaps.take(2 * _once_ns(case, gaps)[1] > gaps.idle)
+    spans = intervals.union(gaps.start, gaps.end)
+    for device in case.by_device:
+        spans = case.idle_time.idle_part(device, spans)
+    return intervals.total(*spans)
+
+
+SET_UP.append(set_up_ns)
+
+
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
     gaps = gaps.take(gaps.device == device)
-    early = (_middle(gaps) < case.set_up_until[gaps.device]) | case.is_set_up
-    each = np.where(early, _charged(gaps), _used_first(gaps))
+    early, each = _once_ns(case, gaps)
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
     longest = f", longest in {brief(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
@@ -93,7 +119,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         "leave it out of what you measure" + (", or load code before (eagerly)" if loads else ""),
         subject="set-up (once)" if before else "first use of code (once)",
         saved_ns=cost + tried,
-        at_most=Severity.MEDIUM if case.has_named_steps else None,
+        at_most=Severity.MEDIUM,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         device=device,
         screen="5",

@@ -306,3 +306,25 @@ def test_a_thread_that_calls_cuda_stands_for_a_program_rather_than_one_that_only
         if calls
         else "helper: 100.0 ms; 100.0% wait: sem_timedwait"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "first", "severity", "advice"),
+    [
+        ("cudaMalloc_v3020", True, "low", "leave it out of what you measure"),
+        ("cudaGetDeviceCount_v3020", True, "low", "leave it out of what you measure"),
+        ("cudaMalloc_v3020", False, "high", "allocate less, or once for many runs"),
+        ("cudaHostAlloc_v3020", False, "high", "allocate less, or once for many runs: pinned"),
+    ],
+)
+def test_the_first_call_of_a_process_sets_cuda_up(
+    call: str, first: bool, severity: str, advice: str, tmp_path: Path
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.api("cuInit", 0, 10_000) if not first else synth
+    synth.api(call, MS, 91 * MS).api("cudaFree_v3020", 92 * MS, 93 * MS)
+    (one, *_), line = looked_at(synth)
+    assert one.severity == severity
+    assert one.advice.startswith(advice)
+    assert advice.endswith("pinned") or "pinned" not in one.advice
+    assert ("sets CUDA up" in line) is first

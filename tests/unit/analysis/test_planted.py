@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Severity
-from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.ranking import find_in, ranked
 from nsys_tui.analysis.rules.verdict import (
     COMPUTE,
     HOST,
@@ -60,7 +61,7 @@ from nsys_tui.analysis.rules.verdict import (
 )
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -1218,14 +1219,36 @@ def test_pauses_in_which_fetched_data_are_saved_cannot_be_hidden_by_being_ahead(
     assert any("of pauses, too" in one.advice for one in find_in(case)) is hides
 
 
-@pytest.mark.parametrize(("loads", "said"), [(40 * MS, True), (3 * MS, False)])
-def test_set_up_that_costs_more_than_what_is_worth_fixing_is_said(
-    loads: int, said: bool, tmp_path: Path
+@pytest.mark.parametrize("run", [hpc.allocated_once, hpc.parsed_once])
+def test_what_happens_once_is_left_out_and_leads_nothing(
+    run: Callable[[Path], Synth], tmp_path: Path
 ) -> None:
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    assert [one.rule for one in found[:2]] == ["dominant_kernel", "warm_up"]
+    assert found[1].severity is Severity.MEDIUM
+    assert verdict(case, found).startswith("GPU 99.9% busy, 30.")
+
+
+def test_what_hardly_matters_stands_behind_what_happens_once(tmp_path: Path) -> None:
+    case = case_of(hpc.allocated_once, tmp_path)
+    work, once = find_in(case)[:2]
+    for stake, leads in ((0, True), (work.of_ns // 50, True), (work.of_ns // 200, False)):
+        other = replace(work, severity=Severity.MEDIUM, stake_ns=stake)
+        assert ranked(case, [once, other])[0] == (other if leads else once)
+
+
+@pytest.mark.parametrize("loads", [40 * MS, 3 * MS])
+def test_shares_are_of_the_time_without_set_up(loads: int, tmp_path: Path) -> None:
     case = case_of(lambda path: programs.compiled_first(path, loads), tmp_path)
-    line = verdict(case, find_in(case))
-    assert "copies not hidden" in line
-    assert line.endswith("% is set-up (once)") is said
+    found = find_in(case)
+    assert loads <= case.set_up_ns < loads + MS
+    (copies,) = [one for one in found if one.rule == "exposed_copies"]
+    assert copies.of_ns == case.base_ns - case.set_up_ns
+    (once,) = [one for one in found if one.is_once]
+    assert once.of_ns == case.base_ns
+    share = format_share(copies.saved_ns, copies.of_ns)
+    assert f"copies not hidden (up to {share})" in verdict(case, found)
 
 
 @pytest.mark.parametrize(("computes", "loads", "said"), [(30, 3, True), (1, 33, False)])

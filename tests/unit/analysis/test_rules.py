@@ -505,11 +505,12 @@ def test_allocations_and_loading_count_inside_the_loop_only(synth: Synth) -> Non
     steps(synth)
     for place in range(12):
         synth.api("cudaMalloc_v3020", place * 100, place * 100 + 50)
-        synth.api("cudaFree_v3020", 30 * MS + place * US, 30 * MS + place * US + 500)
+        synth.api("cudaMalloc_v3020", 30 * MS + place * US, 30 * MS + place * US + 500)
+        synth.api("cudaFree_v3020", 31 * MS + place * US, 31 * MS + place * US + 500)
     synth.cuda_overhead("lazy", 5 * MS, 6 * MS, 7)
     synth.cuda_overhead("lazy", 39 * MS, 40 * MS, 7).api("cuModuleLoadData", 40 * MS, 42 * MS)
     allocations = run(synth, "frequent_allocation")
-    assert rows(allocations, "API Name", "Calls") == [("cudaFree", 12)]
+    assert rows(allocations, "API Name", "Calls") == [("cudaMalloc", 12)]
     assert len(run(synth, "frequent_allocation:count=13").table) == 0
     loading = run(synth, "module_loading")
     assert rows(loading, "What", "Duration") == [("cuModuleLoadData", 2 * MS), ("lazy", 1 * MS)]

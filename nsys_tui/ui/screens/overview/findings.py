@@ -40,7 +40,7 @@ class FindingsPane(LinePane):
         ranked, unseen = findings.ranked, findings.unseen
 
         def gain(entry: Finding) -> str:
-            return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
+            return format_share(entry.saved_ns, entry.of_ns) if entry.saved_ns > 0 else ""
 
         def told(
             doubted: Sequence[object], full: Sequence[object], width: int
