@@ -219,6 +219,22 @@ class Case(Run):
         """``GPU 0, GPU 1``."""
         return ", ".join(self.report.devices[device].label for device in sorted(set(places)))
 
+    def most_of(self, *findings: Finding) -> int:
+        """What findings can save together at most: the time of the one kernel that all tell of."""
+        ops, kernels = self.report.operations, set[tuple[int, int]]()
+        for one in findings:
+            if one.device is None or one.window is None or AND_OTHERS in one.subject:
+                return self.base_ns
+            rows, start = self.doing(one.device, Category.COMPUTE), one.window[0]
+            shown = rows[slice(*np.searchsorted(ops.start[rows], (start, start + 1)))]
+            names = ops.name[shown[ops.end[shown] == one.window[1]]]
+            kernels.add((one.device, int(names[0]) if len(names) else -1 - len(kernels)))
+        ((device, name), *others) = kernels
+        if others or name < 0:
+            return self.base_ns
+        rows = self.doing(device, Category.COMPUTE)
+        return min(self.base_ns, int(ops.durations(rows[ops.name[rows] == name]).sum()))
+
     @property
     def much_ns(self) -> int:
         """What costs so much comes before what has most of the time, and has no price."""

@@ -310,7 +310,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
             f"{'that' if one is most else _subject(case, one)} (up to"
             f" {format_share(one.saved_ns, one.of_ns)}{_more(one)}"
             f"{_BY_GUESS.get(one.confidence, '')}"
-            f"{_shared(one, worth[0])})"
+            f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
         more = len(worth) - MOST
@@ -334,11 +334,12 @@ def _more(finding: Finding) -> str:
     return "" if hidden else _MORE.get(finding.rule, "")
 
 
-def _shared(finding: Finding, first: Finding) -> str:
+def _shared(case: Case, finding: Finding, first: Finding) -> str:
     """How much of what a finding could give back the first one could, too, empty for hardly any."""
     if finding is first:
         return ""
-    both = finding.saved_ns + first.saved_ns - finding.of_ns
+    most = min(finding.of_ns, case.most_of(finding, first))
+    both = finding.saved_ns + first.saved_ns - most
     if (one := finding.gone) is not None and (other := first.gone) is not None:
         alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
         overlap = intervals.overlap_length(one, other) * (alike or finding.device == first.device)

@@ -131,6 +131,23 @@ def test_large_pages_tell_the_rate_of_the_bus(tmp_path: Path, size: int) -> None
     assert one.saved_ns == pytest.approx(19 * lasts - 10 * size / rate, rel=0.01)
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_two_savings_on_one_kernel_are_no_more_than_it_takes(tmp_path: Path, same: bool) -> None:
+    """One block works for 40 ms, and pages move while that kernel, or another one, runs."""
+    synth, at = bare(tmp_path / "r.sqlite"), 0 if same else 40 * MS
+    synth.launch("add", (0, 5 * US), (20 * US, 40 * MS), grid=(1, 1, 1))
+    if not same:
+        synth.launch("scale", (6 * US, 11 * US), (at + 20 * US, at + 40 * MS), grid=FULL)
+    for page in range(300):
+        begun = at + 30 * US + page * 110 * US
+        synth.memcpy(begun, begun + 100 * US, kind="UVM HtoD", bytes=1 << 16, migrationCause=2)
+    case = Case(open_report(synth.write(), use_cache=False))
+    line = verdict(case, find_in(case))
+    assert "small grids of add" in line, line
+    assert f"pages migrate in {'add' if same else 'scale'}" in line, line
+    assert ("of it the same time" in line) is same, line
+
+
 @pytest.mark.parametrize(("cause", "told"), [(1, 20 * MS), (3, 0)])
 def test_pages_that_the_host_touches_after_the_last_kernel_have_no_price(
     tmp_path: Path, cause: int, told: int
