@@ -8,11 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from nsys_tui.analysis.stalls.causes import Cause, range_classes
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.config import LaunchBoundConfig
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
-from nsys_tui.model.events import FARTHEST, Operations
+from nsys_tui.model.events import FARTHEST, Operations, ThreadEvents
 from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
 BATCH: Final = 1 << 18
@@ -152,7 +155,7 @@ def runs_of(
     """
     if len(rows) < max(rule.operations, 1):
         return []
-    first, last, before = _short_work(report.operations, rows, rule)
+    first, last, before = _short_work(report, rows, rule)
     bound_runs: list[LaunchBoundRun] = []
     batch = np.flatnonzero(np.diff(first // BATCH, prepend=-1))
     for runs in np.split(np.arange(len(first)), batch[1:]):
@@ -163,18 +166,44 @@ def runs_of(
     return bound_runs
 
 
+def _other_calls(report: Report, rows: Indices) -> Intervals:
+    """When threads that launch some operations call MPI, or the OS outside of CUDA's calls."""
+    api, mpi, osrt = report.api, report.host_events, report.osrt
+    if not len(api) or not (
+        len(osrt) or mpi.of_mpi.any() or (range_classes(report.ranges) == Cause.MPI).any()
+    ):
+        return intervals.empty()
+    codes = np.unique(api.thread[report.called(rows)[1]])
+
+    def runs(events: ThreadEvents, chosen: Bool) -> Intervals:
+        own = np.isin(events.threads, api.threads[codes])[events.thread]
+        return intervals.union(events.start[own & chosen], events.end[own & chosen])
+
+    calls = intervals.subtract(runs(osrt, osrt.nesting <= 0), runs(api, api.real))
+    messages = (
+        runs(mpi, mpi.of_mpi),
+        runs(report.ranges, (range_classes(report.ranges) == Cause.MPI)),
+    )
+    return intervals.joined(calls, *messages)
+
+
 def _short_work(
-    ops: Operations, rows: Indices, rule: LaunchBoundConfig
+    report: Report, rows: Indices, rule: LaunchBoundConfig
 ) -> tuple[Indices, Indices, Int64]:
     """Stretches of enough short operations that follow each other closely.
+
+    A gap in which the host is mostly in calls that launch nothing parts them like a long one.
 
     Returns:
         Place in ``rows`` of the first and the last of each, and when all before it had ended.
     """
-    starts, ends = clipped(ops, rows, None)
+    starts, ends = clipped(report.operations, rows, None)
     short = ends - starts < rule.duration
     reach = np.maximum.accumulate(ends, out=ends)
     apart = np.append(True, starts[1:] - reach[:-1] > rule.gap)
+    if len((others := _other_calls(report, rows))[0]):
+        inside = intervals.covered(others, reach[:-1], np.maximum(starts[1:], reach[:-1]))
+        apart[1:] |= (inside > 0) & (2 * inside >= starts[1:] - reach[:-1])
     heads = short & (np.append(True, ~short[:-1]) | apart)
     first = np.flatnonzero(heads)
     # A stretch ends where the next begins or a longer operation stands.

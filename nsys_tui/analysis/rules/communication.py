@@ -35,6 +35,8 @@ _FINER: Final = (8, 4, 2)
 """Times as many micro-batches that a pipeline is imagined with."""
 _QUICK: Final = 0.25
 """Part of a pipeline's messages, half of those that wait for no other stage."""
+_SHORT_NS: Final = 30_000
+"""What a message between GPUs takes however little it sends, and what delays it."""
 SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
 
@@ -226,14 +228,42 @@ def pairwise(case: Case, device: int) -> Indices:
 
 
 def _pairwise(case: Case, device: int) -> Indices:
-    ops = case.report.operations
-    rows = case.doing(device, Category.COMM)
-    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
-    chosen: Indices = rows[pairwise[ops.name[rows]]]
+    ops, chosen = case.report.operations, _messages(case, device)
     together = np.isin(chosen, collective_waits(case.report).row, kind="table")
     each_other = len(case.splits) < SEVERAL or 2 * int(together.sum()) < len(together)
-    most = 2 * ops.durations(chosen).sum() > ops.durations(rows).sum()
+    each_other &= not exchange_at_once(case)
+    whole = ops.durations(case.doing(device, Category.COMM)).sum()
+    most = 2 * ops.durations(chosen).sum() > whole
     return chosen if most and each_other else chosen[:0]
+
+
+def _messages(case: Case, device: int) -> Indices:
+    """Kernels of a GPU that send and receive."""
+    ops, rows = case.report.operations, case.doing(device, Category.COMM)
+    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
+    chosen: Indices = rows[pairwise[ops.name[rows]]]
+    return chosen
+
+
+def exchange_at_once(case: Case) -> bool:
+    """Whether several GPUs mostly begin to exchange at one time, as no stages of a pipeline do."""
+    return case.once("at once", lambda: _exchange_at_once(case))
+
+
+def exchange_little(case: Case, device: int) -> bool:
+    """Whether they do, and messages are so short that their number takes the time."""
+    took = case.report.operations.durations(_messages(case, device))
+    return exchange_at_once(case) and float(np.median(took)) <= _SHORT_NS
+
+
+def _exchange_at_once(case: Case) -> bool:
+    ops, rows = case.report.operations, [_messages(case, one) for one in case.by_device]
+    if len(rows) < SEVERAL or len({len(mine) for mine in rows}) > 1:
+        return False
+    starts, took = (
+        np.stack([of[mine] for mine in rows]) for of in (ops.start, ops.end - ops.start)
+    )
+    return 2 * int((2 * np.ptp(starts, axis=0) <= took.min(axis=0)).sum()) > len(rows[0])
 
 
 def finer_batches(case: Case, paced: int) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from nsys_tui.analysis.nccl.collectives import names_collectives
 from nsys_tui.analysis.rules.communication import (
     SEVERAL,
     accumulates,
+    exchange_little,
     finer_batches,
     idle_for_host,
     late_gpu,
@@ -81,6 +82,9 @@ _AMONG_RANKS: Final = (
 )
 """What to do about sends and receives, which two GPUs may make for an all-to-all, too; then what
 where more micro-batches would hardly help."""
+_EXCHANGE: Final = (
+    "exchange more at once and less often (wider halos), or compute the inside meanwhile"
+)
 _ONCE_A_STEP: Final = (
     "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
 )
@@ -262,6 +266,8 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         saved, times = finer_batches(case, min(worst.exposed_comm_ns, least_of_all))
         advice = _AMONG_RANKS[len(case.splits) >= SEVERAL][times == 1].format(times)
         subject = "send and receive not hidden"
+    elif exchange_little(case, worst.index):
+        saved, advice = min(worst.exposed_comm_ns, least_of_all), _EXCHANGE
     else:
         kept = max(waited, staying(case, worst.index))
         transfers = of_last_ranks(case, worst.index, (Category.COMPUTE, Category.MEMORY))
