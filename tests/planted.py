@@ -557,7 +557,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.asking_a_store: "idle, wait: poll",
     programs.asking_since_before: "idle, wait: poll",
     programs.cameras: "",
-    programs.cameras_by_hand: "idle, wait: while one of 3 threads is in select",
+    programs.cameras_by_hand: "",
     programs.decoded_in_hardware: "",
     programs.serving_with_a_store: "",
     programs.fetching: "idle, wait: poll",

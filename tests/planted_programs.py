@@ -378,8 +378,8 @@ def filmed_anew(path: Path) -> Synth:
 
 
 def sent_unevenly(path: Path) -> Synth:
-    """Frames of somebody who works: one takes 2 % longer than the next."""
-    return ticking(path, call="poll", jitter=100 * US)
+    """Frames of somebody who works, at no usual rate: one takes 2 % longer than the next."""
+    return ticking(path, 11 * MS, call="poll", jitter=100 * US)
 
 
 def sleeping_alike(path: Path) -> Synth:

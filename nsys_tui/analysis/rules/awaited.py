@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import TO_HOST
-from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.named import Named
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
@@ -34,6 +34,19 @@ _REGULAR: Final = {Cause.SLEEP: 0.02, Cause.WAIT: 0.005, Cause.OSRT: 0.005}
 
 A timer or a device that it waits for is more regular than somebody who works.
 """
+_WAITING: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
+"""Causes by which a thread that is to wake another one waits itself."""
+_ANSWER_NS: Final = 500_000_000
+"""No read of a file takes so long."""
+_RATES: Final = np.array((1, 2, 5, 10, 15, 20, 24, 25, 30, 50, 60, 100, 120))
+"""A second."""
+_EVEN: Final = 0.05
+"""Deviation of a clock's ticks, as a part of the time between, up to which they are such."""
+_EXACT, _ODD = 0.002, 0.01
+"""How far a rate may be from one of these: at least, for what few ticks tell, and at most."""
+_LITTLE_WORK: Final = 0.75
+"""Part of the time that is waited from which on little is done between."""
+_ROUNDS, _ENOUGH = 8, 5
 
 
 def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
@@ -140,11 +153,12 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str
     codes = work.by_class[cause].longest(*waits, mostly=True)
     code = int(np.argmax(np.bincount(codes + 1, lasted))) - 1
     call = case.stalls.work.name(code)
-    if cause is not Cause.WAIT or not words.WAITS.match(call):
+    if cause not in _WAITING:
         return who, call, "", words.LATE_THREAD
-    if all(_ticks(case, one, code) for one in others):
+    if all(_ticks(case, one, cause, code) for one in others):
         return who, call, "the next tick", words.PACED
-    return who, call, *(asked_by(case, other) if is_asked(case, other) else ("", words.AWAITED))
+    asked = words.WAITS.match(call) is not None and is_asked(case, other)
+    return who, call, *(asked_by(case, other) if asked else ("", words.ALSO_WAITS))
 
 
 def child(case: Case, thread: int, cause: Cause, waits: Intervals) -> str:
@@ -191,12 +205,29 @@ def limits_itself(case: Case, thread: int, call: str, waits: Intervals) -> bool:
     return spread(lasted) <= _REGULAR[Cause.SLEEP] * float(np.median(lasted))
 
 
-def _ticks(case: Case, thread: int, call: int) -> bool:
-    """Whether a call in which a thread waits for the outside ends at a fixed rate."""
-    waits = case.stalls.work.thread(thread).by_class.get(Cause.WAIT)
-    period = np.diff(waits.ends[waits.name == call]) if waits else np.empty(0)
-    often, most = len(period) >= _FEWEST_TICKS, _REGULAR[Cause.WAIT]
-    return bool(often and np.std(period) <= most * period.mean())
+def _ticks(case: Case, thread: int, cause: Cause, call: int) -> bool:
+    """Whether a call in which a thread waits ends by a clock."""
+    waits = case.stalls.work.thread(thread).by_class.get(cause)
+    mine = np.flatnonzero(waits.name == call) if waits else np.empty(0, np.intp)
+    if waits is None or len(mine) <= _FEWEST_TICKS:
+        return False
+    ends = waits.ends[mine]
+    even = spread(np.diff(ends)) <= _REGULAR[Cause.WAIT] * float(np.median(np.diff(ends)))
+    lasted = ends - waits.starts[mine]
+    return even or _on_a_grid(ends, lasted) or _at_usual_rate(ends, lasted)
+
+
+def is_answered(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether a thread mostly waits in long reads, before each of which it wrote something.
+
+    A person, or another program, is to answer: no file takes so long, and it is opened before.
+    """
+    calls = case.report.osrt
+    rows = np.flatnonzero((calls.threads[calls.thread] == thread) & (calls.nesting <= 0))
+    reads = (_named(calls, words.MAY_BE_PIPE) | _named(calls, words.WAITS))[rows]
+    long = np.flatnonzero(reads & (calls.durations(rows) >= _ANSWER_NS))
+    long = long[(long > 0) & _named(calls, words.WRITES)[rows[long - 1]]]
+    return 2 * intervals.overlap_length(calls.runs(rows[long]), waits) > intervals.total(*waits)
 
 
 def workers(case: Case, thread: int, waits: Intervals) -> str:
@@ -289,20 +320,57 @@ _MOST: Final = 0.68
 """Part of values that deviate by no more than a standard deviation, where chance alone rules."""
 
 
-def keeps_a_rate(case: Case, cause: Cause, thread: int, waits: Intervals) -> bool:
-    """Whether sleeps or waits end at a fixed rate, however long each was: the program is paced.
+def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Intervals) -> bool:
+    """Whether the last waits before GPU work end by a clock, or at a fixed rate.
 
-    Those of a fixed length end at a rate, too, and so are told by their lengths. A rate that is
-    lost for a moment, as when a camera starts anew, is one all the same.
+    However long each was: those of a fixed length end at a rate, too, and so are told by their
+    lengths. A rate that is lost for a moment, as when a camera starts anew, is one all the same.
     """
-    if len(waits[0]) <= _FEWEST_TICKS:
+    calls = case.stalls.work.near(thread, *waits).by_class[cause]
+    waited = intervals.union(calls.starts, calls.ends)
+    place = np.searchsorted(np.sort(gaps.start), waits[0], side="right")
+    ends = waits[1][np.flatnonzero(np.diff(place, append=-1))]
+    lasted = intervals.covered(waited, np.append(waits[0][:1], ends[:-1]), ends)
+    long = 2 * lasted > np.quantile(lasted, _MOST)
+    ends, lasted = ends[long], lasted[long]
+    if len(ends) <= _FEWEST_TICKS:
         return False
-    sleeps = case.stalls.work.near(thread, *waits).by_class[cause]
-    slept = intervals.union(sleeps.starts, sleeps.ends)
-    lasted = intervals.covered(slept, waits[1][:-1], waits[1][1:])
-    period = np.diff(waits[1])
+    period = np.diff(ends)
     regular = spread(period) <= _REGULAR[cause] * float(np.median(period))
-    return regular and 2 * spread(period) < spread(lasted)
+    if (regular and 2 * spread(period) < spread(lasted)) or _on_a_grid(ends, lasted):
+        return True
+    return cause is not Cause.SLEEP and _at_usual_rate(ends, lasted)
+
+
+def _on_a_grid(ends: Int64, lasted: Int64) -> bool:
+    """Whether waits end about evenly on a grid of times, whatever their own length.
+
+    Who works drifts: of rounds that take as long as they take, eight together deviate nearly three
+    times as much as one does; on a grid they deviate alike.
+    """
+    period, eight = np.diff(ends), ends[_ROUNDS:] - ends[:-_ROUNDS]
+    deviates = spread(period)
+    known = len(eight) >= _ENOUGH * _ROUNDS and deviates <= _EVEN * float(np.median(period))
+    return known and 2 * spread(lasted) > deviates and 2 * spread(eight) < 3 * deviates
+
+
+def _at_usual_rate(ends: Int64, lasted: Int64) -> bool:
+    """Whether waits, with little work between, end about evenly at a rate that devices have.
+
+    Waits that are of such a length themselves end by it.
+    """
+    period = np.diff(ends)
+    usual, deviates, length = float(np.median(period)), spread(period), float(np.median(lasted))
+    if deviates > _EVEN * usual or length < _LITTLE_WORK * usual:
+        return False
+    mean = float(period[np.abs(period - usual) <= 3 * deviates].mean())
+    near = min(_ODD, max(_EXACT, 3 * deviates / usual / len(period) ** 0.5))
+    return bool(_beside_rate(mean) <= min(near, _beside_rate(length)))
+
+
+def _beside_rate(ns: float) -> float:
+    """How far a period is from the nearest of the rates that devices and timers have."""
+    return float(np.abs(ns * _RATES / 1e9 - 1).min())
 
 
 def spread(values: Int64) -> float:

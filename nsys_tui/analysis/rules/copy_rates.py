@@ -13,7 +13,14 @@ from nsys_tui.analysis.rules.copies import FAST, LARGE, case_labels, exposed_ns,
 from nsys_tui.analysis.rules.copy_advice import bus_rate
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import few_steps
-from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE, PINNED, of_memory
+from nsys_tui.analysis.rules.nsys import (
+    DIRECTIONS,
+    HOST_COPIES,
+    PAGEABLE,
+    PEER_COPY,
+    PINNED,
+    of_memory,
+)
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.categories import OpKind
@@ -26,8 +33,6 @@ _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
 _NARROW: Final = 1 / 3
 """Part of the bus's rate that 8 lanes of its generation, or 16 of the one before, exceed."""
-_PEER: Final = 10
-"""Kind of copies from one GPU to another."""
 _LINK: Final = "see the width and generation of its link while it copies (nvidia-smi -q)"
 _PEER_LINK: Final = (
     "see how the GPUs are linked (nvidia-smi topo -m): through the host may be quicker"
@@ -133,7 +138,7 @@ def _narrow(case: Case) -> list[Finding]:
     ops, findings, large = case.report.operations, list[Finding](), case.copies
     large = large[(ops.bytes[large] >= LARGE) & (ops.durations(large) > 0)]
     pinned = of_memory(ops, large, PINNED) & np.isin(ops.copy_kind[large], HOST_COPIES)
-    ways = (("pinned", pinned, _LINK), ("peer", ops.copy_kind[large] == _PEER, _PEER_LINK))
+    ways = (("pinned", pinned, _LINK), ("peer", ops.copy_kind[large] == PEER_COPY, _PEER_LINK))
     for device, (what, chosen, advice) in product(np.unique(ops.device[large]).tolist(), ways):
         mine, bus = large[chosen & (ops.device[large] == device)], bus_rate(case, device)
         if len(mine) < _FEWEST:

@@ -30,6 +30,7 @@ from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
@@ -53,8 +54,10 @@ _PINS: Final = re.compile(r"cu(da)?(Mem)?(MallocHost|HostAlloc|HostRegister|Allo
 _PINNED: Final = ": pinned memory takes long to make"
 _FIRST: Final = "leave it out of what you measure: a process's first CUDA call sets CUDA up, once"
 _AWAITED: Final = "no fault where nothing was due: else see who is to send what it waits for"
-_NSYS: Final = ("[NSys", "*2CommsProcesso")
-"""How the threads are called that nsys puts into each process."""
+_FOREIGN: Final = ("[NSys", "*2CommsProcesso", "cuda-EvtHandlr")
+"""How the threads are called that nsys and CUDA's driver put into each process."""
+_SHOW_WORK: Final = [Capability[kind] for kind in ("API", "MPI", "NVTX", "SAMPLES", "SCHED")]
+"""Without one of these only waits are known, and of the profiled work nothing."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
 _MAIN: Final = 0.5
 """Part of the longest time in ranges of a process's threads from which a thread is a main one."""
@@ -186,8 +189,10 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     wait. Without such calls it is the one with most time in calls of the OS runtime.
     """
     report, osrt = case.report, case.report.osrt
-    ran = [one for one in host_time(report, case.scope).threads if not one.name.startswith(_NSYS)]
+    ran = [one for one in host_time(report, case.scope).threads if _is_own(one.name)]
+    own = np.array([_is_own(report.thread_name(tid)) for tid in osrt.threads.tolist()], np.bool_)
     calls = osrt_calls(report, case.scope)
+    calls = calls[own[osrt.thread[calls]]]
     made = row_numbers(report.api, case.scope.threads(report.api))
     events, rows = (report.api, made) if len(made) else (osrt, calls)
     if not ran and len(rows):
@@ -201,6 +206,11 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
         waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
         if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
             yield one.name, stretch_of(one.global_tid, *one.seen)
+
+
+def _is_own(thread: str) -> bool:
+    """Whether a thread is of the program itself, by its name."""
+    return not thread.startswith(_FOREIGN)
 
 
 def _longest(events: ThreadEvents, rows: Indices) -> tuple[int, int]:
@@ -329,14 +339,15 @@ def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[
     told = (f"{head}; {text}" if text else head for text in (did, *shorter, ""))
     sets_up = _sets_up(case, part, state)
     subject = where + (f" {share}" if of else "") + (f" ({did})" if did else "")
+    shown = any(map(case.report.can, _SHOW_WORK))
     return case.finding(
         "host_only",
         next(title for title in told if len(title) <= TITLE_CELLS),
         _FIRST if sets_up else advice_for(case, part, state),
-        at_most=Severity.LOW if sets_up else None,
         subject=f"{where} sets CUDA up" if sets_up else subject,
         saved_ns=0,
         stake_ns=part.ns,
+        at_most=Severity.LOW if sets_up else None if shown else Severity.MEDIUM,
         window=part.longest,
         command="nsys-tui analyze REPORT -r host_only",
     )

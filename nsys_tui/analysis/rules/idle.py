@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
+from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
@@ -29,13 +30,11 @@ from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import brief
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
@@ -104,10 +103,14 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     """GPUs idle at the same time lose it once: the one that loses most counts."""
     each = np.bincount(gaps.device, gaps.idle)
     device, several = int(np.argmax(each)), int((2 * each > each.max()).sum()) > 1
-    late, most = _late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
+    late, most = late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
     gaps = gaps.take(gaps.device == device)
-    worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_time.idle_part(device, when(case.stalls.work, gaps, spans))
+    if cause is Cause.MPI:
+        gaps, lost = without_messages(case, gaps, lost)
+    if not len(gaps):
+        return []
+    worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     if cause is Cause.COPY and not facts.copies_wait(case, gaps, lost):
         return []  # The rules on copies tell of it.
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
@@ -117,7 +120,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     told, confidence, advice = _told(case, cause, gaps, lost, usual)
     said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
-    unpriced = not priced or advice in (*words.MEANT, words.ON_DEVICE.advice)
+    unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
     unknown = unknown and not facts.comes_once(case, gaps)
     if late >= 0:
@@ -190,30 +193,6 @@ def _hidden_pauses(case: Case, gaps: Gaps) -> tuple[int, Intervals]:
     return (more, hidden) if more >= WORTH_A_LINE * case.base_ns else (0, intervals.empty())
 
 
-def _late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
-    """The GPU for whose rank the others wait in MPI, -1 for none, and how much time that can cost.
-
-    Without waits the run takes what else its ranks do. So what the rank that waits least waits is
-    all there is to gain; where the others wait for it, what the next one waits.
-    """
-    ops, waited = case.report.operations, np.bincount(gaps.device, gaps.idle)
-    ranks = [
-        device for device, rows in case.by_device.items() if _calls_mpi(case, ops.process[rows])
-    ]
-    waited = np.append(waited, np.zeros(len(case.report.devices)))
-    order = sorted(ranks, key=lambda device: waited[device])
-    if len(order) < 2:
-        return -1, case.base_ns
-    least, next_ = (int(waited[device]) for device in order[:2])
-    return (order[0], next_) if _LATE * least < next_ else (-1, least)
-
-
-def _calls_mpi(case: Case, process: Integers) -> bool:
-    """Whether a process that some operations are of makes calls of MPI."""
-    ops, ranks = case.report.operations, case.mpi_calls[0] & PROCESS_MASK
-    return bool(np.isin(ops.processes[np.flatnonzero(np.bincount(process))], ranks).any())
-
-
 def _told(
     case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str
 ) -> tuple[str, Confidence, str]:
@@ -266,8 +245,10 @@ def _told(
     if facts.serves(case, cause, what, gaps, lost):
         whom, advice = awaited.asked_by(case, thread)
         return f", waits for {whom}: {call}", inferred, advice
-    if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, lost):
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
         return f", sleeps to keep a rate: {call}", inferred, words.PACED
+    if cause in (Cause.IO, Cause.WAIT) and awaited.is_answered(case, thread, lost):
+        return f", waits for input: {call}", inferred, words.INPUT
     child = cause is Cause.WAIT and what.startswith("wait")
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
@@ -285,13 +266,14 @@ def _told(
     if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    outside = awaits or cause is Cause.OSRT
     if cause is Cause.OSRT and awaited.decoder(case, thread, lost):
         return f", waits for the video decoder: {call}", inferred, words.DECODER
-    if outside and awaited.keeps_a_rate(case, cause, thread, lost):
-        return f", waits for the next tick: {call}", inferred, words.PACED
     woken = cause is Cause.WAIT and not (awaits or child)
-    if woken and any(waker := awaited.waker(case, thread, lost)):
+    waker = awaited.waker(case, thread, lost) if woken else ("",) * 4
+    ticks = cause in (Cause.WAIT, Cause.OSRT) and words.PACED not in waker
+    if ticks and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
+        return f", waits for the next tick: {call}", inferred, words.PACED
+    if any(waker):
         *names, whom, advice = waker
         other, its = (brief(name, _PLACE_CELLS) for name in names)
         if whom:
@@ -306,6 +288,8 @@ def _told(
         return f": {call} returns late, why is not recorded", inferred, advice
     if cause is Cause.SYNC and await_results(case, gaps):
         advice = words.READS
+    if cause is Cause.SYNC and messages_next(case, gaps):
+        advice = words.FOR_MPI
     if cause is Cause.API and "MemPrefetch" in what:
         advice = page_advice(case, gaps.next)
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not facts.are_long(case, gaps):
@@ -391,7 +375,5 @@ def _seen(seen: Sampled) -> str:
 
 _NAME_CELLS: Final = 22
 _RARELY: Final = " in few steps"
-_LATE: Final = 3
-"""So many times as long as the late rank all others wait: less may be chance."""
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""

@@ -30,15 +30,14 @@ class Words:
     def settled_by(self, report: Report) -> str:
         """The command that settles the doubt for a report, or the capture that would allow it."""
         if not self.settle:
-            every = f"nsys profile {Capability.SCHED.option} {Capability.SAMPLES.option} --trace="
-            traces = ",".join(name for kind, name in _TRACES.items() if report.may_hold(kind))
-            return every + traces if unrecorded(report) else "nsys-tui stalls REPORT"
+            options = unrecorded(report)
+            return f"nsys profile {options}" if options else "nsys-tui stalls REPORT"
         if self.needs is None or report.can(self.needs):
             return self.settle
         return f"nsys profile {self.needs.option}"
 
 
-_TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
+_TELLING: Final = (Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
 """What tells where a thread is."""
 _TRACES: Final = {Capability.API: "cuda", Capability.NVTX: "nvtx", Capability.OSRT: "osrt"}
 
@@ -46,12 +45,12 @@ _TRACES: Final = {Capability.API: "cuda", Capability.NVTX: "nvtx", Capability.OS
 def unrecorded(report: Report) -> str:
     """Options that record where threads are, as far as a report lacks it and was not asked for.
 
-    What it has of traces goes on being traced.
+    What else is to be traced goes on being so.
     """
     missing = [kind for kind in _TELLING if report.lacks(kind) == explain(kind)]
-    traced = [name for kind, name in _TRACES.items() if kind in missing or report.can(kind)]
-    options = [f"--trace={','.join(traced)}"] * any(kind in _TRACES for kind in missing)
-    return " ".join([*options, *(kind.option for kind in missing if kind not in _TRACES)])
+    traced = ",".join(name for kind, name in _TRACES.items() if report.may_hold(kind))
+    options = {Capability.OSRT: f"--trace={traced}"}
+    return " ".join(options.get(kind, kind.option) for kind in missing)
 
 
 def unseen(report: Report) -> str:
@@ -83,6 +82,9 @@ ON_HOST: Final = (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING, Cause.UNKNOWN)
 """Causes with which the host may work on pages that it touches."""
 ON_RESULTS: Final = "launch the next batch before working on these results, or do that on the GPU"
 """What to do about a host that works on data that have just come to it."""
+FOR_MPI: Final = (
+    "MPI needs what it waits for: exchange more at once, or compute the inside meanwhile"
+)
 READS: Final = "read results later, or many at once, so that the host launches ahead"
 """What to do about waits for what is copied to the host: no event spares it the data."""
 OF_HOST: Final = (Cause.LAUNCH_LATENCY, Cause.IO, Cause.OSRT, Cause.HOST)
@@ -189,6 +191,8 @@ LETS_IN: Final = re.compile(r"_*accept")
 """The call by which a server lets a client in."""
 ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")
 """Calls by which a server answers, or lets somebody in."""
+WRITES: Final = re.compile(r"_*(p?writev?|send|f(write|flush|puts)|puts|putc|v?f?printf)")
+"""Calls by which a program may ask for an answer."""
 CONNECTS: Final = re.compile(r"_*connect$")
 """The call by which a client asks for a server's attention."""
 DECODES: Final = re.compile(r"(?i)cuvid|nvdec")
@@ -204,20 +208,27 @@ PACED: Final = "no fault where the rate is meant so: else raise it"
 ASKED: Final = "no fault if that one asks and this one answers: else ask for its data ahead"
 GIVEN: Final = "no fault if it has nothing to do: else see who is to give it work, and comes late"
 DECODER: Final = "decode ahead, or on more decoders; no fault where a live source sets the rate"
+INPUT: Final = "no fault where a person or another program answers: else ask ahead of need"
 MEANT: Final = {
     REQUESTS: "for lack of requests",
     GIVEN: "for work from elsewhere",
     PACED: "to keep its rate",
     ASKED: "for another program",
+    INPUT: "for input",
 }
 """Advice on idle time that is no fault, and what the verdict says of it."""
-PACES: Final = {PACED: "the rate is higher", DECODER: "the decoder is quicker"}
-"""Advice on what alone ends the waits, and what has to happen before anything else counts."""
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 MESSAGES: Final = "send many small messages as one; else see which rank comes late to it"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
+ALSO_WAITS: Final = "that thread waits itself: see for which one, or for what from outside"
+PACES: Final = {
+    PACED: "the rate is higher",
+    DECODER: "the decoder is quicker",
+    ALSO_WAITS: "what is waited for comes sooner",
+}
+"""Advice on what alone ends the waits, and what has to happen before anything else counts."""
 RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"
 NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"
 SPREAD: Final = (
@@ -277,7 +288,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
-WHOLE: Final = (AWAITED, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

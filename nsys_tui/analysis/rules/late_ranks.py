@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,14 +13,19 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.held import limited
 from nsys_tui.analysis.rules.imbalance import AT_ONCE_NS
+from nsys_tui.analysis.rules.nsys import PEER_COPY
+from nsys_tui.analysis.stalls.causes import Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.target import PROCESS_MASK
 
 _TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_range")
 """Rules that say where several GPUs lose time alike; of the rest all may."""
+_LATE: Final = 3
+"""So many times as long as the late rank all others wait: less may be chance."""
 
 
 def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
@@ -151,3 +157,49 @@ def _came_last(case: Case, last: Int64) -> Integers:
 def _between(meetings: Int64, lost: Intervals) -> Int64:
     """How long some time lasts before each of the meetings, and after them."""
     return sums(np.searchsorted(meetings, lost[0]), lost[1] - lost[0], len(meetings) + 1)
+
+
+def late_rank(case: Case, gaps: Gaps) -> tuple[int, int]:
+    """The GPU for whose rank the others wait in MPI, -1 for none, and how much time that can cost.
+
+    Without waits the run takes what else its ranks do. So what the rank that waits least waits is
+    all there is to gain; where the others wait for it, what the next one waits.
+    """
+    ops, waited = case.report.operations, np.bincount(gaps.device, gaps.idle)
+    ranks = [
+        device for device, rows in case.by_device.items() if _calls_mpi(case, ops.process[rows])
+    ]
+    waited = np.append(waited, np.zeros(len(case.report.devices)))
+    order = sorted(ranks, key=lambda device: waited[device])
+    if len(order) < 2:
+        return -1, case.base_ns
+    least, next_ = (int(waited[device]) for device in order[:2])
+    return (order[0], next_) if _LATE * least < next_ else (-1, least)
+
+
+def _calls_mpi(case: Case, process: Integers) -> bool:
+    """Whether a process that some operations are of makes calls of MPI."""
+    ops, ranks = case.report.operations, case.mpi_calls[0] & PROCESS_MASK
+    return bool(np.isin(ops.processes[np.flatnonzero(np.bincount(process))], ranks).any())
+
+
+def without_messages(case: Case, gaps: Gaps, lost: Intervals) -> tuple[Gaps, Intervals]:
+    """Waits of one GPU's rank, and when it idles for them, without copies between GPUs meanwhile.
+
+    These bring what it waits for: nobody is late then.
+    """
+    ops, device = case.report.operations, int(gaps.device[0])
+    copies = case.copies[ops.copy_kind[case.copies] == PEER_COPY]
+    copied = ops.runs(copies[ops.device[copies] != device])
+    within = intervals.covered(intervals.meet(lost, copied), gaps.start, gaps.end)
+    late = replace(gaps, idle=np.maximum(gaps.idle - within, 0))
+    return late.take(late.idle > 0), intervals.subtract(lost, copied)
+
+
+def messages_next(case: Case, gaps: Gaps) -> bool:
+    """Whether most of some time is waits after which the same thread calls MPI, within the gap."""
+    thread, start, _ = case.mpi_calls
+    code = np.bincount(gaps.caller[gaps.caller >= 0], minlength=1).argmax()
+    begun = np.sort(start[thread == case.report.api.threads[code]])
+    called = np.greater(*np.searchsorted(begun, (gaps.end, gaps.start)))
+    return 2 * int(gaps.idle[called].sum()) > int(gaps.idle.sum())

@@ -159,6 +159,8 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
 
 
 DEVICE_TO_HOST: Final = 2
+PEER_COPY: Final = 10
+"""Kind of copies from one GPU to another."""
 DEVICE_TO_DEVICE: Final = 8
 DIRECTIONS: Final = {
     1: "Host-to-Device",

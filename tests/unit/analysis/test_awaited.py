@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
-from machine import FULL, US, Machine
+from machine import FULL, MS, US, Machine
 from planted import bare
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.reader import open_report
 
@@ -18,10 +20,95 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.rules.finding import Finding
 
+SECOND = 1_000 * MS
+FRAME = SECOND // 30
+
 
 def found(synth: Synth, rule: str) -> list[Finding]:
     case = Case(open_report(synth.write(), use_cache=False))
     return [one for one in find_in(case) if one.rule == rule]
+
+
+def fed(path: Path, call: str, period: int, part: float, *, grid: bool = False) -> Synth:
+    """Rounds of 1 ms of work, each after a wait whose end varies by a part of the period.
+
+    Args:
+        path: of the report.
+        call: that waits.
+        period: of the rounds.
+        part: deviation of the ends on a grid, else of each round from the last.
+        grid: ends keep to a grid of times.
+    """
+    run, late = Machine(path), np.random.default_rng(7).normal(0, part * period, 80)
+    for round_, off in enumerate(late if grid else np.cumsum(late)):
+        run.off(call, max((round_ + 1) * period + int(off) - run.now, US))
+        run.launch("detect", MS)
+        run.wait()
+    return run.report
+
+
+@pytest.mark.parametrize(
+    ("call", "period", "grid", "paced"),
+    [
+        ("pthread_cond_wait", FRAME, False, True),  # the rate of a camera, whose clock is another's
+        ("sem_timedwait", 100 * MS, True, True),
+        ("select", 37 * MS, True, True),  # no usual rate, yet no round shifts the next ones
+        ("poll", 37 * MS, False, False),  # somebody who works, about evenly
+        ("pthread_cond_wait", 37 * MS, False, False),
+    ],
+)
+def test_waits_that_a_clock_ends_are_no_fault(
+    tmp_path: Path, call: str, period: int, grid: bool, paced: bool
+) -> None:
+    (one,) = found(fed(tmp_path / "r.sqlite", call, period, 0.015, grid=grid), "gpu_idle")
+    assert ("waits for the next tick" in one.title) is paced
+    assert (one.saved_ns == 0) is paced
+
+
+def test_waits_of_a_round_length_end_by_it_and_by_no_clock(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for round_ in range(80):
+        run.off("sem_timedwait", 100 * MS)
+        run.launch("detect", (2 + round_ % 3) * MS)
+        run.wait()
+    (one,) = found(run.report, "gpu_idle")
+    assert "next tick" not in one.title
+
+
+@pytest.mark.parametrize(
+    ("call", "priced"), [("sem_wait", False), ("recvmsg", False), ("read", True)]
+)
+def test_a_thread_that_waits_itself_is_not_slow(tmp_path: Path, call: str, priced: bool) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.report.thread(11, "feeder")
+    for round_ in range(30):
+        since, until = run.now, run.now + (20 + round_ * 7 % 11) * MS
+        run.report.osrt(call, since + 50 * US, until - 50 * US, tid=11)
+        run.report.osrt("pthread_cond_signal", until - 20 * US, until - 18 * US, tid=11)
+        run.off("pthread_cond_wait", until - since)
+        run.launch("work", 3 * MS)
+        run.wait()
+    (one,) = found(run.report, "gpu_idle")
+    assert f"while feeder is in {call}" in one.title
+    assert (one.saved_ns > 0) is priced
+
+
+@pytest.mark.parametrize(("before", "waits"), [("write", True), ("open", False)])
+def test_long_reads_after_a_question_wait_for_an_answer(
+    tmp_path: Path, before: str, waits: bool
+) -> None:
+    """A file is opened before it is read, whatever was written before that."""
+    run = Machine(tmp_path / "r.sqlite")
+    for round_ in range(6):
+        run.off("write", 10 * US)
+        if before != "write":
+            run.off(before, 10 * US)
+        run.off("read", (2 + round_ % 3) * SECOND)
+        run.layers(3)
+        run.wait()
+    (one,) = [one for one in found(run.report, "gpu_idle") if "read" in one.title]
+    assert ("waits for input" in one.title) is waits
+    assert (one.saved_ns == 0) is waits
 
 
 @pytest.mark.parametrize(
@@ -61,6 +148,67 @@ def test_no_graph_holds_what_the_host_decides_by_each_result(
         run.copy(4, 10, "DtoH", "pageable")
     (one,) = found(run.report, "launch_bound")
     assert ("CUDA graph" in one.advice) is graph
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_is_recorded_is_not_to_be_recorded(tmp_path: Path, recorded: bool) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("work", 2 * MS)
+        if recorded:
+            run.off("write", 10 * US)
+        run.now += 7 * MS
+    (one,) = found(run.report, "gpu_idle")
+    assert one.advice.count("--sample=process-tree") == 1
+    assert ("osrt" in one.advice) is not recorded
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_threads_of_the_profiler_are_not_looked_at(tmp_path: Path, sampled: bool) -> None:
+    """Where only waits are recorded, of what the program does nothing is known."""
+    synth = Synth(tmp_path / "r.sqlite").process(10, "solver")
+    synth.thread(10, "solver").thread(11, "[NSys Comms]").osrt("poll", 0, 9 * SECOND, tid=11)
+    synth.osrt("sem_wait", 0, 3 * SECOND).osrt("write", 4 * SECOND, 4 * SECOND + MS)
+    if sampled:
+        synth.sched(0, True).sched(4 * SECOND, False)
+    (one,) = found(synth, "host_only")
+    assert one.title.startswith("solver")
+    assert (one.severity is Severity.HIGH) is sampled
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_waits_for_what_mpi_sends_next_are_needed(tmp_path: Path, sends: bool) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(40):
+        run.launch("stencil", MS)
+        run.wait()
+        if sends:
+            run.report.mpi("MPI_Send", run.now, run.now + US, "p2p", size=64)
+        run.now += 2 * US
+    (one,) = found(run.report, "sync_by_range")
+    assert one.advice.startswith("MPI needs what it waits for") is sends
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_no_rank_is_late_while_its_message_is_copied(tmp_path: Path, copies: bool) -> None:
+    """GPU 0 computes for 2 ms; the rank of GPU 1 waits for it, and for its message, for 5 ms."""
+    synth = Synth(tmp_path / "r.sqlite")
+    for step, begun in enumerate(range(0, 300 * MS, 10 * MS)):
+        for gpu, lasts in ((0, 2 * MS), (1, 5 * MS)):
+            synth.process(10 + gpu, None if step else "rank")
+            if not step:
+                synth.gpu(gpu)
+            start = begun + gpu * 5 * MS
+            call, work = (start, start + 5 * US), (start + 10 * US, start + lasts)
+            synth.launch("k", call, work, device=gpu, context=gpu + 1, grid=FULL)
+            at = begun + 2 * MS + 10 * US
+            if copies and not gpu:
+                synth.memcpy(at, begun + 5 * MS, kind="PtoP", bytes=64, device=0, context=1)
+        synth.mpi("MPI_Recv", begun, begun + 5 * MS, "p2p", size=64)
+    waits = [one for one in found(synth, "gpu_idle") if "MPI_Recv" in one.title]
+    assert sum(one.stake_ns for one in waits) == pytest.approx(
+        29 * (2 if copies else 5) * MS, rel=0.05
+    )
 
 
 @pytest.mark.parametrize(("stagger", "stages"), [(US, False), (40 * US, True)])

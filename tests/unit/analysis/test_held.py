@@ -48,12 +48,13 @@ def loading(
         signals: the loader wakes the other when a batch is ready; else it spins for something else.
         polls: it calls poll all the time.
         name: of the range in which the step waits.
-        uneven: some steps compute up to 2 ms longer.
+        uneven: some steps compute up to 2 ms longer, and some batches come up to 1 ms later.
         delay: each third step waits so long, and no other one, whatever the loader does, ns.
     """
     synth, now, last = bare(path).thread(LOADER, "loader"), 0, 0
     for step in range(STEPS):
-        begin, ready = now, now + 3 * MS if asked else (step + 1) * 10 * MS
+        late = step * step % 5 * 200 * US * uneven  # a loader is no clock
+        begin, ready = now, now + 3 * MS if asked else (step + 1) * 10 * MS + late
         ready = now + (delay if step % 3 == 1 else 20 * US) if delay else ready
         synth.osrt("pthread_cond_timedwait", begin, ready).nvtx(name, begin, ready)
         if signals and not asked and seen:

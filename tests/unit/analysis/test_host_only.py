@@ -89,7 +89,7 @@ def test_what_the_capture_asked_for_is_not_asked_for_again(tmp_path: Path) -> No
     synth.mpi("MPI_Init", 0, 5 * MS, "other").mpi("MPI_Barrier", 90 * MS, 100 * MS)
     (found,), _ = looked_at(synth)
     assert found.advice == (
-        "record what it does: --trace=osrt --sample=process-tree --cpuctxsw=process-tree"
+        "record what it does: --trace=cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree"
     )
 
 

@@ -418,6 +418,7 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.event_loop, "idle, waits for another program: poll"),
         (programs.serving_with_a_store, "idle, waits for requests: poll"),
         (programs.cameras, "idle, waits for the next tick: select of one of 3 threads"),
+        (programs.cameras_by_hand, "idle, wait: while one of 3 threads is in select"),
         (programs.decoded_in_hardware, "idle, waits for the next tick: ioctl"),
         (programs.serving, "idle, waits for requests: pthread_cond_wait"),
         (programs.ticking_helper, "idle, waits for work: pthread_cond_wait"),
