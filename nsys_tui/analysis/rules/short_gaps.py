@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import Confidence, Finding
+from nsys_tui.analysis.rules.nsys import HOST_COPIES
 from nsys_tui.model import intervals
 from nsys_tui.units import plural
 
@@ -28,7 +32,7 @@ def short_gaps(case: Case) -> list[Finding]:
     device = max(below, key=lambda key: below[key], default=-1)
     if device < 0 or below[device] < least or not len(case.report.api):
         return []
-    _, after, reach, begun = case.short_gaps(device, intervals.empty())
+    before, after, reach, begun = case.short_gaps(device, intervals.empty())
     calls = case.report.calls[after]
     late = (calls >= 0) & (case.report.api.end[calls] >= reach)
     starts, ends = intervals.subtract((reach[late], begun[late]), case.launch_bound(device))
@@ -42,6 +46,10 @@ def short_gaps(case: Case) -> list[Finding]:
         advice = words.NEXT_GRAPH
     else:
         advice = f"{advice}, fuse kernels, or capture the phase as a CUDA graph"
+    beside = np.stack((before[late], after[late]))
+    copies = np.isin(case.report.operations.copy_kind[beside], HOST_COPIES)
+    if 2 * int(copies.any(axis=0).sum()) > len(beside[0]):
+        advice = mpi_advice(case, np.unique(beside[copies])) or advice
     return case.finding(
         "gpu_idle",
         f"{case.device_labels([device])} idle {units.format_duration(idle)} in"

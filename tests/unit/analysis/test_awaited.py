@@ -136,6 +136,27 @@ def test_gaps_in_calls_that_launch_nothing_are_not_bound_by_launches(
     assert any(call in one.title for one in found(synth, "gpu_idle")) is not bound
 
 
+@pytest.mark.parametrize("sends", [True, False])
+def test_short_gaps_at_copies_that_stage_messages_want_no_graph(
+    tmp_path: Path, sends: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for at in range(0, 400 * 50 * US, 50 * US):
+        for begun, ended, kind in ((0, 4, "HtoD"), (10, 35, ""), (41, 44, "DtoH")):
+            work, corr = (at + begun * US, at + ended * US), synth.next_correlation()
+            name = "cudaMemcpyAsync_v3020" if kind else "cudaLaunchKernel_v7000"
+            synth.api(name, work[0] - 4 * US, work[0] - US, corr=corr)
+            if kind:
+                synth.memcpy(*work, kind=kind, bytes=8192, corr=corr, src="pinned", dst="pinned")
+            else:
+                synth.kernel("stencil", *work, corr=corr, grid=FULL)
+        if sends:
+            synth.mpi("MPI_Sendrecv", at + 44 * US, at + 46 * US, "p2p", size=8192)
+    (one,) = [one for one in found(synth, "gpu_idle") if "short gap" in one.title]
+    assert ("GPU-aware MPI" in one.advice) is sends
+    assert ("CUDA graph" in one.advice) is not sends
+
+
 @pytest.mark.parametrize(("launches", "graph"), [(2, False), (40, True)])
 def test_no_graph_holds_what_the_host_decides_by_each_result(
     tmp_path: Path, launches: int, graph: bool
