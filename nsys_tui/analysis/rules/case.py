@@ -301,7 +301,7 @@ class Case(Run):
         counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
         if self.decides(stake, known[0]):
             counts = max(counts, self.much_ns)
-        rated = at_least or severity(counts, whole, self.session_ns)
+        rated = at_least or severity(counts, whole)
         at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most

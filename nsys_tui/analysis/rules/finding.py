@@ -42,23 +42,17 @@ MEDIUM_NS: Final = 100_000
 """Times below which it does not, however short the run is."""
 
 
-_OF_SESSION: Final = 0.001
-"""Part of the session below which no problem is high; a tenth of that for medium."""
+def severity(saved_ns: int, base_ns: int) -> Severity:
+    """Severity of a problem that costs ``saved_ns`` of ``base_ns``."""
+    return list(Severity)[2 - int(ranks(np.array([saved_ns], np.int64), base_ns)[0])]
 
 
-def severity(saved_ns: int, base_ns: int, session_ns: int = 0) -> Severity:
-    """Severity of a problem that costs ``saved_ns`` of ``base_ns``, in a session of some length."""
-    rank = ranks(np.array([saved_ns], np.int64), base_ns, session_ns)
-    return list(Severity)[2 - int(rank[0])]
-
-
-def ranks(saved_ns: Int64, base_ns: int, session_ns: int = 0) -> Int64:
+def ranks(saved_ns: Int64, base_ns: int) -> Int64:
     """The rank of the severity of many: int64 [n], 2 for high, 1 for medium, 0 for low."""
     if base_ns <= 0:
         return np.zeros(len(saved_ns), np.int64)
-    least = _OF_SESSION * session_ns
-    high = saved_ns >= max(HIGH_SHARE * base_ns, HIGH_NS, least)
-    medium = saved_ns >= max(MEDIUM_SHARE * base_ns, MEDIUM_NS, least / 10)
+    high = saved_ns >= max(HIGH_SHARE * base_ns, HIGH_NS)
+    medium = saved_ns >= max(MEDIUM_SHARE * base_ns, MEDIUM_NS)
     rank: Int64 = np.maximum(2 * high.astype(np.int64), medium)
     return rank
 

@@ -301,7 +301,7 @@ def _awaited(case: Case, finding: Finding) -> Finding:
     part = 1 - intervals.overlap_length(within, launched_late(case, device)) / max(
         intervals.total(*within), 1
     )
-    return limited(case, finding, round(finding.saved_ns * part), "the host is quicker")
+    return limited(finding, round(finding.saved_ns * part), "the host is quicker")
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
@@ -323,7 +323,7 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if within is None or not len(within[0]):
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
-    return limited(case, other, round(other.saved_ns * part) if known else 0, when)
+    return limited(other, round(other.saved_ns * part) if known else 0, when)
 
 
 def _work_of(case: Case, finding: Finding) -> Intervals | None:
@@ -339,12 +339,12 @@ def _alone(case: Case, device: int, category: Category) -> Intervals:
     return intervals.subtract(case.runs(device, category), case.runs(device, Category.COMPUTE))
 
 
-def limited(case: Case, finding: Finding, saved: int, when: str) -> Finding:
+def limited(finding: Finding, saved: int, when: str) -> Finding:
     """A finding that gives no more back until something else happens."""
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
     least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
-    rated = severity(saved, finding.of_ns, case.session_ns)
+    rated = severity(saved, finding.of_ns)
     whole = finding.saved_ns + finding.held_ns
     advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
     return replace(

@@ -55,7 +55,7 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
             told[device] += one.saved_ns
             gained[device] += min(saved, one.saved_ns)
             when[device] = f"{case.device_labels([whom])} comes sooner, too"
-            one = limited(case, one, saved, when[device])
+            one = limited(one, saved, when[device])
         priced.append(one)
     return [_victim(case, one, told, gained, when) if one.late in when else one for one in priced]
 
@@ -80,7 +80,7 @@ def _victim(
     explained = 2 * told[late] >= waiting.saved_ns
     rest = max(0, waiting.saved_ns - told[late] + gained[late])
     saved = gained[late] if explained else rest
-    return limited(case, waiting, saved, when[late]) if waiting.saved_ns else waiting
+    return limited(waiting, saved, when[late]) if waiting.saved_ns else waiting
 
 
 def _alone(device: int, lost: Int64, late_by: dict[int, Int64], came: Integers) -> tuple[int, int]:

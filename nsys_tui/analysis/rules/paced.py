@@ -50,7 +50,7 @@ def waited_for(
     own = max(one.ns for one in needed.values())
     late = f"{case.device_labels([whom])} comes sooner, too"
     when = late if 2 * saved < own else "the host is quicker"
-    return [limited(case, one, saved, when) for one in findings]
+    return [limited(one, saved, when) for one in findings]
 
 
 def _needed(case: Case, device: int, spare: Spare) -> Spare:
