@@ -185,6 +185,7 @@ async def test_findings_lead_to_their_evidence_and_are_told_in_full(
         "gpu_idle", Severity.HIGH, "GPU 0 idle 200 us [not markup], " + "x" * 60, "idle",
         "drop the sync",
         200_000, (400_000, 500_000), 0, "1", "nsys-tui stalls REPORT",
+        of_ns=1_000_000,
     )  # fmt: skip
     monkeypatch.setattr("nsys_tui.analysis.rules.ranking.find_in", lambda *_: [found])
     async with running(small, size=(100, 24)) as pilot:

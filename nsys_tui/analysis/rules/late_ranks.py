@@ -57,11 +57,10 @@ def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
             when[device] = f"{case.device_labels([whom])} comes sooner, too"
             one = limited(one, saved, when[device])
         priced.append(one)
-    return [_victim(case, one, told, gained, when) if one.late in when else one for one in priced]
+    return [_victim(one, told, gained, when) if one.late in when else one for one in priced]
 
 
 def _victim(
-    case: Case,
     waiting: Finding,
     told: dict[int, int],
     gained: dict[int, int],
@@ -70,7 +69,6 @@ def _victim(
     """A wait for a late GPU: it ends as much sooner as the faults of that GPU that explain it.
 
     Args:
-        case: the report.
         waiting: the finding.
         told: what each GPU is late for by its own findings.
         gained: what these give back alone.

@@ -193,5 +193,6 @@ def test_pages_that_come_back_after_all_prefetches_are_read(tmp_path: Path, wait
         synth.memcpy(begun, begun + 170 * US, bytes=2**21, kind="UVM DtoH")
     if waits:
         synth.api("cudaDeviceSynchronize_v3020", 20 * US, 11 * MS)
+    synth.kernel("add", 60 * MS, 61 * MS)
     (one,) = found(synth, "exposed_copies")
     assert one.advice.startswith("the host works on pages of the GPU") is waits

@@ -330,20 +330,6 @@ def test_what_has_most_of_the_time_stands_before_what_costs_less_than_a_tenth(
     assert {one.severity for one in found[:2]} == {Severity.HIGH}
 
 
-@pytest.mark.parametrize(("session", "gravest"), [(1000, "high"), (20_000, "medium")])
-def test_what_costs_less_than_a_thousandth_of_the_session_is_not_high(
-    tmp_path: Path, session: int, gravest: str
-) -> None:
-    """20 ms of GPU work, of which 8 ms go to the host that writes."""
-    synth = Synth(tmp_path / "r.sqlite").process(10).session(session * MS)
-    for step in range(40):
-        at = step * 500 * US
-        synth.launch("solve", call=(at, at + 5 * US), gpu=(at + 10 * US, at + 300 * US))
-        synth.osrt("write", at + 305 * US, at + 495 * US)
-    first = find_in(Case(open_report(synth.write())))[0]
-    assert first.severity == gravest
-
-
 def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     for number in range(30):
