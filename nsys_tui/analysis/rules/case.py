@@ -14,7 +14,6 @@ from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
     TITLE_CELLS,
     UNSURE,
-    WORTH_FIXING,
     Confidence,
     Finding,
     Held,
@@ -43,6 +42,8 @@ from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
 _MUCH: Final = 10
+_LEFT_OUT: Final = 0.1
+"""Part of the time from which set-up is left out of it: less changes shares by hardly more."""
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
@@ -99,9 +100,9 @@ class Case(Run):
 
     @cached_property
     def set_up_ns(self) -> int:
-        """How long no GPU works for what happens once, such as loading code; 0 for hardly any."""
+        """How long no GPU works for what happens once, such as loading code; 0 for little."""
         once = sum(measure(self) for measure in SET_UP)
-        return once if once >= WORTH_FIXING * self.base_ns else 0
+        return once if once >= _LEFT_OUT * self.base_ns else 0
 
     @property
     def judged_ns(self) -> int:

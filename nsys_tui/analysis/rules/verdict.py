@@ -245,7 +245,7 @@ def first_words(case: Case) -> str:
 
 
 def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
-    """How busy the GPUs were without set-up, or that this is too little to judge."""
+    """How busy the GPUs were, and without set-up, or that this is too little to judge."""
     busy = sum(split.busy_ns for split in case.splits)
     if case.is_one_shot:
         return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
@@ -253,11 +253,15 @@ def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
-    told = f"{name} {format_share(busy, len(case.splits) * (case.base_ns - set_up_ns))} busy"
+    gpus = len(case.splits)
+    told = f"{name} {format_share(busy, gpus * case.base_ns)} busy"
     if case.base_ns < COVERED * session_ns:
         covered, session = format_duration(case.base_ns), format_duration(session_ns)
         told += f" in the {covered} of {session} with GPU work"
-    return told + (f", {format_duration(set_up_ns)} of set-up left out" if set_up_ns else "")
+    rest = format_share(busy, gpus * (case.base_ns - set_up_ns))
+    return told + (
+        f", {rest} without {format_duration(set_up_ns)} that came once" if set_up_ns else ""
+    )
 
 
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
