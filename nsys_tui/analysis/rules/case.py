@@ -50,7 +50,7 @@ _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
 """Rules that say themselves when what they found was."""
 
 
-SET_UP: Final[list[Callable[[Case], int]]] = []
+SET_UP: Final[list[Callable[[Case], Intervals]]] = []
 """What measures set-up: the rule on what happens once, which needs a case to be imported."""
 
 
@@ -99,10 +99,15 @@ class Case(Run):
         return stalls(self.report, self.scope, work=self.work, busy=busy)
 
     @cached_property
+    def set_up(self) -> Intervals:
+        """When no GPU works for what happens once, such as loading code; never for little."""
+        once = intervals.joined(*(measure(self) for measure in SET_UP))
+        return once if intervals.total(*once) >= _LEFT_OUT * self.base_ns else intervals.empty()
+
+    @cached_property
     def set_up_ns(self) -> int:
-        """How long no GPU works for what happens once, such as loading code; 0 for little."""
-        once = sum(measure(self) for measure in SET_UP)
-        return once if once >= _LEFT_OUT * self.base_ns else 0
+        """How long that is."""
+        return intervals.total(*self.set_up)
 
     @property
     def judged_ns(self) -> int:

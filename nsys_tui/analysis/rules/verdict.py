@@ -43,6 +43,7 @@ DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
 EDGES: Final = "before or after a GPU's work"
+ONCE: Final = "what came once"
 _SEEN: Final = 0.0005
 """Share from which a class is told: less is 0.0%."""
 _WAITS: Final = (Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM)
@@ -67,7 +68,8 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     """The time of all GPUs by class: they add up to all of it; classes without time are left out.
 
     Communication and copies count where nothing hides them. Idle time goes by the cause of its
-    gap; gaps too short to be looked at (10 us) are a class of their own.
+    gap; gaps too short to be looked at (10 us) are a class of their own, and so is what is set up
+    once where it is long enough to be left out of shares.
 
     Args:
         case: the report with the time looked at.
@@ -86,15 +88,16 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     idle = sum(split.idle_ns for split in case.splits)
     # What graph launches alone fill; where copies run beside them, both would count.
     busy[GRAPHS] = max(0, whole - idle - sum(busy.values()))
-    by_cause = _idle_by_cause(case)
+    by_cause, once = _idle_by_cause(case), len(case.splits) * case.set_up_ns
     polled = sum(one.stake_ns for one in findings if one.advice == BY_DOING[Doing.POLLS])
     time = busy | {
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
         REQUESTS: sum(one.stake_ns for one in findings if one.advice in MEANT),
         RANKS: by_cause[Cause.MPI] + polled,
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
-        SHORT: max(0, idle - sum(by_cause)),
+        SHORT: max(0, idle - once - sum(by_cause)),
         EDGES: by_cause[-1],
+        ONCE: once,
     }
     for waits in (RANKS, REQUESTS):
         time[waits] = min(time[HOST], time[waits])
@@ -118,13 +121,14 @@ def _rendering_ns(case: Case) -> int:
 
 
 def _idle_by_cause(case: Case) -> list[int]:
-    """Idle time within the time looked at by its causes; launch-bound runs are latency.
+    """Idle time in what is looked at, but set-up, by its causes; launch-bound runs are latency.
 
     The last is that at the edges, which counts as far as other GPUs work meanwhile.
     """
     gaps = case.stalls.gaps
     lo, hi = case.base
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
+    inside = np.maximum(0, inside - intervals.covered(case.set_up, gaps.start, gaps.end))
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
     cause = np.where(gaps.outside, len(Cause), cause)
     mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
@@ -136,8 +140,12 @@ def _idle_by_cause(case: Case) -> list[int]:
 
 
 def bound_line(shares: Sequence[Part]) -> str:
-    """The class with most time and its runner-up, empty where there is none."""
-    seen = [part for part in shares[:2] if part.share >= _SEEN] or shares[:1]
+    """The class with most time and its runner-up, empty where there is none.
+
+    What came once is no part of a longer run: the verdict tells of it.
+    """
+    lasting = [part for part in shares if part.name != ONCE]
+    seen = [part for part in lasting[:2] if part.share >= _SEEN] or lasting[:1]
     return ", then ".join(f"{part.name} ({format_share(part.share)})" for part in seen)
 
 

@@ -24,6 +24,7 @@ from nsys_tui.model.arrays import Bool, Int32, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise_rows, rows_of_values
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief
 
@@ -81,19 +82,19 @@ def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
     return early, np.where(early, _charged(gaps), _used_first(gaps))
 
 
-def set_up_ns(case: Case) -> int:
-    """How long no GPU works because of what happens once: of gaps that it has most of."""
+def set_up(case: Case) -> Intervals:
+    """When no GPU works because of what happens once: gaps that it has most of."""
     if not case.works or case.is_one_shot:
-        return 0
+        return intervals.empty()
     gaps = _once(case)
     gaps = gaps.take(2 * _once_ns(case, gaps)[1] > gaps.idle)
     spans = intervals.union(gaps.start, gaps.end)
     for device in case.by_device:
         spans = case.idle_time.idle_part(device, spans)
-    return intervals.total(*spans)
+    return spans
 
 
-SET_UP.append(set_up_ns)
+SET_UP.append(set_up)
 
 
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:

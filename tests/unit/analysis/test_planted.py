@@ -51,6 +51,7 @@ from nsys_tui.analysis.rules.ranking import find_in, ranked
 from nsys_tui.analysis.rules.verdict import (
     COMPUTE,
     HOST,
+    ONCE,
     RANKS,
     RENDERING,
     REQUESTS,
@@ -1246,6 +1247,10 @@ def test_shares_are_of_the_time_without_set_up(loads: int, left_out: bool, tmp_p
     assert loads * left_out <= case.set_up_ns < loads * left_out + MS
     (copies,) = [one for one in found if one.rule == "exposed_copies"]
     assert copies.of_ns == case.base_ns - case.set_up_ns
+    bound = parts(case, found)
+    assert sum(part.ns for part in bound) == case.base_ns
+    assert [part.ns for part in bound if part.name == ONCE] == [case.set_up_ns] * left_out
+    assert ONCE not in bound_line(bound)
     (once,) = [one for one in found if one.is_once]
     assert once.of_ns == case.base_ns
     share = format_share(copies.saved_ns, copies.of_ns)
