@@ -21,6 +21,7 @@ from nsys_tui.analysis.rules.copy_advice import (
     too_few_to_pin,
 )
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.flushes import are_flushes
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
@@ -106,7 +107,8 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
             if of_kind[code] and too_few_to_pin(case, mine := rows[chosen[at]])
         )
         most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
-        if len(most):
+        clears = len(most) > 0 and ops.kind[rows[most[0]]] == OpKind.MEMSET
+        if len(most) and not (clears and are_flushes(case, rows[most])):
             back = int(alone[go_straight_back(case, rows[chosen])].sum())
             told = _Alone(int(of_kind.max()), int(alone.sum()), back, int(pinning))
             findings = _exposed(case, worst, rows[most], told)
