@@ -246,11 +246,12 @@ class Run:
     def on_demand(self, rows: Integers) -> Bool:
         """Which of some operations are migrations that a touched page starts, and no call.
 
-        Pages that the program prefetches, or may where no cause is recorded, are none.
+        Pages that the program prefetches, or may where no cause is recorded, are none. Once a host
+        has waited for the last prefetch, or without any, no page is asked for.
         """
         ops = self.report.operations
-        asked = ops.migration[rows] == PREFETCHED
-        asked |= (ops.migration[rows] == _UNTOLD) & (ops.start[rows] < self._prefetched_until)
+        asked = np.isin(ops.migration[rows], (_UNTOLD, PREFETCHED))
+        asked &= ops.start[rows] < self._prefetched_until
         moved = np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
         return np.asarray(moved & ~asked, np.bool_)
 

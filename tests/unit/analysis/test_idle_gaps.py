@@ -155,6 +155,8 @@ def test_a_host_works_on_pages_that_come_to_it_before_or_after(
     for _ in range(20):
         run.launch("sweep", 2 * MS)
         run.wait()
+        if not touched:
+            run.call("cudaMemPrefetchAsync_v8000", 10 * US)
         come = run.now + at
         run.report.memcpy(come, come + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=cause)
         run.now += 4 * MS
@@ -163,16 +165,17 @@ def test_a_host_works_on_pages_that_come_to_it_before_or_after(
     assert first.advice.startswith("the host works on pages") is touched
 
 
+@pytest.mark.parametrize("cause", [0, 1])
 @pytest.mark.parametrize(("waits", "wanted"), [(True, True), (False, False)])
 def test_pages_that_come_when_prefetches_are_done_are_touched(
-    waits: bool, wanted: bool, tmp_path: Path
+    waits: bool, wanted: bool, cause: int, tmp_path: Path
 ) -> None:
     run = Machine(tmp_path / "r.sqlite")
     run.call("cudaMemPrefetchAsync_v8000", 10 * US)
     run.launch("sweep", 2 * MS)
     if waits:
         run.wait()
-    run.report.memcpy(3 * MS, 4 * MS, kind="UVM DtoH", bytes=1 << 21)
+    run.report.memcpy(3 * MS, 4 * MS, kind="UVM DtoH", bytes=1 << 21, migrationCause=cause)
     case = Case(open_report(run.report.write(), use_cache=False))
     assert case.on_demand(case.copies).tolist() == [wanted]
 

@@ -148,16 +148,17 @@ def test_two_savings_on_one_kernel_are_no_more_than_it_takes(tmp_path: Path, sam
     assert ("of it the same time" in line) is same, line
 
 
-@pytest.mark.parametrize(("cause", "told"), [(1, 20 * MS), (3, 0)])
+@pytest.mark.parametrize(("call", "told"), [("MemPrefetchAsync", 20 * MS), ("MemAdvise", 0)])
 def test_pages_that_the_host_touches_after_the_last_kernel_have_no_price(
-    tmp_path: Path, cause: int, told: int
+    tmp_path: Path, call: str, told: int
 ) -> None:
-    """Half of the time goes to them, as coherence (3) or by a prefetch (1) that was asked for."""
+    """Half of the time goes to them, by a prefetch that was asked for, or as no call asks."""
     synth = bare(tmp_path / "r.sqlite")
+    synth.api(f"cuda{call}_v8000", 6 * US, 10 * US)
     synth.launch("add", (0, 5 * US), (20 * US, 30 * MS), grid=FULL)
     for page in range(20):
         at = 31 * MS + page * 2 * MS
-        synth.memcpy(at, at + MS, kind="UVM DtoH", bytes=1 << 20, migrationCause=cause)
+        synth.memcpy(at, at + MS, kind="UVM DtoH", bytes=1 << 20, migrationCause=1)
     assert sum(one.stake_ns for one in found(synth, "exposed_copies")) == told
     assert found(synth, "warm_up") == []
 
