@@ -50,9 +50,9 @@ _LEADS: Final = 0.55
 def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
-    Else single-precision products of libraries, of all shapes, where tensor cores could round;
-    else the one that leads, where it has more time than all but compute and what is moved once:
-    nothing shortens the run as much.
+    Single-precision products of libraries count together, of all shapes, where tensor cores could
+    round. Else the one that leads, where it has more time than all but compute and what is moved
+    once: nothing shortens the run as much.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -67,8 +67,10 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(time[used])])
         mine, share = rows[codes == top], float(time[top]) / whole
         least = arguments.number("share")
-        findings = _dominant(case, mine, names[top], share, least)
-        if not findings and len(alike := _could_use_tensor_cores(case, rows)):
+        alike = _could_use_tensor_cores(case, rows)
+        several = bool(np.isin(mine[:1], alike).any()) and len(alike) > len(mine)
+        findings = [] if several else _dominant(case, mine, names[top], share, least)
+        if not findings and len(alike):
             of_all = float(ops.durations(alike).sum()) / whole
             findings = _dominant(case, alike, _PRODUCTS, of_all, least)
         rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)

@@ -98,3 +98,21 @@ def test_single_precision_products_of_many_shapes_count_together(
     assert [one.title[:42] for one in found(synth, "dominant_kernel")] == [
         "FP32 GEMM (3 variants) has 75.0% of GPU ti"
     ] * told
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("ampere_sgemm_64x64_nn", "FP32 GEMM (2 variants) has 80.0%"),
+        ("ampere_s16816gemm_64x64_nn", "gemm f32 128x64 TN has 60.0%"),
+    ],
+)
+def test_single_precision_products_count_together_beside_one_that_has_most(
+    tmp_path: Path, other: str, told: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, computeMajor=8, computeMinor=0)
+    names = (*["ampere_sgemm_128x64_tn"] * 3, other, "softmax")
+    for number in range(200):
+        synth.kernel(names[number % 5], number * MS, (number + 1) * MS, grid=FULL)
+    (one,) = found(synth, "dominant_kernel")
+    assert one.title.startswith(told)
