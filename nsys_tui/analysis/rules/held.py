@@ -18,7 +18,7 @@ from nsys_tui.analysis.rules.awaited import is_asked, spread
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
-from nsys_tui.analysis.rules.idle_causes import POLLS, WAITS
+from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import ThreadWork
@@ -305,7 +305,9 @@ def _awaited(case: Case, finding: Finding) -> Finding:
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
-    if not other.saved_ns or other.rule == "slow_steps" or other.late == waiting.device:
+    if not other.saved_ns:
+        return _in_ticks(waiting, other)
+    if other.rule == "slow_steps" or other.late == waiting.device:
         return other
     if waiting.held is None or (other.held is not None and not waiting.held.rules):
         return other
@@ -324,6 +326,16 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)
     return limited(other, round(other.saved_ns * part) if known else 0, when)
+
+
+def _in_ticks(waiting: Finding, other: Finding) -> Finding:
+    """A finding without a price, no graver than longer waits for a clock: it makes no tick late."""
+    ticks = waiting.held is not None and waiting.held.until == PACES[PACED]
+    alike = (other.rule, other.device) == (waiting.rule, waiting.device)
+    if not (ticks and alike and other.stake_ns < waiting.stake_ns):
+        return other
+    least = min(other.severity, waiting.severity, key=lambda one: one.rank)
+    return replace(other, severity=least)
 
 
 def _work_of(case: Case, finding: Finding) -> Intervals | None:

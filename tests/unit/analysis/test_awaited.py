@@ -65,6 +65,20 @@ def test_waits_that_a_clock_ends_are_no_fault(
     assert (one.saved_ns == 0) is paced
 
 
+@pytest.mark.parametrize("grid", [True, False])
+def test_what_has_no_price_makes_no_tick_late(tmp_path: Path, grid: bool) -> None:
+    """Rounds of 37 ms in which the host does something unseen for 6 ms before a second launch."""
+    run, late = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7).normal(0, MS / 2, 80)
+    for round_, off in enumerate(late if grid else np.cumsum(late)):
+        run.off("select", max((round_ + 1) * 37 * MS + int(off) - run.now, US))
+        for name in ("detect", "track"):
+            run.launch(name, MS)
+            run.wait()
+            run.now += 6 * MS * (name == "detect")
+    unseen = next(one for one in found(run.report, "gpu_idle") if "nothing recorded" in one.title)
+    assert unseen.severity is (Severity.MEDIUM if grid else Severity.HIGH)
+
+
 def test_waits_of_a_round_length_end_by_it_and_by_no_clock(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for round_ in range(80):
