@@ -37,6 +37,9 @@ _HANDED_NS: Final = 300_000
 _CHANCE: Final = 0.2
 """Part of the time near ends of another GPU's work up to which a gap's end there is no chance."""
 _NEARLY: Final = 0.9
+_ONCE: Final = 3
+"""So few gaps hardly come again."""
+_MOSTLY: Final = 2 / 3
 _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""
 _PAUSE: Final = 5
@@ -134,10 +137,12 @@ def after_all_launches(case: Case, gaps: Gaps) -> Bool:
 def fetch_pages(case: Case, gaps: Gaps) -> bool:
     """Whether most of the time the host works on pages of the GPU that come as it touches them.
 
-    They come before what it does with them, or once it has done so with others.
+    They come before what it does with them, or once it has done so with others; what comes once may
+    be anything but between pages.
     """
     after = (gaps.previous >= 0) & _touched_by_host(case, gaps.previous)
-    return hold_most(gaps, after | _touched_by_host(case, gaps.next))
+    until = _touched_by_host(case, gaps.next)
+    return hold_most(gaps, after & until if has_one_long(gaps) else after | until)
 
 
 def between_files(case: Case, gaps: Gaps) -> str:
@@ -153,11 +158,17 @@ def between_files(case: Case, gaps: Gaps) -> str:
 
 
 def comes_once(case: Case, gaps: Gaps) -> bool:
-    """Whether one gap has nearly all of the time, or nearly all work of the GPU is done before."""
+    """Whether gaps are few, one has most of the time, or nearly all work is done before."""
     most, works = _most(gaps.idle), case.idle_time.busy(int(gaps.device[0]))
     since = np.array([gaps.start[most].min()])
     rest = intervals.meet(works, (since, np.array([case.base[1]])))
-    return len(most) == 1 or intervals.total(*rest) <= _REST * intervals.total(*works)
+    few = len(gaps) <= _ONCE or has_one_long(gaps)
+    return few or intervals.total(*rest) <= _REST * intervals.total(*works)
+
+
+def has_one_long(gaps: Gaps) -> bool:
+    """Whether one gap has most of the time."""
+    return int(gaps.idle.max()) >= _MOSTLY * int(gaps.idle.sum())
 
 
 def _touched_by_host(case: Case, rows: Integers) -> Bool:

@@ -165,6 +165,22 @@ def test_a_host_works_on_pages_that_come_to_it_before_or_after(
     assert first.advice.startswith("the host works on pages") is touched
 
 
+@pytest.mark.parametrize(("later", "told"), [(0, False), (1, True)])
+def test_one_long_gap_is_of_pages_where_they_come_at_both_of_its_ends(
+    later: int, told: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+    for at in (run.now + MS, run.now + 60 * MS)[: 1 + later]:
+        run.report.memcpy(at, at + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
+    run.now += 61 * MS
+    run.launch("sweep", 2 * MS)
+    (one,) = [one for one in found(run) if "nothing recorded" in one.title]
+    assert ("pages come to the host" in one.title) is told
+
+
 @pytest.mark.parametrize("cause", [0, 1])
 @pytest.mark.parametrize(("waits", "wanted"), [(True, True), (False, False)])
 def test_pages_that_come_when_prefetches_are_done_are_touched(
@@ -200,7 +216,7 @@ def test_short_calls_all_along_a_gap_tell_that_the_host_writes(
 
 @pytest.mark.parametrize(
     ("pauses", "grave"),
-    [([6], False), ([18, 19], False), ([3, 6, 9], True)],
+    [([6], False), ([18, 19], False), ([3, 6, 9], False), ([3, 6, 9, 12], True)],
 )
 def test_unseen_time_that_comes_once_or_at_the_end_is_no_grave_fault(
     pauses: list[int], grave: bool, tmp_path: Path
