@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.arrays import Bool, Indices, Int64
-from nsys_tui.model.events import Ranges
+from nsys_tui.model.events import ApiCalls, Ranges
 from nsys_tui.model.report import Report
 
 SLOW: Final = 1.5
@@ -22,6 +23,8 @@ _STEADY: Final = 5
 """Steps that have to be left for slow ones after the first to be warm-up."""
 CONTEXT_NS: Final = 10_000_000
 """No context is set up in less time: the call is merely the first that was recorded."""
+_ASKS: Final = re.compile(r"cu(da)?\w*(Init|Get)")
+"""Calls that start the driver, or ask: they make no context, however long they take."""
 
 
 def warm_up_steps(report: Report, scope: Scope, start: Int64, times: Int64, *, first: bool) -> int:
@@ -92,6 +95,12 @@ def _contexts(report: Report) -> Int64:
     classes = np.array([api_name_class(name) for name in api.names], np.int64)[api.name[first]]
     makes = np.isin(classes, (Cause.ALLOCATION, Cause.API)) & (api.durations(first) >= CONTEXT_NS)
     return api.start[first[makes & ~np.isin(first, report.calls)]]
+
+
+def does_more(api: ApiCalls, rows: Indices) -> Bool:
+    """Which calls do more than start the driver, such as cuInit, and ask."""
+    asks = np.array([_ASKS.match(name) is not None for name in api.names], np.bool_)
+    return np.asarray(~asks[api.name[rows]], np.bool_)
 
 
 def round_begins(ranges: Ranges, rows: Indices) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls
 from nsys_tui.analysis.iterations.steps import Iterations
+from nsys_tui.analysis.iterations.warm_up import does_more
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
 from nsys_tui.analysis.rules.idle_causes import (
@@ -358,8 +359,9 @@ def _sets_up(case: Case, part: Part, state: State) -> bool:
     api, first = case.report.api, 0
     for one in part.stretches if state.cause in (Cause.ALLOCATION, Cause.API) else ():
         calls = np.flatnonzero(api.thread_process[api.thread] == one.thread & PROCESS_MASK)
-        if len(calls) and api.threads[api.thread[calls[0]]] == one.thread:
-            first += int(intervals.covered(api.runs(calls[:1]), one.starts, one.ends).sum())
+        calls = calls[: int(np.argmax(np.append(does_more(api, calls), True))) + 1]
+        calls = calls[api.threads[api.thread[calls]] == one.thread]
+        first += int(intervals.covered(api.runs(calls), one.starts, one.ends).sum())
     return 2 * first > state.ns
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
+from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS, does_more
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.host_only import Part, State, advice_for, state_of, stretch_of
@@ -31,8 +31,8 @@ def outside_work(case: Case, arguments: Arguments) -> Result:
 
     Told where it computes, reads or writes for half of that, and that is half of the session; so is
     one call that allocates or loads code as long. What CUDA needs to start, which is the first
-    long call, or a program that waits to be asked, is no loss. Nothing is told where steps run of
-    which CUDA is not recorded, or where samples hit calls that are not.
+    long call but cuInit, or a program that waits to be asked, is no loss. Nothing is told where
+    steps run of which CUDA is not recorded, or where samples hit calls that are not.
     """
     told = [(part, state_of(case, part)) for part in _outside(case)]
     rows, hidden = cut(np.arange(len(told)), arguments)
@@ -82,8 +82,9 @@ def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
 
 
 def _one_call(case: Case, part: Part, state: State) -> int:
-    """The longest call that allocates or loads code there, but the first long one of its process.
+    """The longest call that allocates or loads code there, but the one that sets its process up.
 
+    That is the first long one that does more than start the driver, such as cuInit, and ask.
     Others may be long for each GPU whose context they set up.
     """
     if state.cause not in (Cause.ALLOCATION, Cause.MODULE):
@@ -91,6 +92,7 @@ def _one_call(case: Case, part: Part, state: State) -> int:
     (stretch,), api = part.stretches, case.report.api
     process = api.thread_process[api.thread] == stretch.thread & PROCESS_MASK
     long = np.flatnonzero(process & (api.end - api.start >= CONTEXT_NS))
+    long = long[does_more(api, long)]
     later = long[np.argsort(api.start[long], kind="stable")][1:]
     later = later[case.work.api_classes[later] == state.cause]
     later = later[(api.start[later] >= stretch.starts[0]) & (api.end[later] <= stretch.ends[0])]

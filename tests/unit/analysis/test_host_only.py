@@ -321,7 +321,7 @@ def test_the_first_call_of_a_process_sets_cuda_up(
     call: str, first: bool, severity: str, advice: str, tmp_path: Path
 ) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
-    synth.api("cuInit", 0, 10_000) if not first else synth
+    synth.api("cuInit" if first else "cudaFree_v3020", 0, 10_000)
     synth.api(call, MS, 91 * MS).api("cudaFree_v3020", 92 * MS, 93 * MS)
     (one, *_), line = looked_at(synth)
     assert one.severity == severity

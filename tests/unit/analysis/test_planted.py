@@ -273,6 +273,21 @@ def test_calls_of_cuda_that_samples_alone_hit_are_not_recorded(
     assert ("outside_work" in {one.rule for one in find_in(case_of(run, tmp_path))}) is told
 
 
+@pytest.mark.parametrize(("call", "told"), [("cuInit", False), ("cudaFree_v3020", True)])
+def test_the_call_after_the_driver_starts_sets_the_process_up(
+    call: str, told: bool, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        run = Machine(path)
+        run.call(call, 15 * MS)
+        run.call("cudaMalloc_v3020", 200 * MS)
+        run.launch("step", MS)
+        run.wait()
+        return run.report
+
+    assert ("outside_work" in {one.rule for one in find_in(case_of(run, tmp_path))}) is told
+
+
 def test_idle_time_in_which_work_is_missing_has_no_price(tmp_path: Path) -> None:
     one = next(o for o in find_in(case_of(hpc.losing, tmp_path)) if o.rule == "sync_by_range")
     assert (one.saved_ns, one.severity) == (0, Severity.MEDIUM)
