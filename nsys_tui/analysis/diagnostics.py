@@ -58,7 +58,7 @@ _ERRORS: Final = {
 _NO_FAULTS: Final = (4, 600, 709)
 """Results of calls at the program's end, after CUDA has gone, and that work is not done yet."""
 _MATTER: Final = (
-    rf"{_LAUNCHES}|cu(da)?(Mem(cpy|set|Alloc)|Malloc|HostAlloc|"
+    rf"{_LAUNCHES}|cu(da)?(Mem(cpy|set|Alloc|Free)|Malloc|HostAlloc|Free|"
     r"(Device|Stream|Event|Ctx)Synchronize)"
 )
 """Calls that a program cannot do without: others are asked what they can do, and say no."""

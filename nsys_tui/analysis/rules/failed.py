@@ -23,7 +23,7 @@ Source: CUDA runtime API, cudaError.
 
 
 @rule(
-    "Launches, copies, waits and allocations that failed",
+    "Launches, copies, waits, allocations and frees that failed",
     advice="What they asked for was not done, and results may be wrong: check the error of each"
     " call, and run the program under compute-sanitizer.",
     nothing="No such call returned an error, or API calls are not recorded.",

@@ -155,6 +155,8 @@ def test_without_gpu_work_it_says_whether_any_was_asked_for(
         ("cuLaunchKernelEx", 802, "1 of 2 launch calls failed: error 802"),
         ("cudaMemcpy_v3020", 700, "1 call, first cudaMemcpy, failed: error 700 (illegal address"),
         ("cudaMalloc_v3020", 2, "1 call, first cudaMalloc, failed: error 2 (out of memory)"),
+        ("cudaFree_v3020", 700, "1 call, first cudaFree, failed: error 700 (illegal address"),
+        ("cudaFreeHost_v3020", 4, ""),
         ("cudaLaunchHostFunc_v10000", 222, ""),
         ("cudaPointerGetAttributes_v4000", 1, ""),
         ("cuCtxSynchronize", 709, ""),
