@@ -330,6 +330,8 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Inter
     waited = intervals.union(calls.starts, calls.ends)
     place = np.searchsorted(np.sort(gaps.start), waits[0], side="right")
     ends = waits[1][np.flatnonzero(np.diff(place, append=-1))]
+    if len(ends) <= _FEWEST_TICKS:
+        return False
     lasted = intervals.covered(waited, np.append(waits[0][:1], ends[:-1]), ends)
     long = 2 * lasted > np.quantile(lasted, _MOST)
     ends, lasted = ends[long], lasted[long]
