@@ -31,7 +31,9 @@ Source: CUDA runtime API, cudaError.
 def failed_calls(case: Case, arguments: Arguments) -> Result:
     """Calls that a program cannot do without and that returned an error, by call and error."""
     api = case.report.api
-    failed = np.intersect1d(diagnostics.failed_rows(case.report), case.calls)
+    failed = np.sort(diagnostics.failed_rows(case.report))
+    if len(failed):
+        failed = failed[np.isin(failed, case.calls)]
     codes, kinds = factorise_rows((api.name[failed], api.return_value[failed]))
     count = np.bincount(codes, minlength=len(kinds))
     first = np.full(len(kinds), np.iinfo(np.int64).max)
