@@ -112,6 +112,7 @@ _FINDING: Final = (
     data("metrics", lambda finding, _: finding.metrics),
     data("same_as", lambda finding, _: finding.same_as),
     data("stake_ns", lambda finding, _: finding.stake_ns or None),
+    data("of_ns", lambda finding, _: finding.of_ns or None),
 )
 _OUTCOME: Final = (
     data("title", lambda outcome, _: outcome.rule.title),
