@@ -176,8 +176,6 @@ _WHOLE_GRAPHS: Final = NotLookedAt(
     "what runs inside CUDA graphs",
     "traced as a whole: record with nsys profile --cuda-graph-trace=node",
 )
-
-
 _NO_STEPS: Final = NotLookedAt(
     "what happens in every step and what once; slow steps",
     "no NVTX ranges that repeat as steps here: give those of all steps one name",
@@ -237,7 +235,8 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, most.of_ns)
-        parts.append(f"Most of the time ({share}) is {_subject(case, most)}")
+        part = f"Most of the time ({share})" if _has_most(case, most) else f"{share} of the time"
+        parts.append(f"{part} is {_subject(case, most)}")
     parts.append(_worth_fixing(case, findings, most))
     if other := other_generation(case.report):
         parts.append(other.capitalize())
@@ -300,13 +299,15 @@ def judged(
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
-    """What has most of the time, whatever it could give back, such as its one kernel."""
-    for one in findings:
-        known = case.decides(one.stake_ns, one.confidence)
-        known &= one.rule not in ("slow_steps", "shared_gpus")
-        if known and not (one.same_as and one.late >= 0):
-            return one
-    return None
+    """What has most of the time, whatever it could give back; else the kernel that leads."""
+    leads = [one for one in findings[:1] if one.rule == "dominant_kernel" and not one.saved_ns]
+    return next((one for one in findings if _has_most(case, one)), next(iter(leads), None))
+
+
+def _has_most(case: Case, one: Finding) -> bool:
+    """Whether a finding has most of the time, and does not only pass it while others work."""
+    known = one.rule not in ("slow_steps", "shared_gpus") and not (one.same_as and one.late >= 0)
+    return known and case.decides(one.stake_ns - one.held_ns, one.confidence)
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
@@ -314,8 +315,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     # What has the time of another finding, and steps that are slow because of one, add nothing.
     worth = [one for one in worth if not one.same_as and not one.is_once]
     worth = [one for one in worth if one.rule != "slow_steps"] or worth
-    known = (one for one in worth if one.confidence is not Confidence.GUESS)
-    first = next(known, None)
+    first = next((one for one in worth if one.confidence is not Confidence.GUESS), None)
     worth.sort(key=lambda one: one is not first)
     if worth:
         named = "; ".join(
@@ -331,7 +331,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         return "; ".join([f"Worth fixing: {named}", rest, *said])
     if unsaid := _unpriced(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
-    dear = most is not None and most.rule == "gpu_idle" and most.advice not in MEANT
+    dear = most is not None and most.advice not in MEANT
     dear |= any(one.rule in _SAID and one.stake_ns >= WORTH_FIXING * one.of_ns for one in findings)
     looks = [
         f"; see {_subject(case, one)} ({format_share(one.stake_ns, one.of_ns)}), unpriced"

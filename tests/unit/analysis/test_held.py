@@ -109,6 +109,16 @@ def test_what_two_threads_hold_is_said_once(tmp_path: Path) -> None:
     assert one.held_ns + one.saved_ns == fresh.saved_ns
 
 
+@pytest.mark.parametrize("held_up", [False, True])
+def test_what_passes_while_a_thread_is_waited_for_does_not_have_most_of_the_time(
+    held_up: bool, tmp_path: Path
+) -> None:
+    case, findings = found(tmp_path / "run.sqlite")
+    long = 6 * case.judged_ns // 10
+    one = replace(copies_in(findings), stake_ns=long, held_ns=long * held_up)
+    assert ("Most of the time (60.0%) is copies" in verdict(case, [one])) != held_up
+
+
 def test_where_nothing_of_the_gaps_can_be_had_no_thread_holds_it_up(tmp_path: Path) -> None:
     case, _ = found(tmp_path / "run.sqlite")
     thread = int(case.report.api.threads[0])

@@ -72,8 +72,18 @@ def test_a_run_of_one_kernel_is_decided_by_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
     line = told(synth.launch("lone", call=(0, 5), gpu=(10, 50 * MS)))
     assert line == "GPU 100.0% busy. Most of the time (100.0%) is lone. " + (
-        "Nothing found that would give back 1%"
+        "Nothing else found that would give back 1%"
     )
+
+
+@pytest.mark.parametrize(("second", "named"), [("b", False), ("long", True)])
+def test_a_kernel_that_leads_is_named_below_half_of_the_time(
+    tmp_path: Path, second: str, named: bool
+) -> None:
+    synth, at = Synth(tmp_path / "r.sqlite").process(10), 0
+    for name in ("long", second, "c", "d", "e") * 4:
+        synth.launch(name, call=(at, at + 5), gpu=(at + 10, at := at + 10 * MS))
+    assert ("40.0% of the time is long." in told(synth)) == named
 
 
 def test_without_gpu_work_it_says_what_would_record_it(tmp_path: Path) -> None:
@@ -103,7 +113,9 @@ def test_without_gpu_work_nsys_is_quoted_on_cuda_alone(
 
 def test_without_calls_it_does_not_guess_why_the_gpu_stood_idle(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
-    synth.kernel("a", 0, 50 * MS).kernel("b", 100 * MS, 150 * MS)
+    for number in range(6):
+        start = (number + number // 3 * 3) * 20 * MS
+        synth.kernel(f"k{number}", start, start + 20 * MS)
     assert told(synth) == "GPU 66.7% busy. Why 33.3% is idle cannot be said: no CUDA API calls"
 
 
@@ -116,7 +128,8 @@ def test_idle_time_below_the_threshold_without_calls_cannot_be_explained(tmp_pat
 
 def test_a_busy_gpu_without_calls_is_not_called_idle(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
-    synth.kernel("a", 0, 50 * MS).kernel("b", 50 * MS, 100 * MS)
+    for number in range(5):
+        synth.kernel(f"k{number}", number * 20 * MS, (number + 1) * 20 * MS)
     assert told(synth) == "GPU 100.0% busy. Nothing found that would give back 1%"
 
 
