@@ -26,8 +26,8 @@ from nsys_tui.names import strip_op_id
 
 _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
 """Causes that are calls, or rows of what holds a call up."""
-_FOR_OTHERS: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP, Cause.MPI)
-"""Causes with which no host can be ahead: others, or the clock, end them."""
+_FOR_OTHERS: Final = (Cause.MPI, Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP)
+"""Causes with which no host can be ahead: others, or the clock, end them, or files."""
 _BESIDE: Final = 0.05
 """Part of the time from which other calls are worth a word."""
 _REST_NS: Final = 10_000

@@ -26,8 +26,10 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int32, Integers
-from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
+from nsys_tui.model.arrays import Bool, Indices, Integers
+from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import factorise_rows, rows_of_codes, rows_of_values, sums
+from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 
 _GATHER: Final = (
@@ -40,6 +42,8 @@ _READ_LATER: Final = (
     "read them later, or all at once, so that the host launches ahead",
 )
 """What to do where the host is late after reads, and most are other copies, or these reads."""
+_OFTEN: Final = 3
+"""Values that the host waits for are the point from one of so many copies on."""
 
 
 @rule(
@@ -86,62 +90,39 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
-    """What small copies cost: the GPU idles in their calls, between them and in waits after them.
+    """What small copies cost: the GPU idles in their calls, between them and in waits beside them.
 
-    What is launched after such a wait would have been launched ahead without it, as far as the time
-    in which the host waited hides what it does in between.
+    The next kernel would have been launched ahead without them, as far as their time hides what the
+    host does in between.
     """
     report, ops, api = case.report, case.report.operations, case.report.api
     called = rows[report.calls[rows] >= 0]
     calls = report.calls[called]
     # Within a GPU a copy is but a launch: what makes its call long is something else.
     launched = ops.copy_kind[called] == DEVICE_TO_DEVICE
-    calls = calls[~launched | (api.durations(calls) < LONG_CALL_NS)]
-    following = _following(case)
-
-    def after(some: Integers, cause: Cause) -> Integers:
-        waiting = following[some]
-        kept: Integers = waiting[(waiting >= 0) & (case.work.api_classes[waiting] == cause)]
-        return kept
-
-    waits = after(calls, Cause.SYNC)
-    blocking = calls[case.work.api_classes[calls] == Cause.COPY]
-    gpu, lost = case.idle_time.held_up_by_calls(np.concatenate((calls, waits)))
+    kept = ~launched | (api.durations(calls) < LONG_CALL_NS)
+    reads = calls[ops.copy_kind[called] == DEVICE_TO_HOST]
+    left_out, waits = _with_waits(case, calls[~launched], reads)
+    gpu, lost = case.idle_time.held_up_by_calls(np.union1d(calls[kept], left_out))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
     before, next_to, done, resumed = case.short_gaps(gpu, case.launch_bound(gpu))
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
-    # Only what reads a value makes the host wait for it, and only a GPU's own host holds it up.
-    mine = np.isin(ops.process[rows], np.unique(ops.process[case.by_device[gpu]]))
-    reads = report.calls[rows[mine & (ops.copy_kind[rows] == DEVICE_TO_HOST)]]
-    waits = np.concatenate(
-        (blocking[np.isin(blocking, reads)], after(reads[reads >= 0], Cause.SYNC))
-    )
-    waits = np.sort(waits[following[waits] >= 0])
-    waits = waits[case.work.api_classes[following[waits]] != Cause.ALLOCATION]
-    late = following[waits]
-    launches = case.work.api_classes[late] == Cause.API
-    begun, ended = api.end[waits], np.where(launches, api.end[late], api.start[late])
-    after_them = free_time(case, api.thread[waits], begun, ended)
-    starts, ends = case.idle_time.idle_part(gpu, after_them)
-    then = intervals.total(starts, ends)
-    # A call left out brings the host ahead by what it lasts, less what idles in it.
-    idled = intervals.covered(lost, api.start[waits], begun)
-    ahead = lead(begun, api.durations(waits) - idled, ends, ends - starts)
-    hidden = (starts, starts + np.minimum(ahead, ends - starts))
-    saved = idle + intervals.total(*hidden)
+    late, hidden = _after(case, gpu, left_out, lost)
+    then, saved = intervals.total(*late), idle + intervals.total(*hidden)
     told = f"{units.format_duration(saved)} meanwhile"
     if then > idle:
         told = f"{units.format_duration(idle)} in them, {units.format_duration(then)} after"
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     most = most_of(len(of_top), len(rows))
+    values = waits[np.isin(waits, report.calls[rows[ops.bytes[rows] <= VALUE]])]
     advice = _GATHER[kind in HOST_COPIES]
     if all(of_mpi := [mpi_advice(case, rows[ops.copy_kind[rows] == way]) for way in HOST_COPIES]):
         advice = of_mpi[0]
-    elif kind == DEVICE_TO_HOST and size <= VALUE and len(waits):
+    elif _OFTEN * len(values) >= len(rows):
         advice = READ_LESS
-    elif then > idle:
+    elif then > idle and len(waits):
         advice = _READ_LATER[kind == DEVICE_TO_HOST]
     return case.finding(
         "small_copies",
@@ -157,10 +138,54 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     )
 
 
-def _following(case: Case) -> Int32:
-    """Of each API call the next one of its thread, -1 for none."""
+def _after(
+    case: Case, device: int, calls: Integers, lost: Intervals
+) -> tuple[Intervals, Intervals]:
+    """When a GPU idles from calls to the next launch of their threads, and what that would not.
+
+    A call left out brings the host ahead by what it lasts, less what idles in it.
+
+    Args:
+        case: the report.
+        device: the GPU.
+        calls: in order.
+        lost: when it idles in them.
+    """
+    api, late = case.report.api, _launches_next(case, device, calls)
+    calls, late = calls[late >= 0], late[late >= 0]
+    free = free_time(case, api.thread[calls], api.end[calls], api.end[late])
+    free = intervals.subtract(free, intervals.joined(lost, api.runs(calls)))
+    starts, ends = case.idle_time.idle_part(device, free)
+    calls = calls[np.argsort(api.end[calls], kind="stable")]
+    idled = intervals.covered(lost, api.start[calls], api.end[calls])
+    ahead = lead(api.end[calls], api.durations(calls) - idled, ends, ends - starts)
+    return (starts, ends), (starts, starts + np.minimum(ahead, ends - starts))
+
+
+def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
+    """Of each call the next one of its thread that launches no copy on a GPU, -1 for none."""
+    thread, late = case.report.api.thread, np.full(len(calls), -1, np.intp)
+    rows = case.by_device[device]
+    _, launches = case.report.called(rows[case.report.operations.category[rows] != Category.MEMORY])
+    launches = np.sort(launches)
+    for caller, mine in rows_of_values(thread[calls]):
+        own = np.append(launches[thread[launches] == caller], -1)
+        late[mine] = own[np.searchsorted(own[:-1], calls[mine])]
+    return late
+
+
+def _with_waits(case: Case, calls: Integers, reads: Integers) -> tuple[Integers, Integers]:
+    """Calls with the waits after all of them and before reads, and which reads are waited for."""
     api, rows = case.report.api, case.calls
-    wait = np.full(len(api), -1, np.int32)
+    before, after = np.full((2, len(api)), -1, np.int32)
     for mine in rows_of_codes(api.thread[rows], len(api.threads)):
-        wait[rows[mine[:-1]]] = rows[mine[1:]]
-    return wait
+        after[rows[mine[:-1]]], before[rows[mine[1:]]] = rows[mine[1:]], rows[mine[:-1]]
+    beside = np.concatenate((after[calls], before[reads]))
+    waits = case.work.api_classes == Cause.SYNC
+    awaited = (case.work.api_classes[reads] == Cause.COPY) | _of(waits, after[reads])
+    return np.union1d(calls, beside[_of(waits, beside)]), reads[awaited]
+
+
+def _of(chosen: Bool, rows: Integers) -> Bool:
+    """Which rows are chosen, -1 for none never."""
+    return np.asarray((rows >= 0) & chosen[rows], np.bool_)

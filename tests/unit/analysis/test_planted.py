@@ -177,17 +177,55 @@ def test_uploads_are_never_to_be_read_later(tmp_path: Path, uploads: int, advice
     assert ("Host-to-Device" in one.title) is bool(uploads)
 
 
-@pytest.mark.parametrize("kind", ["DtoH", "HtoD"])
-def test_only_who_reads_a_value_waits_for_it(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_who_waits_in_small_uploads_is_late_by_that(tmp_path: Path, waits: bool) -> None:
     run = Machine(tmp_path / "r.sqlite")
     run.report.sched(0, True)
     for step in range(200):
-        run.launch(f"k{step % 3}", 2 * MS)
-        run.copy(4, 10, kind, "pageable")
+        run.launch(f"k{step % 3}", MS // 2)
+        if waits:
+            run.copy(4, 10, "HtoD", "pageable")
+        else:
+            run.upload(2 * US)
         run.now += MS
     found = find_in(Case(open_report(run.report.write())))
     (one,) = [one for one in found if one.rule == "small_copies"]
-    assert (one.saved_ns < 10 * MS) is (kind == "HtoD")
+    assert (one.saved_ns > 200 * MS // 3) is waits
+    assert one.saved_ns > 200 * MS // 3 or one.saved_ns < 5 * MS
+
+
+def round_trips(path: Path, *, reads: bool = True) -> Synth:
+    """A value is read after some kernels, then memory allocated for the next ones."""
+    run = Machine(path)
+    for _ in range(100):
+        for number in range(3):
+            run.launch(f"k{number}", 40 * US)
+        if reads:
+            run.wait()
+            run.copy(8, 10, "DtoH", "pageable")
+        run.now += 15 * US
+        run.call("cudaMallocAsync_v11020", 12 * US)
+    return run.report
+
+
+def test_a_round_trip_to_the_host_is_told_once_with_all_that_it_costs(tmp_path: Path) -> None:
+    case = case_of(round_trips, tmp_path)
+    without = case_of(lambda path: round_trips(path, reads=False), tmp_path)
+    first, *others = [one for one in find_in(case) if one.lost is not None]
+    assert first.rule == "small_copies"
+    assert first.saved_ns == pytest.approx(case.base_ns - without.base_ns, rel=0.1)
+    assert first.advice.startswith("decide on the GPU")
+    assert all(one.same_as or one.rule == "exposed_copies" for one in others)
+
+
+def test_reading_files_after_a_value_has_a_story_of_its_own(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(50):
+        run.launch("k", 4 * MS)
+        run.copy(4, 10, "DtoH", "pageable")
+        run.off("read", 2 * MS)
+    first, *_ = find_in(Case(open_report(run.report.write())))
+    assert first.subject == "idle, I/O: read"
 
 
 def sampler(path: Path, *, reads: bool = True) -> Synth:
