@@ -23,6 +23,7 @@ from nsys_tui.analysis.rules.finding import (
     severity,
 )
 from nsys_tui.analysis.rules.idle_time import IdleTime
+from nsys_tui.analysis.rules.one_shot import is_one_shot, is_set_up
 from nsys_tui.analysis.rules.run import WORTH_A_LINE, Run
 from nsys_tui.analysis.stalls.causes import Cause, range_classes
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
@@ -74,6 +75,16 @@ class Case(Run):
         super().__init__(report, scope, splits)
         self._idle = idle
         self._kept: dict[str, Any] = {}
+
+    @cached_property
+    def is_one_shot(self) -> bool:
+        """Whether the GPU hardly works, and hardly any of that recurs, or not for long."""
+        return is_one_shot(self)
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether it is that and no more: its few kernels run once, or once more to be timed."""
+        return self.is_one_shot and is_set_up(self)
 
     @cached_property
     def clock_trouble(self) -> str:

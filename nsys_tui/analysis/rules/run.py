@@ -39,15 +39,8 @@ _RECURS: Final = 1 / 3
 """Part of all that is moved from which on what comes between kernels is told alone."""
 _NEVER_AGAIN: Final = 1 / 5
 """Part of the copies from which on many of sizes that never come again are set-up there."""
-_TOO_SHORT_NS: Final = 1_000_000
-"""GPU work that lasts less than this is a first try, not a run; nor is it one that recurs."""
-_ONCE_NS: Final = 10_000_000
-"""So is less than this of which hardly anything recurs."""
-_MOMENTS: Final = 20
-"""Moments of a session."""
 _UNTOLD, PREFETCHED = 0, 1
 """Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
-_TWICE: Final = 2
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
 
@@ -95,38 +88,6 @@ class Run:
         """Whether any device works in the time looked at."""
         return any(split.busy_ns for split in self.splits) or bool(len(self.operations))
 
-    @cached_property
-    def is_one_shot(self) -> bool:
-        """Whether the GPU hardly works, and hardly any of that recurs, or not for long.
-
-        The time of kernels that come again tells so: copies may each be of another array.
-        """
-        busy = sum(split.busy_ns for split in self.splits)
-        if not self.works or self.base_ns < _TOO_SHORT_NS:
-            return self.works
-        if busy >= _ONCE_NS or self.scope.window is not None:
-            return False
-        if self._again_ns >= max(_TOO_SHORT_NS, busy // 2):
-            return False
-        if self.base_ns < min(_ONCE_NS, self.session_ns // _MOMENTS):
-            return True
-        ops, rows = self.report.operations, self.operations
-        return self._of_a_name(rows[~np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)]) < A_RUN
-
-    @cached_property
-    def _again_ns(self) -> int:
-        """How long kernels take, without the longest of each name."""
-        ops, rows = self.report.operations, self._kernels
-        longest, took = np.zeros(len(ops.names), np.int64), ops.durations(rows)
-        np.maximum.at(longest, ops.name[rows], took)
-        return int(took.sum() - longest.sum())
-
-    @cached_property
-    def _kernels(self) -> Indices:
-        """Rows of the operations but copies and memsets in scope."""
-        ops, rows = self.report.operations, self.operations
-        return rows[np.flatnonzero(ops.category[rows] != Category.MEMORY)]
-
     @property
     def session_ns(self) -> int:
         """How long was recorded of what is looked at."""
@@ -134,16 +95,6 @@ class Run:
             return self.base_ns
         start, end = self.report.extent
         return self.report.metadata.session_duration_ns or end - start
-
-    @property
-    def is_set_up(self) -> bool:
-        """Whether it is that and no more: its few kernels run once, or once more to be timed."""
-        few = self.is_one_shot and len(self._kernels) < A_RUN
-        return few and self._of_a_name(self._kernels) <= _TWICE
-
-    def _of_a_name(self, rows: Indices) -> int:
-        """How many of some operations have the most frequent name."""
-        return int(np.bincount(self.report.operations.name[rows]).max(initial=0))
 
     @cached_property
     def iterations(self) -> Iterations:

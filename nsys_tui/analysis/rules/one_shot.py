@@ -1,0 +1,90 @@
+"""Whether a run is too small to judge: hardly any work, of which hardly anything comes again."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.run import A_RUN, Run
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.categories import Category
+
+_TOO_SHORT_NS: Final = 1_000_000
+"""GPU work that lasts less than this is a first try, not a run; nor is it one that recurs."""
+_MOMENT_NS: Final = 5_000_000
+"""What passes in less time is a moment, where a session is far longer."""
+_ONCE_NS: Final = 10_000_000
+"""GPU work that is less than this may be one that comes once."""
+_MOMENTS: Final = 20
+"""Moments of a session."""
+_WARM_UP: Final = re.compile(r"(?i)warm[-_ ]?up")
+_TWICE: Final = 2
+
+
+def is_one_shot(run: Run) -> bool:
+    """Whether GPUs work for a moment, or hardly, with little that recurs of it or between it.
+
+    The longest of each name comes once, and so does warm-up. Copies may each be of another array:
+    only kernels tell of work that comes again.
+    """
+    busy = max((split.busy_ns for split in run.splits), default=0)
+    if not run.works or run.base_ns < _TOO_SHORT_NS:
+        return run.works
+    if busy >= _ONCE_NS or run.scope.window is not None:
+        return False
+    moment = min(_MOMENT_NS, run.session_ns // _MOMENTS)
+    if run.base_ns < moment:
+        return True
+    work, idle = np.array([_again(run, rows) for rows in run.by_device.values()]).max(axis=0)
+    if work >= max(_TOO_SHORT_NS, busy // 2):
+        return False
+    ops, rows = run.report.operations, run.operations
+    asked = rows[~np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)]
+    return bool(idle < moment or _of_a_name(run, asked) < A_RUN)
+
+
+def is_set_up(run: Run) -> bool:
+    """Whether its kernels are few and run once, or once more to be timed."""
+    ops, rows = run.report.operations, run.operations
+    kernels = rows[np.flatnonzero(ops.category[rows] != Category.MEMORY)]
+    return len(kernels) < A_RUN and _of_a_name(run, kernels) <= _TWICE
+
+
+def _again(run: Run, rows: Indices) -> tuple[int, int]:
+    """How long kernels of a GPU take, and it idles before operations, without what comes once."""
+    ops = run.report.operations
+    since = np.maximum.accumulate(ops.end[rows])
+    idle = np.maximum(ops.start[rows] - np.append(ops.start[rows[:1]], since[:-1]), 0)
+    warm = _in_warm_up(run, rows)
+    works = ~warm & (ops.category[rows] != Category.MEMORY)
+    return _repeated(ops.name[rows[works]], ops.durations(rows[works])), _repeated(
+        ops.name[rows[~warm]], idle[~warm]
+    )
+
+
+def _in_warm_up(run: Run, rows: Indices) -> Bool:
+    """Which operations are launched within a range that is called warm-up."""
+    ranges = run.report.ranges
+    named = np.array([_WARM_UP.search(name) is not None for name in ranges.names], bool)
+    if not named.any():
+        return np.zeros(len(rows), bool)
+    chosen = np.flatnonzero(named[ranges.name])
+    spans = intervals.union(ranges.start[chosen], ranges.end[chosen])
+    begun = run.begun(rows)
+    return np.asarray(intervals.covered(spans, begun, begun + 1) > 0, np.bool_)
+
+
+def _repeated(name: Integers, took: Int64) -> int:
+    """The time of all but the longest of each name."""
+    longest = np.zeros(int(name.max(initial=0)) + 1, np.int64)
+    np.maximum.at(longest, name, took)
+    return int(took.sum() - longest.sum())
+
+
+def _of_a_name(run: Run, rows: Indices) -> int:
+    """How many of some operations have the most frequent name."""
+    return int(np.bincount(run.report.operations.name[rows]).max(initial=0))
