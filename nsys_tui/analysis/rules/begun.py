@@ -8,7 +8,14 @@ import numpy as np
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.gap_facts import hold_most, thread_of, usual_name
-from nsys_tui.analysis.rules.idle_causes import LAUNCHES
+from nsys_tui.analysis.rules.idle_causes import (
+    CAUSES,
+    EMPTIED,
+    LAUNCHES,
+    ON_RESULTS,
+    READS,
+    WAITS_FIRST,
+)
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
@@ -29,15 +36,17 @@ class Begun(NamedTuple):
     """The call before the longest time in which the thread makes none, empty for no usual one."""
     then: str
     """The call after it."""
-    waits: bool
-    """Whether the thread waits for GPU work in the call, and would be far enough ahead without."""
-    reads: bool
-    """Whether the call ends when results have come to the host, which then works on them."""
+    advice: str = ""
+    """What to do about what the host does after a call that it waits in; empty for no such one."""
+    waits: bool = False
+    """Whether it would be far enough ahead without that wait."""
+    loads: bool = False
+    """Whether the call after it loads code, which was likely compiled meanwhile."""
 
     @property
     def told(self) -> str:
         """Where it is; empty where that tells nothing."""
-        if self.waits or self.reads:
+        if self.advice:
             return f" after {self.call}"
         calls = [one for one in {self.call, self.then} if one and not one.startswith(LAUNCHES)]
         return f" between {self.call} and {self.then}" if len(calls) > 1 else ""
@@ -46,17 +55,26 @@ class Begun(NamedTuple):
 def begun(case: Case, gaps: Gaps) -> Begun:
     """How most of the time of some gaps of one GPU begins.
 
-    Without the waits of the host it would be ahead by their time, less the idle time since: enough
-    to hide a fourth of the gap at least, else the wait is not to blame.
+    Without the waits of the host, blocking copies among them, it would be ahead by their time, less
+    the idle time since: enough to hide a fourth of the gap at least, else the wait is not to blame,
+    but what the host does with what came to it in the wait.
     """
     gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
     before, after = _around(case, gaps)
-    ended = _ended_by(case, gaps, before)
-    far = 4 * _ahead(case, gaps) >= gaps.idle
-    waits = ended & far & ((case.work.api_classes[before] == Cause.SYNC) | _fetched(case, gaps))
-    reads = ended & _fetched(case, gaps, SMALL_COPY)
     call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
-    return Begun(call, then, hold_most(gaps, waits), hold_most(gaps, reads))
+    if hold_most(gaps, (after >= 0) & (case.work.api_classes[after] == Cause.MODULE)):
+        return Begun(call, then, loads=True)
+    ended, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
+    if hold_most(gaps, ended & _fetched(case, gaps, SMALL_COPY)):
+        return Begun(call, then, ON_RESULTS)
+    far = 4 * _ahead(case, gaps) >= gaps.idle
+    if hold_most(gaps, ended & fetched & ~far):
+        return Begun(call, then, CAUSES[Cause.HOST].advice)
+    if not (call and hold_most(gaps, ended & far)):
+        return Begun(call, then)
+    asks = hold_most(gaps, case.work.api_classes[before] == Cause.SYNC)
+    advice = WAITS_FIRST if asks else EMPTIED.format(call)
+    return Begun(call, then, READS if hold_most(gaps, fetched) else advice, waits=True)
 
 
 def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:

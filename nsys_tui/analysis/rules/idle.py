@@ -122,7 +122,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
-    unknown = unknown and not facts.comes_once(case, gaps)
+    unknown = unknown and advice != words.COMPILES and not facts.comes_once(case, gaps)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     elif cause is Cause.MPI and facts.exchange_small(case, gaps):
@@ -314,11 +314,12 @@ def _told(
         return told, inferred, words.STAGES
     if cause is Cause.NOTHING:
         at = begun(case, gaps)
-        told = f"{at.told}, {cause.label}{inside}"
-        known = words.ON_RESULTS if at.reads else words.WAITS_FIRST if at.waits else ""
+        if at.loads:
+            return f", {cause.label}{words.BEFORE_CODE}", inferred, words.COMPILES
         tells = f"; else {Capability.SCHED.option} tells"
         tells *= not case.report.can(Capability.SCHED)
-        return told, inferred, known + tells if known else advice
+        told = f"{at.told}, {cause.label}{inside}"
+        return told, inferred, at.advice + tells if at.advice else advice
     if cause is Cause.LAUNCH_LATENCY and (at := begun(case, gaps)).waits:
         advice = words.EMPTIED.format(at.call)
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
@@ -355,9 +356,11 @@ def _host(
     elif facts.is_rare(case, gaps):
         advice = words.COMPILES if facts.compiles(case, gaps) else words.PAUSES
         inside = inside or _RARELY
-    elif (at := begun(case, gaps)).reads or at.waits:
-        after, waits = at.told, words.EMPTIED.format(at.call) + words.MOVED
-        advice = words.ON_RESULTS if at.reads else waits
+    elif (at := begun(case, gaps)).loads:
+        inside, advice = words.BEFORE_CODE, words.COMPILES
+    elif at.advice:
+        after, ahead = at.told, words.EMPTIED.format(at.call) + words.MOVED
+        advice = ahead if at.waits else at.advice
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f"{after}, {Cause.HOST.label}{inside}", confidence, advice

@@ -92,7 +92,8 @@ OF_HOST: Final = (Cause.LAUNCH_LATENCY, Cause.IO, Cause.OSRT, Cause.HOST)
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
 """What to do about what the host computes in few of the steps alone."""
 COMPILES: Final = "code is loaded there, likely compiled before: keep to few shapes, or warm up"
-"""What to do about pauses of few steps in which code is loaded."""
+"""What to do about pauses that end when code is loaded."""
+BEFORE_CODE: Final = " before code is loaded"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
         "launch earlier, or capture the phase as a CUDA graph",

@@ -50,14 +50,26 @@ def uploads(run: Machine) -> None:
     run.copy(LARGE, 12, "HtoD")
 
 
+def uploads_late(run: Machine) -> None:
+    run.now += 2 * MS
+    uploads(run)
+
+
+def reads_soon(run: Machine) -> None:
+    run.now += 2 * MS
+    reads_a_little(run)
+
+
 @pytest.mark.parametrize(
     ("ends", "where", "advice"),
     [
         (waits, " after cudaDeviceSynchronize", "wait later"),
         (reads, " after cudaMemcpy", "launch the next batch before working on these results"),
         (reads_and_frees, " between cudaFree and cudaMalloc", "record what it does"),
-        (reads_a_little, " after cudaMemcpy", "wait later"),
-        (uploads, " between cudaMemcpy and cudaMalloc", "record what it does"),
+        (reads_a_little, " after cudaMemcpy", "read results later, or many at once"),
+        (reads_soon, " after cudaMemcpy", "launch ahead of what the host computes here"),
+        (uploads, " after cudaMemcpy", "launch ahead: cudaMemcpy empties the queue first"),
+        (uploads_late, " between cudaMemcpy and cudaMalloc", "record what it does"),
     ],
 )
 def test_an_unseen_host_is_told_by_the_calls_around_its_time(
@@ -72,6 +84,23 @@ def test_an_unseen_host_is_told_by_the_calls_around_its_time(
     first = found(run)[0]
     assert first.title.endswith(f"gaps{where}, nothing recorded")
     assert first.advice.startswith(advice)
+
+
+@pytest.mark.parametrize("since", [0, 3 * MS])
+def test_unseen_time_right_before_code_is_loaded_was_likely_spent_on_compiling(
+    since: int, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        run.now += 4 * MS - since
+        run.call("cuModuleLoadData", 100 * US)
+        run.now += since
+    (one,) = [one for one in found(run) if "nothing recorded" in one.title]
+    assert one.title.endswith("nothing recorded before code is loaded") is (not since)
+    assert one.advice.startswith("code is loaded there") is (not since)
+    assert one.severity is (Severity.HIGH if since else Severity.MEDIUM)
 
 
 @pytest.mark.parametrize("sets_up", [0, 60 * MS])
