@@ -19,7 +19,7 @@ from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise, rows_of_values
+from nsys_tui.model.groups import factorise, factorise_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kinds import Kind
 from nsys_tui.names import strip_op_id
@@ -39,6 +39,8 @@ _CHANCE: Final = 0.2
 _NEARLY: Final = 0.9
 _ONCE: Final = 3
 """So few gaps hardly come again."""
+_FAR_LONGER: Final = 10
+"""So many times as long as the next one is a gap of its own kind, beside as many others."""
 _MOSTLY: Final = 2 / 3
 _FEW: Final = 4
 """So many times as many steps as gaps with nearly all of the time: these are pauses."""
@@ -164,6 +166,25 @@ def comes_once(case: Case, gaps: Gaps) -> bool:
     rest = intervals.meet(works, (since, np.array([case.base[1]])))
     few = len(gaps) <= _ONCE or has_one_long(gaps)
     return few or intervals.total(*rest) <= _REST * intervals.total(*works)
+
+
+def outweigh(gaps: Gaps, kind: Integers) -> Bool:
+    """Which gaps last longer than all the many others of their GPU and kind, and far longer.
+
+    Args:
+        gaps: idle gaps.
+        kind: of each.
+    """
+    every, _ = factorise_rows((kind, gaps.device))
+    order = np.lexsort((gaps.idle, every))
+    idle, count = np.bincount(every, gaps.idle), np.bincount(every)
+    last = np.cumsum(count) - 1
+    longest, second = order[last], order[np.maximum(last - 1, 0)]
+    apart = (2 * gaps.idle[longest] > idle) & (count > _FAR_LONGER)
+    apart &= gaps.idle[longest] >= _FAR_LONGER * gaps.idle[second]
+    outlying = np.zeros(len(gaps), np.bool_)
+    outlying[longest[apart]] = True
+    return outlying
 
 
 def has_one_long(gaps: Gaps) -> bool:

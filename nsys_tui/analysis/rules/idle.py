@@ -81,7 +81,8 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     apart = np.where(inside, 2, facts.pauses(case, gaps))
     waits = np.flatnonzero(gaps.cause == Cause.WAIT)
     apart[waits[~come_again(case, gaps.take(waits))]] = 3
-    group, kinds = factorise_rows((*kinds_of(gaps), apart))
+    kind, _ = factorise_rows((*kinds_of(gaps), apart))
+    group, kinds = factorise_rows((gaps.cause, kind, facts.outweigh(gaps, kind).astype(np.int64)))
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[:, 0].tolist()):
         mine = gaps.take(group == number)
@@ -142,11 +143,12 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
     short = told[told.index(", ") :] if told.startswith(" ") else told
+    about = ("idle in one gap" if len(gaps) == 1 else "idle") + (told if not priced else short)
     return case.finding(
         name,
         title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
         advice,
-        subject=f"idle{short}".removesuffix(", why is not recorded"),
+        subject=about.removesuffix(_UNTOLD),
         saved_ns=0 if unpriced else saved,
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
@@ -378,5 +380,6 @@ def _seen(seen: Sampled) -> str:
 
 _NAME_CELLS: Final = 22
 _RARELY: Final = " in few steps"
+_UNTOLD: Final = ", why is not recorded"
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""

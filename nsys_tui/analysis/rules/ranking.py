@@ -156,7 +156,7 @@ def _part_of(whole: Finding, one: Finding) -> Finding:
 _NEARLY_ALL: Final = 0.9
 _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
-_OF_PROFILER: Final = f"idle, {Cause.PROFILER.label}"
+_OF_PROFILER: Final = f", {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
 _MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies", "warm_up")
 _BESIDE: Final = ("exposed_communication", "slowing_kernels")
@@ -239,7 +239,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
     if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
         pages = leader.advice == ON_PAGES and "Unified Device-to-Host" in finding.title
-        return pages and leader.device == finding.device
+        return pages and leader.device == finding.device and leader.saved_ns > 0
     if finding.rule == "small_copies":  # What the host does after them tells more.
         return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
@@ -266,7 +266,7 @@ def _waits_for(exposed: Finding, slow: Finding) -> bool:
 
     Where it waits for one GPU, transfers are no part of what that one explains.
     """
-    whole = slow.rule == "gpu_imbalance" or slow.subject.startswith(_OF_PROFILER)
+    whole = slow.rule == "gpu_imbalance" or _OF_PROFILER in slow.subject
     cost = slow.stake_ns if whole else slow.saved_ns + slow.held_ns
     waited = exposed.saved_ns + exposed.held_ns if exposed.late >= 0 else exposed.stake_ns
     return exposed.device != slow.device and 2 * cost >= waited

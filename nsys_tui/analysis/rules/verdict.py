@@ -19,7 +19,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
-from nsys_tui.analysis.rules.idle_causes import BY_DOING, MEANT
+from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, ON_PAGES
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
@@ -387,13 +387,14 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"only fewer bytes or a faster link shorten {what}")
         elif one.rule != "gpu_idle" or one.saved_ns or one.held_ns:
             continue
-        elif one.subject.startswith(f"idle, {Cause.PROFILER.label}"):
+        elif f", {Cause.PROFILER.label}" in one.subject:
             said.append(f"{share} is idle for the profiler alone")
         elif one is not most and one.advice in MEANT:
             said.append(f"{share} is idle {MEANT[one.advice]}")
         elif one is not most and not one.subject.startswith("idle"):
             said.append(f"{share} is {one.subject}")
         elif one is not most and not one.same_as:
-            where = one.subject.partition(Cause.NOTHING.label)[2]
-            said.append(f"why {share} is idle{where} is not recorded")
+            what = one.subject.replace(f", {Cause.NOTHING.label}", "").partition(",")[0]
+            known = one.advice in (ON_PAGES, COMPILES)
+            said.append(f"{share} is {what}" if known else f"why {share} is {what} is not recorded")
     return "; ".join(said[:MOST])

@@ -12,6 +12,7 @@ from planted import MS, US
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -206,8 +207,26 @@ def test_one_long_gap_is_of_pages_where_they_come_at_both_of_its_ends(
         run.report.memcpy(at, at + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
     run.now += 61 * MS
     run.launch("sweep", 2 * MS)
-    (one,) = [one for one in found(run) if "nothing recorded" in one.title]
+    one = max(found(run), key=lambda one: one.stake_ns)
+    assert one.title.startswith("GPU 0 idle 6")
     assert ("pages come to the host" in one.title) is told
+
+
+@pytest.mark.parametrize(("pause", "apart"), [(60, True), (5, False)])
+def test_a_gap_that_lasts_far_longer_than_all_others_is_told_alone(
+    pause: int, apart: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(31):
+        run.launch("sweep", 2 * MS)
+        run.wait()
+        run.now += pause * MS if number == 15 else MS
+    case = Case(open_report(run.report.write(), use_cache=False))
+    findings = [one for one in find_in(case) if "nothing recorded" in one.title]
+    told = {one.subject[:15]: round(one.stake_ns, -6) // MS for one in findings}
+    every, few = "idle after cuda", "idle in one gap"
+    assert told == ({every: 29, few: pause} if apart else {every: pause + 29})
+    assert ("idle in one gap" in verdict(case, findings)) is apart
 
 
 @pytest.mark.parametrize("cause", [0, 1])

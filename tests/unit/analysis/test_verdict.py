@@ -42,7 +42,9 @@ def late_loader(path: Path, read: int, call: str = "pread64") -> Synth:
 
 def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> None:
     line = told(late_loader(tmp_path, read=100 * MS))
-    assert line.startswith("GPU 83.3% busy. Worth fixing: idle, I/O: pread64 (up to 16.7%); ")
+    assert line.startswith(
+        "GPU 83.3% busy. Worth fixing: idle in one gap, I/O: pread64 (up to 16.7%); "
+    )
 
 
 @pytest.mark.parametrize(
