@@ -32,6 +32,7 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
+from nsys_tui.analysis.rules.staged import between_pieces, staged_advice
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
@@ -185,6 +186,12 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
         f" {most_of(alone.most, alone.all)} {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
     )
+    idle, again = intervals.empty(), 0
+    if staged_advice(case, rows):
+        idle, again = between_pieces(case, split.index)
+    if waits := intervals.total(*idle):
+        saved = again + alone.all * again // waits
+        title = title.replace(" exposed;", f" exposed, {units.format_duration(waits)} staged;")
     few = few_steps(case, ops.start[rows], ops.end[rows], ops.durations(rows))
     if few and len(f"{title} in {few}") <= TITLE_CELLS:
         title += f" in {few}"
@@ -192,9 +199,10 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
         "exposed_copies",
         title,
         advice,
-        subject=f"{noun} not hidden",
+        subject=f"{noun} not hidden{', and staging them' if waits else ''}",
         saved_ns=saved,
-        stake_ns=known,
+        stake_ns=known + waits,
+        lost=idle if waits else None,
         when=ops.runs(rows),
         window=longest_of(ops, rows),
         device=split.index,

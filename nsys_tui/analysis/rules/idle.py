@@ -22,7 +22,7 @@ from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
-from nsys_tui.analysis.rules.staged import between_pieces, pieces
+from nsys_tui.analysis.rules.staged import pieces
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
@@ -61,7 +61,7 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
     findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED))
     return Result(
         columns,
-        findings + short_gaps(case) + results_read(case) + between_pieces(case),
+        findings + short_gaps(case) + results_read(case),
         hidden=hidden,
     )
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
 from nsys_tui.analysis.rules.nsys import HOST_COPIES, PAGEABLE, of_memory
 from nsys_tui.analysis.stalls.causes import Edge
 from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.intervals import Intervals
 
 _KEEP: Final = "keep the data on the GPU, or pin the arrays: the host copies each piece first"
 _PIECE: Final = 1 << 20
@@ -63,36 +63,15 @@ def _in_trains(follows: Bool) -> Bool:
     return follows & (np.bincount(train, follows)[train] >= _FEWEST - 1)
 
 
-def between_pieces(case: Case) -> list[Finding]:
-    """Idle time of the GPU with most of it while a host copies the next piece to its buffer.
+def between_pieces(case: Case, device: int) -> tuple[Intervals, int]:
+    """When a GPU idles while the host copies the next piece, and how much of it comes again.
 
     What is copied before all kernels or after them comes once: pinning would take as long.
     """
     ops, gaps = case.report.operations, case.stalls.gaps
-    gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.next, pieces(case)))
-    if not len(gaps):
-        return []
-    device = int(np.argmax(np.bincount(gaps.device, gaps.idle)))
-    gaps = gaps.take(gaps.device == device)
+    gaps = gaps.take((gaps.edge == Edge.INNER) & (gaps.device == device))
+    gaps = gaps.take(np.isin(gaps.next, pieces(case)))
     kernels = case.doing(device, Category.COMPUTE)
-    first, last = ops.start[kernels].min(initial=gaps.end[-1]), ops.end[kernels].max(initial=0)
-    again = (gaps.start >= first) & (gaps.end <= last)
-    total, saved = int(gaps.idle.sum()), int(gaps.idle[again].sum())
-    return case.finding(
-        "gpu_idle",
-        f"{case.device_labels([device])} idle {units.format_duration(total)} in"
-        f" {units.plural(len(gaps), 'gap')} between pieces of copies that the host stages",
-        _KEEP,
-        subject="staging pieces of copies",
-        saved_ns=saved,
-        stake_ns=total,
-        window=(int(gaps.start[0]), int(gaps.end[-1])),
-        device=device,
-        screen="5",
-        command="nsys-tui stalls REPORT",
-        at_most=None if saved else Severity.MEDIUM,
-        confidence=Confidence.INFERRED,
-        doubt="the host may make each piece in that time instead of copying it",
-        settle="nsys-tui stacks REPORT --source cpu",
-        lost=case.idle_time.idle_part(device, (gaps.start, gaps.end)),
-    )
+    first, last = ops.start[kernels].min(initial=FARTHEST), ops.end[kernels].max(initial=0)
+    again = gaps.idle[(gaps.start >= first) & (gaps.end <= last)]
+    return case.idle_time.idle_part(device, (gaps.start, gaps.end)), int(again.sum())

@@ -385,7 +385,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             what = "it" if one is most else f"the {share} of {_subject(case, one)}"
             what = f"the rest of {what}" if one.saved_ns >= least else what
             said.append(f"only fewer bytes or a faster link shorten {what}")
-        elif one.rule != "gpu_idle" or one.saved_ns or one.held_ns:
+        elif one.lost is None or one.saved_ns or one.held_ns:
             continue
         elif f", {Cause.PROFILER.label}" in one.subject:
             said.append(f"{share} is idle for the profiler alone")
