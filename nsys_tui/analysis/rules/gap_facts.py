@@ -149,14 +149,19 @@ def fetch_pages(case: Case, gaps: Gaps) -> bool:
 
 def between_files(case: Case, gaps: Gaps) -> str:
     """The usual call by which the host reads or writes all along most of some gaps, else empty."""
-    calls = case.stalls.work.near(thread_of(case, gaps), gaps.start, gaps.end).by_class
-    if (files := calls.get(Cause.IO)) is None:
-        return ""
-    parts = np.linspace(gaps.start, gaps.end, _PARTS + 1)
+    name, along = files_along(case, thread_of(case, gaps), gaps.start, gaps.end)
+    return name if hold_most(gaps, along) else ""
+
+
+def files_along(case: Case, thread: int, starts: Int64, ends: Int64) -> tuple[str, Bool]:
+    """The call by which a thread nearly always reads or writes, and all along which times."""
+    files = case.work.near(thread, starts, ends).by_class.get(Cause.IO)
+    count = np.bincount(files.name) if files is not None else np.zeros(0, np.int64)
+    if files is None or count.max(initial=0) <= _NEARLY * count.sum():
+        return "", np.zeros(len(starts), np.bool_)
+    parts = np.linspace(starts, ends, _PARTS + 1)
     calls_in = np.diff(np.searchsorted(files.starts, parts), axis=0)
-    if not hold_most(gaps, np.asarray(calls_in.min(axis=0) > 0)):
-        return ""
-    return case.stalls.work.name(int(np.bincount(files.name).argmax()))
+    return case.work.name(int(count.argmax())), np.asarray(calls_in.min(axis=0) > 0)
 
 
 def comes_once(case: Case, gaps: Gaps) -> bool:

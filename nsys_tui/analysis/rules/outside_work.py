@@ -11,12 +11,16 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS, does_more
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
+from nsys_tui.analysis.rules.gap_facts import files_along
 from nsys_tui.analysis.rules.host_only import Part, State, advice_for, state_of, stretch_of
+from nsys_tui.analysis.rules.idle_causes import MAY_BE_PIPE, PIPE_OR_FILE
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.names import brief
 
+_NAME_CELLS: Final = 22
 _CUDA_CALL: Final = re.compile(r"cu(da)?[A-Z]")
 
 
@@ -29,10 +33,11 @@ _CUDA_CALL: Final = re.compile(r"cu(da)?[A-Z]")
 def outside_work(case: Case, arguments: Arguments) -> Result:
     """What the launching thread does before the first and after the last operation.
 
-    Told where it computes, reads or writes for half of that, and that is half of the session; so is
-    one call that allocates or loads code as long. What CUDA needs to start, which is the first
-    long call but cuInit, or a program that waits to be asked, is no loss. Nothing is told where
-    steps run of which CUDA is not recorded, or where samples hit calls that are not.
+    Told where it computes, reads or writes for half of that, or works unseen between reads of one
+    file, and that is half of the session; so is one call that allocates or loads code as long.
+    What CUDA needs to start, which is the first long call but cuInit, or a program that waits to
+    be asked, is no loss. Nothing is told where steps run of which CUDA is not recorded, or where
+    samples hit calls that are not.
     """
     told = [(part, state_of(case, part)) for part in _outside(case)]
     rows, hidden = cut(np.arange(len(told)), arguments)
@@ -66,19 +71,32 @@ def _outside(case: Case) -> list[Part]:
 def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
     lasts = state.ns if state.cause in (Cause.HOST, Cause.IO) else _one_call(case, part, state)
     unrecorded = state.cause is Cause.HOST and _CUDA_CALL.match(state.name)
+    how, advice = state.text(part.ns), advice_for(case, part, state)
+    if reads := _reads(case, part, state):
+        lasts, advice = state.ns, PIPE_OR_FILE
+        how = f"{units.format_share(lasts, part.ns)} between calls of {brief(reads, _NAME_CELLS)}"
     if 2 * lasts < part.ns or unrecorded:
         return []
-    told = f"{units.format_duration(part.ns)} {part.where} ({state.text(part.ns)})"
+    told = f"{units.format_duration(part.ns)} {part.where} ({how})"
     return case.finding(
         "outside_work",
         told,
-        advice_for(case, part, state),
+        advice,
         subject=told,
         saved_ns=0,
         window=part.longest,
         command="nsys-tui stacks REPORT",
         at_least=Severity.MEDIUM,
     )
+
+
+def _reads(case: Case, part: Part, state: State) -> str:
+    """The call that reads one file all along a time of which nothing else is recorded."""
+    if state.cause is not Cause.NOTHING:
+        return ""
+    (stretch,) = part.stretches
+    name, along = files_along(case, stretch.thread, stretch.starts, stretch.ends)
+    return name if along.all() and MAY_BE_PIPE.match(name) else ""
 
 
 def _one_call(case: Case, part: Part, state: State) -> int:

@@ -259,6 +259,23 @@ def test_short_calls_all_along_a_gap_tell_that_the_host_writes(
     assert first.advice.startswith("read or write ahead") is along
 
 
+@pytest.mark.parametrize(("opens", "told"), [(False, True), (True, False)])
+def test_unseen_time_before_all_work_is_told_by_reads_of_one_file_all_along(
+    opens: bool, told: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(100):
+        for name in ("fopen", "read") if opens else ("read",):
+            run.off(name, 3 * US)
+        run.now += MS
+    for _ in range(20):
+        run.launch("sweep", MS)
+    run.wait()
+    said = [one.title for one in found(run) if one.rule == "outside_work"]
+    assert bool(said) is told
+    assert all("between calls of read)" in one for one in said)
+
+
 @pytest.mark.parametrize(
     ("pauses", "grave"),
     [([6], False), ([18, 19], False), ([3, 6, 9], False), ([3, 6, 9, 12], True)],
