@@ -166,25 +166,28 @@ def runs_of(
     return bound_runs
 
 
-def _other_calls(report: Report, rows: Indices) -> Intervals:
-    """When threads that launch some operations call MPI, or the OS outside of CUDA's calls."""
-    api, mpi, osrt = report.api, report.host_events, report.osrt
-    if not len(api) or not (
-        len(osrt) or mpi.of_mpi.any() or (range_classes(report.ranges) == Cause.MPI).any()
-    ):
-        return intervals.empty()
-    codes = np.unique(api.thread[report.called(rows)[1]])
+def _of_mpi(report: Report) -> Bool:
+    return np.asarray(range_classes(report.ranges) == Cause.MPI, np.bool_)
+
+
+def _mostly_others(report: Report, rows: Indices, gaps: Intervals) -> Bool:
+    """In which disjoint gaps threads that launch some operations mostly call MPI, or the OS.
+
+    OS calls inside of CUDA's do not count.
+    """
+    api, mpi, osrt, calls = report.api, report.host_events, report.osrt, report.calls[rows]
+    launching = api.threads[np.flatnonzero(np.bincount(api.thread[calls[calls >= 0]]))]
 
     def runs(events: ThreadEvents, chosen: Bool) -> Intervals:
-        own = np.isin(events.threads, api.threads[codes])[events.thread]
-        return intervals.union(events.start[own & chosen], events.end[own & chosen])
+        own = np.isin(events.threads, launching)[events.thread]
+        return events.runs(np.flatnonzero(own & chosen))
 
-    calls = intervals.subtract(runs(osrt, osrt.nesting <= 0), runs(api, api.real))
-    messages = (
-        runs(mpi, mpi.of_mpi),
-        runs(report.ranges, (range_classes(report.ranges) == Cause.MPI)),
-    )
-    return intervals.joined(calls, *messages)
+    messages = runs(mpi, mpi.of_mpi), runs(report.ranges, _of_mpi(report))
+    near = intervals.meet(runs(osrt, osrt.nesting <= 0), gaps)
+    if len(near[0]):
+        near = intervals.subtract(near, runs(api, api.real & api.near(near)))
+    inside = intervals.covered(intervals.joined(near, *messages), *gaps)
+    return np.asarray(2 * inside >= gaps[1] - gaps[0], np.bool_)
 
 
 def _short_work(
@@ -201,17 +204,24 @@ def _short_work(
     short = ends - starts < rule.duration
     reach = np.maximum.accumulate(ends, out=ends)
     apart = np.append(True, starts[1:] - reach[:-1] > rule.gap)
-    if len((others := _other_calls(report, rows))[0]):
-        inside = intervals.covered(others, reach[:-1], np.maximum(starts[1:], reach[:-1]))
-        apart[1:] |= (inside > 0) & (2 * inside >= starts[1:] - reach[:-1])
-    heads = short & (np.append(True, ~short[:-1]) | apart)
-    first = np.flatnonzero(heads)
-    # A stretch ends where the next begins or a longer operation stands.
-    stop = np.flatnonzero(heads | ~short)
-    last = np.append(stop, len(rows))[np.searchsorted(stop, first, side="right")] - 1
-    enough = last - first + 1 >= rule.operations
-    first, last = first[enough], last[enough]
+    first, last = _stretches(short, apart, rule.operations)
+    others = len(report.osrt) or report.host_events.of_mpi.any() or _of_mpi(report).any()
+    if len(first) and len(report.api) and others:
+        inner = intervals.stretched(first + 1, last + 1)
+        inner = inner[starts[inner] > reach[inner - 1]]
+        gaps = reach[inner - 1], starts[inner]
+        apart[inner[_mostly_others(report, rows, gaps)]] = True
+        first, last = _stretches(short, apart, rule.operations)
     return first, last, np.where(first > 0, reach[first - 1], starts[0])
+
+
+def _stretches(short: Bool, apart: Bool, least: int) -> tuple[Indices, Indices]:
+    """First and last place of enough short operations without one apart from that before it."""
+    goes_on = short & np.append(False, short[:-1]) & ~apart
+    first = np.flatnonzero(short & ~goes_on)
+    last = np.flatnonzero(short & ~np.append(goes_on[1:], False))
+    enough = last - first + 1 >= least
+    return first[enough], last[enough]
 
 
 def _bound(

@@ -115,7 +115,7 @@ def clipped(
     start, end = events.start[rows], events.end[rows]
     if window is not None:
         start, end = np.clip(start, *window), np.clip(end, *window)
-    return start, np.maximum(start, end) if (end < start).any() else end
+    return start, end if events.ends_in_time else np.maximum(start, end)
 
 
 def starting(events: EventSet, rows: Rows | Integers, window: tuple[int, int] | None) -> Bool:

@@ -30,6 +30,8 @@ DICTIONARIES: Final = frozenset(
 )
 """Fields of event sets that codes point into; every other field holds one value per event."""
 
+_LONG_NS: Final = 1_000_000
+"""Events that last longer are few."""
 FARTHEST: Final = 2**60
 """Nanoseconds (36 years) from the start of the session at which the reader cuts times."""
 
@@ -79,6 +81,11 @@ class EventSet:
     def __len__(self) -> int:
         return len(self.start)
 
+    @cached_property
+    def ends_in_time(self) -> bool:
+        """Whether no end is before its start."""
+        return bool((self.end >= self.start).all())
+
     @property
     def duration(self) -> Int64:
         """``end - start`` in ns; an end before its start counts as zero length."""
@@ -89,14 +96,20 @@ class EventSet:
 
         For a few of 5 M it spares 80 MB and as many milliseconds.
         """
-        length = self.end[rows] - self.start[rows]
-        np.maximum(length, 0, out=length)
-        length_ns: Int64 = length
-        return length_ns
+        length: Int64 = self.end[rows] - self.start[rows]
+        return length if self.ends_in_time else np.maximum(length, 0, out=length)
 
     def runs(self, rows: Any) -> Intervals:
         """When any of some events goes on, as a normalised set."""
         return intervals.union(self.start[rows], self.end[rows])
+
+    def near(self, spans: Intervals) -> Bool:
+        """Which events may overlap some intervals: all that do, and not many others."""
+        near: Bool = self.end - self.start > _LONG_NS
+        first, stop = intervals.union(spans[0] - _LONG_NS, spans[1])
+        inside = np.searchsorted(self.start, first), np.searchsorted(self.start, stop)
+        near[intervals.stretched(*inside)] = True
+        return near
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""
