@@ -26,6 +26,12 @@ from nsys_tui.model.target import Device
 UVM_COPY_KINDS: Final = (11, 12, 13)
 """copyKind of unified-memory migrations."""
 
+OF_CATEGORY: Final = {
+    Category.COMPUTE: "compute",
+    Category.COMM: "comm",
+    Category.MEMORY: "memory",
+    Category.GRAPH: "graph",
+}
 FIGURES: Final = (
     "busy",
     "compute",
@@ -49,6 +55,11 @@ class Covered:
 
     starts: Int64
     ends: Int64
+
+    @property
+    def pair(self) -> Intervals:
+        """The set itself."""
+        return self.starts, self.ends
 
     @cached_property
     def _before(self) -> Int64:
@@ -241,7 +252,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         device=report.devices[coverage.device],
         base=base,
         idle_ns=base[1] - base[0] - figures["busy_ns"],
-        sum_ns=int((lengths * counted).sum()),
+        sum_ns=int((lengths if counted.all() else lengths * counted).sum()),
         kernel_count=int(np.count_nonzero(begun & (ops.kind[rows] == OpKind.KERNEL))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
@@ -277,8 +288,9 @@ def _active(start: Int64, end: Int64, window: tuple[int, int] | None) -> tuple[i
     """From the first of some operations to the end of the last, cut to the window."""
     if not len(start):
         return 0, 0
-    lo, hi = window or (int(start[0]), int(end.max()))
-    return max(lo, int(start[0])), min(hi, int(end.max()))
+    first, last = int(start[0]), int(end.max())
+    lo, hi = window or (first, last)
+    return max(lo, first), min(hi, last)
 
 
 _NOT_COMPUTE: Final = ("nccl", "memcpy", "memset", "mem_copy")

@@ -60,7 +60,8 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
 
 def joined(*sets: Intervals) -> Intervals:
     """The time that any of some sets covers, as a normalised set."""
-    return union(*map(np.concatenate, zip(empty(), *sets, strict=True)))
+    some = [one for one in sets if len(one[0])] or [empty()]
+    return union(*(map(np.concatenate, zip(*some, strict=True)) if len(some) > 1 else some[0]))
 
 
 def total(starts: npt.ArrayLike, ends: npt.ArrayLike) -> int:

@@ -7,7 +7,7 @@ kernels alone; kernels of one collective that did not run at the same time are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -119,7 +119,10 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
 
 
 def splits_with_waiting(
-    report: Report, scope: Scope, known: Sequence[DeviceSplit] = ()
+    report: Report,
+    scope: Scope,
+    known: Sequence[DeviceSplit] = (),
+    parts: Iterable[Coverage] | None = None,
 ) -> list[DeviceSplit]:
     """Where the time of each device in scope went, waiting for other ranks included.
 
@@ -127,13 +130,15 @@ def splits_with_waiting(
         report: the report.
         scope: window, devices, processes and streams.
         known: the same without waiting, where it is there already.
+        parts: when each device did what, where that is known already.
     """
     waits = collective_waits(report)
     if known and not len(waits):
         return [*known]
     split = partial(_split, report, scope, waits)
     # Without a name for each: the last one would stay, 190 MB, while the next is made.
-    return [*map(split, coverages(report, scope), known or repeat(None))]
+    parts = coverages(report, scope) if parts is None else parts
+    return [*map(split, parts, known or repeat(None))]
 
 
 def _split(

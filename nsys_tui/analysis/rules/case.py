@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.breakdown import OF_CATEGORY, DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
@@ -143,10 +143,10 @@ class Case(Run):
 
     def runs(self, device: int, *categories: Category) -> Intervals:
         """When a device does something of some categories."""
-        if len(categories) > 1:
+        if self.scope.window is not None:
             return self.report.operations.runs(self._doing(device, *categories))
-        key = f"when {categories} {device}"
-        return self.once(key, lambda: self.report.operations.runs(self.doing(device, *categories)))
+        sets = self.device_coverage[device].sets
+        return intervals.joined(*(sets[OF_CATEGORY[one]].pair for one in categories))
 
     @cached_property
     def sm_counts(self) -> Int64:
@@ -157,7 +157,7 @@ class Case(Run):
     @cached_property
     def idle_time(self) -> IdleTime:
         """When each device worked."""
-        return IdleTime(self.report, self.scope, self.base, self.by_device)
+        return IdleTime(self.report, self.base, self.by_device, self.device_coverage)
 
     def short_gaps(self, device: int, runs: Intervals) -> tuple[Indices, Indices, Int64, Int64]:
         """Gaps of a device that no cause is told of: the rows before and after, and when it was.

@@ -180,7 +180,8 @@ def launched_late(case: Case, device: int) -> int:
     """
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[(ops.category[rows] != Category.COMM) & (ops.category[rows] != Category.MEMORY)]
-    alone = intervals.subtract(case.runs(device, Category.COMM), ops.runs(rows))
+    works = case.runs(device, Category.COMPUTE, Category.GRAPH)
+    alone = intervals.subtract(case.runs(device, Category.COMM), works)
     done, launched = np.maximum.accumulate(ops.end[rows])[:-1], case.begun(rows[1:])
     late = (launched > done) & (launched < ops.start[rows[1:]]) & (done >= case.first_step)
     done, launched = done[late], launched[late]

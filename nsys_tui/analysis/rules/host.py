@@ -244,14 +244,15 @@ def _of_their_kind(case: Case, some: Indices) -> Indices:
     ops, rows, steps = case.report.operations, case.operations, case.iterations
     if len(some) < 2 or not len(rows):
         return some
-    step = np.searchsorted(steps.start, case.begun(rows), side="right") - 1
-    rows, step = rows[step >= 0], step[step >= 0]
-    mine = np.isin(step, some)
-    name, where, took = ops.name[rows[mine]], step[mine], ops.durations(rows[mine])
+    step = np.searchsorted(steps.start, case.begun(rows), side="right")
+    chosen = np.zeros(len(steps) + 1, bool)
+    chosen[some + 1] = True
+    mine = chosen[step]
+    name, where, took = ops.name[rows[mine]], step[mine] - 1, ops.durations(rows[mine])
     last, other = np.zeros(len(ops.names), np.intp), np.zeros(len(ops.names), bool)
     last[name] = where
     other[name[last[name] != where]] = True
-    other[ops.name[rows[~mine]]] = False
+    other[ops.name[rows[~mine & (step > 0)]]] = False
     whole, own = (np.bincount(where, time, len(steps)) for time in (took, took * other[name]))
     return some[2 * own[some] <= whole[some]]
 

@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import Covered
-from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.analysis.breakdown import Coverage, Covered
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import OpKind
@@ -29,26 +28,26 @@ class IdleTime:
 
     Args:
         report: the report.
-        scope: window, devices, processes and streams.
         base: the time looked at.
         by_device: place of each device in scope, and rows of its operations.
+        coverage: when each of them did what, by its place.
     """
 
     def __init__(
         self,
         report: Report,
-        scope: Scope,
         base: tuple[int, int],
         by_device: Mapping[int, Indices],
+        coverage: Mapping[int, Coverage],
     ) -> None:
-        self.report, self.scope, self.base, self.by_device = report, scope, base, by_device
+        self.report, self.base, self.by_device, self._coverage = report, base, by_device, coverage
 
     @cached_property
     def _idle_of(self) -> dict[int, tuple[Covered, frozenset[int]]]:
         """When each device idled, and the processes (globalPid) that it worked for."""
         ops, idle = self.report.operations, {}
         for device, rows in self.by_device.items():
-            busy = intervals.union(*clipped(ops, rows, self.scope.window))
+            busy = self.busy(device)
             used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
             owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
@@ -61,8 +60,7 @@ class IdleTime:
 
     def busy(self, device: int) -> Intervals:
         """When a device worked."""
-        idle = self._idle_of[device][0]
-        return intervals.gaps(idle.starts, idle.ends, *self.base)
+        return self._coverage[device].busy.pair
 
     def idle_part(self, device: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
@@ -90,12 +88,11 @@ class IdleTime:
 
     def idlest(self, devices: Iterable[int], spans: Intervals) -> tuple[int, Intervals]:
         """Which of some devices idled longest in some intervals, and when; -1 of none."""
-        merged = intervals.union(*spans)
-        device = max(
-            devices,
-            key=lambda one: self._idle_of[one][0].within(*merged).sum(),
-            default=-1,
-        )
+        merged, (device, *others) = intervals.union(*spans), [*devices] or [-1]
+        if others:
+            device = max(
+                (device, *others), key=lambda one: self._idle_of[one][0].within(*merged).sum()
+            )
         return device, self.idle_part(device, merged) if device >= 0 else intervals.empty()
 
     def by_turns(self, device: int, others: Iterable[int]) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, Coverage, DeviceSplit, coverages
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
@@ -60,14 +60,12 @@ class Run:
         scope: Scope | None = None,
         splits: Sequence[DeviceSplit] | None = None,
     ) -> None:
-        self.report = report
-        self.scope = scope or Scope()
+        self.report, self.scope = report, scope or Scope()
         if splits is not None:
             self.splits = [*splits]
         # Of a report without GPU work all is looked at.
-        base = self.scope.base(report) if report.span else self.scope.bounds(report)
-        self.base = base
-        self.base_ns = base[1] - base[0]
+        self.base = self.scope.base(report) if report.span else self.scope.bounds(report)
+        self.base_ns = self.base[1] - self.base[0]
 
     @cached_property
     def operations(self) -> Indices:
@@ -81,7 +79,12 @@ class Run:
     @cached_property
     def splits(self) -> list[DeviceSplit]:
         """Where the time of each device went, waiting for other ranks included."""
-        return splits_with_waiting(self.report, self.scope)
+        return splits_with_waiting(self.report, self.scope, parts=self.device_coverage.values())
+
+    @cached_property
+    def device_coverage(self) -> dict[int, Coverage]:
+        """When each device in scope did what."""
+        return {one.device: one for one in coverages(self.report, self.scope)}
 
     @property
     def works(self) -> bool:
@@ -260,7 +263,7 @@ class Run:
         """
         ops, until = self.report.operations, done
         for rows in self.by_device.values():
-            late = rows[np.searchsorted(ops.start[rows], done) :]
+            late = rows[np.searchsorted(rows, np.searchsorted(ops.start, done)) :]
             until = max(until, int(ops.end[late[~self.on_demand(late)]].max(initial=until)))
         return min(until, self.base[1])
 
@@ -274,7 +277,7 @@ class Run:
     def _moved(self, window: tuple[int, int]) -> dict[int, Intervals]:
         ops, alone = self.report.operations, {}
         for device, rows in self.by_device.items():
-            rows = rows[slice(*np.searchsorted(ops.start[rows], window))]
+            rows = rows[slice(*np.searchsorted(rows, np.searchsorted(ops.start, window)))]
             category = ops.category[rows]
             moving = rows[(category == Category.MEMORY) | (category == Category.COMM)]
             moved, computed = (
@@ -337,14 +340,12 @@ class Run:
     @cached_property
     def by_device(self) -> dict[int, Indices]:
         """Place of each device in scope, and rows of its operations."""
-        ops = self.report.operations
-        parts = self.scope.by_device(self.report)
-        return {device: row_numbers(ops, rows) for device, rows in parts}
+        ops, parts = self.report.operations, self.device_coverage
+        return {device: row_numbers(ops, one.rows) for device, one in parts.items()}
 
     def begun(self, rows: Indices | None = None) -> Int64:
         """When the launch of some operations, or of all, began; without a call, when they did."""
         some = slice(None) if rows is None else rows
-        calls, begun = self.report.calls[some], self.report.operations.start[some].copy()
-        called = np.flatnonzero(calls >= 0)
-        begun[called] = self.report.api.start[calls[called]]
-        return np.asarray(begun, np.int64)
+        calls, started = self.report.calls[some], self.report.api.start
+        begun = started[calls] if len(started) else 0
+        return np.where(calls >= 0, begun, self.report.operations.start[some])
