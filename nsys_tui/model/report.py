@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from nsys_tui.config import LaunchBoundConfig
@@ -143,7 +144,18 @@ class Report:
 
     def may_hold(self, capability: Capability) -> bool:
         """Whether nsys records a kind of data on the system that the report is of."""
-        return capability not in LINUX_ONLY or not self.metadata.os.startswith("Windows")
+        return capability not in LINUX_ONLY or not self.on_windows
+
+    @cached_property
+    def on_windows(self) -> bool:
+        """Whether it is of Windows: its OS says so, or, where that is not recorded, all programs.
+
+        Those of Linux may be called .exe, too: what nsys records there alone tells them apart.
+        """
+        if self.metadata.os or LINUX_ONLY & self._source.capabilities:
+            return self.metadata.os.startswith("Windows")
+        named = [name for name in self._source.process_names.values() if name]
+        return bool(named) and all(name.lower().endswith(".exe") for name in named)
 
     def traced(self, capability: Capability) -> bool:
         """Whether a kind of data was looked for, so that none of it means that there was none."""
