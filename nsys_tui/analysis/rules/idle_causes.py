@@ -289,7 +289,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
-WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, ON_PAGES, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

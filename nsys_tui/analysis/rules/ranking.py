@@ -238,7 +238,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
     if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
-        pages = leader.advice == ON_PAGES and "Unified Device-to-Host" in finding.title
+        pages = leader.advice.startswith(ON_PAGES) and "Unified Device-to-Host" in finding.title
         return pages and leader.device == finding.device and leader.saved_ns > 0
     if finding.rule == "small_copies":  # What the host does after them tells more.
         return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns
