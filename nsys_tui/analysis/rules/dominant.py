@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
-from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host
+from nsys_tui.analysis.rules.gpu_work import HALF, filled, of_library, reads_host, waves_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
@@ -32,6 +32,12 @@ _ROUNDING: Final = "≈ half, of 16-bit numbers: they may not do, and converting
 _PRODUCTS: Final = "FP32 GEMM"
 _LAUNCHES: Final = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
 _ONE_LAUNCH: Final = "it is one launch, as long as what it does: ncu -k says what limits it"
+_BY_NCU: Final = (_LAUNCHES, _ONE_LAUNCH)
+_MORE_BLOCKS: Final = (
+    "its blocks fill {} of the room for them: more may help, ncu -k says what limits it"
+)
+_SOON_NS: Final = 20_000
+"""Shorter kernels take as long as one takes at least."""
 _GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
 _IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
 _DECIDES: Final = 50.0
@@ -121,6 +127,8 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     alone = 2 * spent > per_device[device]
     if known and alone and (launch.blocks[launch.code[rows]] == 1).all():
         advice = "it has one block, which one SM runs alone: use more blocks"
+    elif advice in _BY_NCU and alone and (room := _room_filled(case, rows)) <= HALF:
+        subject, advice = f"{name}, a small grid", _MORE_BLOCKS.format(units.format_share(room))
     if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
         advice = "launch it less often: launches bound it, so that faster ones gain nothing"
         sooner = 0.0
@@ -144,6 +152,21 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         doubt=_ROUNDING if sooner else "",
         settle=settle,
     )
+
+
+def _room_filled(case: Case, rows: Indices) -> float:
+    """How much of the room that a GPU has for blocks like those of a kernel these fill on average.
+
+    1 where that is not known, a library chooses its blocks, they are sized to the SMs, or end soon.
+    """
+    ops, took = case.report.operations, case.report.operations.durations(rows)
+    if of_library(ops.names[ops.name[rows[0]]].demangled) or took.mean() < _SOON_NS:
+        return 1.0
+    each, waves = (
+        of[ops.device[rows], case.report.launch_attributes.code[rows]] for of in waves_of(case)
+    )
+    room = np.where((waves > 0) & (each % 1 > 0), np.minimum(waves, 1), 1)
+    return float(room @ took / max(int(took.sum()), 1))
 
 
 def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:

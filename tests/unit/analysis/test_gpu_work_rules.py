@@ -98,6 +98,26 @@ class TestDominantKernel:
         (finding,) = found(synth, "dominant_kernel")
         assert finding.advice.startswith(told)
 
+    @pytest.mark.parametrize(
+        ("name", "blocks", "threads", "told"),
+        [
+            ("solve", SMS - 20, 256, True),
+            ("solve", 3 * SMS - 20, 256, True),
+            ("solve", 5 * SMS - 20, 256, False),
+            ("solve", SMS, 256, False),  # sized to the GPU, such as what stays there
+            ("solve", SMS - 20, 1024, True),
+            ("solve", 2 * SMS - 20, 1024, False),
+            (GEMM, SMS - 20, 256, False),
+        ],
+    )
+    def test_blocks_that_leave_half_of_the_room_for_them_are_a_small_grid(
+        self, synth: Synth, name: str, blocks: int, threads: int, told: bool
+    ) -> None:
+        launched(synth, name, 0, 60 * MS, blocks, threads)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.subject.endswith(", a small grid") is told
+        assert finding.advice.startswith("its blocks fill") is told
+
     @pytest.mark.parametrize("graph", [4 * MS, MS])
     def test_a_graph_traced_as_a_whole_with_most_of_the_time_is_named(
         self, synth: Synth, graph: int
