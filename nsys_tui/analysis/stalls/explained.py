@@ -140,7 +140,8 @@ def shares_of(gaps: Gaps) -> Shares:
     """What witnesses show of each gap within the window, by cause.
 
     Without a wait of the host the launch after it would have come in time: the wait has the time
-    of both, but where the launch took longer than launches do.
+    of both, but where the launch took longer than launches do. A wait before messages that take
+    longer is theirs: what they send must be there.
     """
     shares = {cause: np.minimum(time, gaps.idle) for cause, time in gaps.shares.items()}
     if Cause.SYNC in shares and Cause.LAUNCH_LATENCY in shares:
@@ -148,6 +149,10 @@ def shares_of(gaps: Gaps) -> Shares:
         waited = gaps.shares[Cause.SYNC] > np.where(latency < LONG_CALL_NS, 0, latency)
         shares[Cause.SYNC] += waited * shares[Cause.LAUNCH_LATENCY]
         shares[Cause.LAUNCH_LATENCY][waited] = 0
+    if Cause.SYNC in shares and Cause.MPI in shares:
+        sends = gaps.shares[Cause.MPI] > gaps.shares[Cause.SYNC]
+        shares[Cause.MPI] += sends * shares[Cause.SYNC]
+        shares[Cause.SYNC][sends] = 0
     return shares
 
 
@@ -160,7 +165,7 @@ def _witnessed(work: HostWork, parts: Gaps, cause: UInt8, until: Int64) -> tuple
     what[late] = work.codes(api.name[parts.call[late]], lambda code: api_name(api.names[code]))
     for caller, mine in rows_of_values(parts.caller):
         witnessed = {Cause(one) for one in np.flatnonzero(np.bincount(cause[mine])).tolist()}
-        if Cause.LAUNCH_LATENCY in witnessed:
+        if witnessed & {Cause.LAUNCH_LATENCY, Cause.MPI}:
             witnessed.add(Cause.SYNC)
         within = intervals.union(parts.start[mine], until[mine])
         thread = work.near(int(api.threads[caller]), *within)
@@ -181,8 +186,10 @@ def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
     until = host_part(work, parts)[1]
     pair = cause in (Cause.SYNC, Cause.LAUNCH_LATENCY)
     edges = [(until, parts.end)] if pair else []
+    shown = {Cause.SYNC} if pair else {cause, Cause.SYNC} if cause is Cause.MPI else {cause}
     for caller, mine in rows_of_values(parts.caller):
-        witnessed = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
+        known = (spans[caller, one] for one in shown if (caller, one) in spans)
+        witnessed = intervals.joined(*known)
         edges.append(intervals.intersection((parts.start[mine], until[mine]), witnessed))
     starts, ends = (np.concatenate(side) for side in zip(*edges, strict=True))
     return intervals.union(starts, ends)

@@ -228,6 +228,23 @@ def test_reading_files_after_a_value_has_a_story_of_its_own(tmp_path: Path) -> N
     assert first.subject == "idle, I/O: read"
 
 
+@pytest.mark.parametrize(("messages", "apart"), [(60 * US, False), (2 * US, True)])
+def test_a_wait_before_longer_messages_is_a_part_of_them(
+    tmp_path: Path, messages: int, apart: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(200):
+        run.launch("sweep", 50 * US)
+        run.wait()
+        run.report.mpi("MPI_Sendrecv", run.now, run.now + messages)
+        run.now += messages
+    found = find_in(Case(open_report(run.report.write())))
+    assert ("sync_by_range" in {one.rule for one in found}) is apart
+    if not apart:
+        assert found[0].subject == "idle, MPI: MPI_Sendrecv"
+        assert found[0].stake_ns == pytest.approx(199 * (messages + 11 * US), rel=0.02)
+
+
 def sampler(path: Path, *, reads: bool = True) -> Synth:
     """A slow host that reads a value after each tiny kernel."""
     run = Machine(path)
