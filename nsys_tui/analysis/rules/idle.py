@@ -23,7 +23,7 @@ from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.staged import pieces
-from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of
+from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of, launched_first
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.host_activity import LATE_NS
@@ -73,7 +73,7 @@ _LARGE: Final = 0.1
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
     every, spans = case.once("idle by witness", lambda: _idle_by_witness(case))
-    gaps = every.take(np.isin(every.cause, causes))
+    gaps = every.take(np.isin(every.cause, causes) & ~launched_first(case, every))
     if not len(gaps):
         return []
     inside, alike = between_tiny(case, gaps)

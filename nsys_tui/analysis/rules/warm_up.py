@@ -291,7 +291,22 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     count = api.count_of_names
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
     first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
-    long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
-    long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
-    first[by_api] |= used_first[by_api] & long
+    first[by_api] |= used_first[by_api] & launched_long(case, gaps.take(by_api))
     return first
+
+
+def launched_first(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps are the part of one in which a long call launches a kernel for the first time."""
+    first: Bool = (gaps.cause == Cause.API) & (gaps.call >= 0)
+    first &= np.isin(gaps.next, case.first_of_names)
+    first[first] = launched_long(case, gaps.take(np.flatnonzero(first)))
+    return first
+
+
+def launched_long(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps, all with a call, end with a kernel whose launch did more than launch it."""
+    if not len(gaps):
+        return np.zeros(0, np.bool_)
+    long = case.report.api.durations(gaps.call) >= LONG_CALL_NS
+    kernel = case.report.operations.kind[gaps.next] == OpKind.KERNEL
+    return np.asarray(long & kernel, np.bool_)

@@ -259,6 +259,21 @@ def test_short_calls_all_along_a_gap_tell_that_the_host_writes(
     assert first.advice.startswith("read or write ahead") is along
 
 
+@pytest.mark.parametrize(("name", "told"), [("other", False), ("sweep", True)])
+def test_a_long_first_launch_within_a_longer_gap_comes_once(
+    name: str, told: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(30):
+        run.launch("sweep", 2 * MS)
+    run.wait()
+    run.now += 30 * MS
+    corr = run.report.next_correlation()
+    run.call("cudaLaunchKernel_v7000", 14 * MS, corr)
+    run.report.kernel(name, run.now, run.now + 2 * MS, corr=corr)
+    assert any("cudaLaunchKernel" in one.title for one in found(run)) is told
+
+
 @pytest.mark.parametrize(("opens", "told"), [(False, True), (True, False)])
 def test_unseen_time_before_all_work_is_told_by_reads_of_one_file_all_along(
     opens: bool, told: bool, tmp_path: Path
