@@ -11,7 +11,8 @@ import numpy as np
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import TO_HOST
-from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
+from nsys_tui.analysis.rules.rates import FEWEST_TICKS, REGULAR, at_usual_rate, on_a_grid, spread
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.named import Named
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
@@ -28,25 +29,10 @@ _WAKES: Final = 4
 """Wakes for each request, from which on one falls near a request by chance."""
 _WOKEN_NS: Final = 100_000
 """A thread goes on so soon after the call of another one that wakes it."""
-_FEWEST_TICKS: Final = 10
-_REGULAR: Final = {Cause.SLEEP: 0.02, Cause.WAIT: 0.005, Cause.OSRT: 0.005}
-"""Deviation of the time between ticks, as a part of it, up to which a program keeps a rate.
-
-A timer or a device that it waits for is more regular than somebody who works.
-"""
 _WAITING: Final = (Cause.LOCK, Cause.WAIT, Cause.SLEEP)
 """Causes by which a thread that is to wake another one waits itself."""
 _ANSWER_NS: Final = 500_000_000
 """No read of a file takes so long."""
-_RATES: Final = np.array((1, 2, 5, 10, 15, 20, 24, 25, 30, 50, 60, 100, 120))
-"""A second."""
-_EVEN: Final = 0.05
-"""Deviation of a clock's ticks, as a part of the time between, up to which they are such."""
-_EXACT, _ODD = 0.002, 0.01
-"""How far a rate may be from one of these: at least, for what few ticks tell, and at most."""
-_LITTLE_WORK: Final = 0.75
-"""Part of the time that is waited from which on little is done between."""
-_ROUNDS, _ENOUGH = 8, 5
 
 
 def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
@@ -202,19 +188,19 @@ def limits_itself(case: Case, thread: int, call: str, waits: Intervals) -> bool:
         return False
     calls = case.stalls.work.near(thread, *waits).by_class[Cause.WAIT]
     lasted = calls.ends - calls.starts
-    return spread(lasted) <= _REGULAR[Cause.SLEEP] * float(np.median(lasted))
+    return spread(lasted) <= REGULAR[Cause.SLEEP] * float(np.median(lasted))
 
 
 def _ticks(case: Case, thread: int, cause: Cause, call: int) -> bool:
     """Whether a call in which a thread waits ends by a clock."""
     waits = case.stalls.work.thread(thread).by_class.get(cause)
     mine = np.flatnonzero(waits.name == call) if waits else np.empty(0, np.intp)
-    if waits is None or len(mine) <= _FEWEST_TICKS:
+    if waits is None or len(mine) <= FEWEST_TICKS:
         return False
     ends = waits.ends[mine]
-    even = spread(np.diff(ends)) <= _REGULAR[Cause.WAIT] * float(np.median(np.diff(ends)))
+    even = spread(np.diff(ends)) <= REGULAR[Cause.WAIT] * float(np.median(np.diff(ends)))
     lasted = ends - waits.starts[mine]
-    return even or _on_a_grid(ends, lasted) or _at_usual_rate(ends, lasted)
+    return even or on_a_grid(ends, lasted) or at_usual_rate(ends, lasted)
 
 
 def is_answered(case: Case, thread: int, waits: Intervals) -> bool:
@@ -228,6 +214,22 @@ def is_answered(case: Case, thread: int, waits: Intervals) -> bool:
     long = np.flatnonzero(reads & (calls.durations(rows) >= _ANSWER_NS))
     long = long[(long > 0) & _named(calls, words.WRITES)[rows[long - 1]]]
     return 2 * intervals.overlap_length(calls.runs(rows[long]), waits) > intervals.total(*waits)
+
+
+def is_fed(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether a thread receives something right after most waits, in a program that sends nothing.
+
+    Nor does any other program of the report: somebody else has to send it.
+    """
+    calls = case.report.osrt
+    if trains(case) or _named(calls, words.ANSWERS).any():
+        return False
+    rows = np.flatnonzero((calls.threads[calls.thread] == thread) & (calls.nesting <= 0))
+    gets, awaits = (_named(calls, one)[rows] for one in (words.RECEIVES, words.WAITS))
+    soon = calls.start[rows[1:]] - calls.end[rows[:-1]] <= _WOKEN_NS
+    fed = rows[gets | (awaits & np.append(gets[1:] & soon, False))]
+    rounds = len(rows[gets]) > FEWEST_TICKS
+    return rounds and 2 * intervals.overlap_length(calls.runs(fed), waits) > intervals.total(*waits)
 
 
 def workers(case: Case, thread: int, waits: Intervals) -> str:
@@ -316,65 +318,3 @@ _CHANCE: Final = 0.1
 """Part of the time near a thread's stops from which one is near the end of a wait by chance."""
 _HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION)
 """Classes of CUDA calls that hold what calls of other threads need."""
-_MOST: Final = 0.68
-"""Part of values that deviate by no more than a standard deviation, where chance alone rules."""
-
-
-def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Intervals) -> bool:
-    """Whether the last waits before GPU work end by a clock, or at a fixed rate.
-
-    However long each was: those of a fixed length end at a rate, too, and so are told by their
-    lengths. A rate that is lost for a moment, as when a camera starts anew, is one all the same.
-    """
-    calls = case.stalls.work.near(thread, *waits).by_class[cause]
-    waited = intervals.union(calls.starts, calls.ends)
-    place = np.searchsorted(np.sort(gaps.start), waits[0], side="right")
-    ends = waits[1][np.flatnonzero(np.diff(place, append=-1))]
-    if len(ends) <= _FEWEST_TICKS:
-        return False
-    lasted = intervals.covered(waited, np.append(waits[0][:1], ends[:-1]), ends)
-    long = 2 * lasted > np.quantile(lasted, _MOST)
-    ends, lasted = ends[long], lasted[long]
-    if len(ends) <= _FEWEST_TICKS:
-        return False
-    period = np.diff(ends)
-    regular = spread(period) <= _REGULAR[cause] * float(np.median(period))
-    if (regular and 2 * spread(period) < spread(lasted)) or _on_a_grid(ends, lasted):
-        return True
-    return cause is not Cause.SLEEP and _at_usual_rate(ends, lasted)
-
-
-def _on_a_grid(ends: Int64, lasted: Int64) -> bool:
-    """Whether waits end about evenly on a grid of times, whatever their own length.
-
-    Who works drifts: of rounds that take as long as they take, eight together deviate nearly three
-    times as much as one does; on a grid they deviate alike.
-    """
-    period, eight = np.diff(ends), ends[_ROUNDS:] - ends[:-_ROUNDS]
-    deviates = spread(period)
-    known = len(eight) >= _ENOUGH * _ROUNDS and deviates <= _EVEN * float(np.median(period))
-    return known and 2 * spread(lasted) > deviates and 2 * spread(eight) < 3 * deviates
-
-
-def _at_usual_rate(ends: Int64, lasted: Int64) -> bool:
-    """Whether waits, with little work between, end about evenly at a rate that devices have.
-
-    Waits that are of such a length themselves end by it.
-    """
-    period = np.diff(ends)
-    usual, deviates, length = float(np.median(period)), spread(period), float(np.median(lasted))
-    if deviates > _EVEN * usual or length < _LITTLE_WORK * usual:
-        return False
-    mean = float(period[np.abs(period - usual) <= 3 * deviates].mean())
-    near = min(_ODD, max(_EXACT, 3 * deviates / usual / len(period) ** 0.5))
-    return bool(_beside_rate(mean) <= min(near, _beside_rate(length)))
-
-
-def _beside_rate(ns: float) -> float:
-    """How far a period is from the nearest of the rates that devices and timers have."""
-    return float(np.abs(ns * _RATES / 1e9 - 1).min())
-
-
-def spread(values: Int64) -> float:
-    """Deviation from the median of all but the third that deviate most."""
-    return float(np.quantile(np.abs(values - np.median(values)), _MOST)) if len(values) else 0.0

@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, He
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.migrations import results_read
+from nsys_tui.analysis.rules.rates import frames_keep_a_rate, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
@@ -123,7 +124,9 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
-    unknown = unknown and advice != words.COMPILES and not facts.comes_once(case, gaps)
+    once = facts.comes_once(case, gaps)
+    unpriced |= once and advice == words.AWAITED
+    unknown = unknown and not (once or advice in (words.COMPILES, *words.MEANT))
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     elif cause is Cause.MPI and facts.exchange_small(case, gaps):
@@ -214,6 +217,8 @@ def _told(
         advice = words.ON_PAGES
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = page_advice(case, gaps.next[migrates])
+    if advice == words.RENDERING.advice and frames_keep_a_rate(gaps):
+        return ", its frames keep a rate", inferred, words.PACED
     if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
         where = "while pages come to the host" if pages else "before pages migrate"
         return f", {Cause.NOTHING.label} {where}", inferred, advice
@@ -247,7 +252,7 @@ def _told(
     if facts.serves(case, cause, what, gaps, lost):
         whom, advice = awaited.asked_by(case, thread)
         return f", waits for {whom}: {call}", inferred, advice
-    if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
+    if cause is Cause.SLEEP and keeps_a_rate(case, cause, thread, gaps, lost):
         return f", sleeps to keep a rate: {call}", inferred, words.PACED
     if cause in (Cause.IO, Cause.WAIT) and awaited.is_answered(case, thread, lost):
         return f", waits for input: {call}", inferred, words.INPUT
@@ -273,8 +278,10 @@ def _told(
     woken = cause is Cause.WAIT and not (awaits or child)
     waker = awaited.waker(case, thread, lost) if woken else ("",) * 4
     ticks = cause in (Cause.WAIT, Cause.OSRT) and words.PACED not in waker
-    if ticks and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
+    if ticks and keeps_a_rate(case, cause, thread, gaps, lost):
         return f", waits for the next tick: {call}", inferred, words.PACED
+    if awaits and awaited.is_fed(case, thread, lost):
+        return f", waits for input: {call}", inferred, words.INPUT
     if any(waker):
         *names, whom, advice = waker
         other, its = (brief(name, _PLACE_CELLS) for name in names)

@@ -188,6 +188,8 @@ POLLS: Final = re.compile(r"cu(da)?(Event|Stream)Query")
 """Calls by which a host that asks again and again waits for the GPU."""
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
+RECEIVES: Final = re.compile(r"_*recv")
+"""Calls in which a program takes what another one sent."""
 LETS_IN: Final = re.compile(r"_*accept")
 """The call by which a server lets a client in."""
 ANSWERS: Final = re.compile(r"_*(send(to|m?msg)?|accept4?)$")

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS, does_more
+from nsys_tui.analysis.rules.awaited import is_answered
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gap_facts import files_along
@@ -75,7 +76,7 @@ def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
     if reads := _reads(case, part, state):
         lasts, advice = state.ns, PIPE_OR_FILE
         how = f"{units.format_share(lasts, part.ns)} between calls of {brief(reads, _NAME_CELLS)}"
-    if 2 * lasts < part.ns or unrecorded:
+    if 2 * lasts < part.ns or unrecorded or _is_answered(case, part):
         return []
     told = f"{units.format_duration(part.ns)} {part.where} ({how})"
     return case.finding(
@@ -97,6 +98,12 @@ def _reads(case: Case, part: Part, state: State) -> str:
     (stretch,) = part.stretches
     name, along = files_along(case, stretch.thread, stretch.starts, stretch.ends)
     return name if along.all() and MAY_BE_PIPE.match(name) else ""
+
+
+def _is_answered(case: Case, part: Part) -> bool:
+    """Whether it mostly waits for a person, or another program, that it asks something."""
+    (one,) = part.stretches
+    return is_answered(case, one.thread, (one.starts, one.ends))
 
 
 def _one_call(case: Case, part: Part, state: State) -> int:

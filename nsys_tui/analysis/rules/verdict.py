@@ -325,8 +325,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
             f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
-        more = len(worth) - MOST
-        rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
+        rest = f"{len(worth) - MOST} more above 1%" if worth[MOST:] else "nothing else above 1%"
         said = filter(None, [_unpriced(case, findings, most)])
         return "; ".join([f"Worth fixing: {named}", rest, *said])
     if unsaid := _unpriced(case, findings, most):
@@ -372,7 +371,8 @@ def _subject(case: Case, finding: Finding) -> str:
 def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
     """What time nothing can be priced for, such as idle without a witness; empty for hardly any."""
     idle, whole = sum(split.idle_ns for split in case.splits), len(case.splits) * case.base_ns
-    if not case.report.can(Capability.API) and idle >= WORTH_FIXING * whole:
+    meant = sum(one.stake_ns for one in findings if one.advice in MEANT)
+    if not case.report.can(Capability.API) and idle - meant >= WORTH_FIXING * whole:
         draws = 2 * _rendering_ns(case) > whole - idle
         lack = "graphics calls are not tied to their work" if draws else f"no {Capability.API}"
         return f"why {format_share(idle, whole)} is idle cannot be said: {lack}"
