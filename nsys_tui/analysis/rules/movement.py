@@ -11,6 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
+from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
@@ -152,8 +153,8 @@ def _moving(case: Case, device: int, rows: Indices, kind: Int64, least: float) -
 def _fused(case: Case, device: int, kind: Int64) -> int:
     """Time of a device's kernels of these kinds that would go, were neighbouring ones one.
 
-    That one neither writes nor reads what an elementwise kernel hands to the next; all else of the
-    others stays.
+    That one neither writes nor reads what an elementwise kernel hands to the next. Many of one name
+    in turn hand nothing on: each is for an array of its own. All else of the others stays.
     """
     ops, saved = case.report.operations, 0.0
     every = case.by_device[device]
@@ -164,7 +165,10 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
         of_row = np.where(ops.kind[rows] == OpKind.KERNEL, kind[ops.name[rows]], -1)
         chain, combines = np.cumsum(of_row < 0), of_row == _ELEMENTWISE
         saved += ops.durations(rows[(of_row >= 0) & ~combines]).sum()
-        took, linked = ops.durations(rows[combines]), np.diff(chain[combines]) == 0
+        name, chain = ops.name[rows[combines]], chain[combines]
+        took, linked = ops.durations(rows[combines]), np.diff(chain) == 0
+        turn = np.cumsum(np.append(True, ~linked | (np.diff(name) != 0))[: len(name)])
+        linked &= (np.bincount(turn)[turn[1:]] < A_RUN) | (np.diff(turn) > 0)
         least = np.minimum(took, _LEAST_NS)
         each = (took - least) / tensors[ops.name[rows[combines]]]
         gone = np.minimum(least[1:], least[:-1]) + 2 * np.minimum(each[1:], each[:-1])

@@ -115,10 +115,23 @@ def test_where_launches_bind_the_run_only_what_is_waited_for_has_a_price(
 ) -> None:
     synth = bare(tmp_path / "r.sqlite")
     for start in range(0, 500 * 20_000, 20_000):
-        synth.launch(ADD, (start, start + 6_000), (start + 7_000, start + 19_000))
+        name = ADD.replace("_add", "_sub") if start % 40_000 else ADD
+        synth.launch(name, (start, start + 6_000), (start + 7_000, start + 19_000))
         if read:
             synth.api("cudaStreamSynchronize_v3020", start + 6_000, start + 19_500)
     assert [one.saved_ns for one in found(synth)] == saved
+
+
+@pytest.mark.parametrize(("every", "told"), [(200, False), (10, True)])
+def test_many_elementwise_kernels_of_one_name_hand_nothing_on(
+    tmp_path: Path, every: int, told: bool
+) -> None:
+    """The same work on many arrays, or that and a little of another name now and then."""
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(200):
+        name = GELU if number % every == every - 1 else ADD
+        synth.kernel(name, number * MS, (number + 1) * MS, grid=(1080, 1, 1))
+    assert bool(found(synth)) is told
 
 
 def test_fused_tiny_kernels_save_the_moments_between_them_too_and_are_one_story(
