@@ -50,6 +50,7 @@ class GpuInfo:
     threads_per_warp: int | None = None
     sm_count: int | None = None
     clock_hz: int | None = None
+    l2_bytes: int | None = None
     discrete: int | None = None
     """0 for a GPU that shares the host's memory."""
 

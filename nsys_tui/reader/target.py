@@ -35,6 +35,7 @@ _GPU_NUMBERS: Final = {
     "threads_per_warp": "threadsPerWarp",
     "sm_count": "smCount",
     "clock_hz": "clockRate",
+    "l2_bytes": "l2CacheSize",
     "discrete": "isDiscrete",
 }
 _GPU_COLUMNS: Final = ("id", "name", "busLocation", "computeMajor", "computeMinor", "cuDevice")

@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import FAST, LARGE, case_labels, exposed_ns, rates
 from nsys_tui.analysis.rules.copy_advice import bus_rate
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
-from nsys_tui.analysis.rules.flushes import are_flushes
+from nsys_tui.analysis.rules.flushes import FLUSHES, are_flushes
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
@@ -42,7 +42,6 @@ _OTHER_GPUS: Final = (
     "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
 )
 """What to do about a GPU all of whose copies are slower than those of GPUs of its model."""
-_FLUSHES: Final = "a benchmark seems to empty the L2 cache before each launch: nothing to do"
 
 
 def large_copies(case: Case) -> Indices:
@@ -273,7 +272,7 @@ def memsets(case: Case, arguments: Arguments) -> Result:
             f"{units.plural(len(mine), 'memset')} take {units.format_percent(share[device])}"
             f" of the GPU time of {case.device_labels([device])}:"
             f" {units.format_bytes(int(size[device]))}, {units.format_duration(int(time[device]))}",
-            _FLUSHES if clears else "clear less, or let the kernel that writes first do it",
+            FLUSHES if clears else "clear less, or let the kernel that writes first do it",
             subject="memsets before what is timed" if clears else "memsets",
             saved_ns=0 if clears else taken,
             stake_ns=taken,

@@ -2,28 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.run import A_RUN
-from nsys_tui.model.arrays import Indices
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Indices, Integers
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.intervals import Intervals
 
+FLUSHES: Final = "a benchmark seems to empty the L2 cache before each launch: nothing to do"
+_MEASURED: Final = "a benchmark seems to wait for each launch that it measures: nothing to do"
 _CACHE: Final = 32_000_000
-"""Bytes that a cache holds at most on most GPUs: benchmarks clear more."""
+"""Bytes that a cache holds at most on most GPUs: benchmarks clear as many, or more."""
+_BETWEEN: Final = 2
+"""Calls between a memset and the event behind it: a wait, and a kernel that holds the stream."""
+_APART: Final = 10
+"""So many times as far apart as usual, or more, two launches belong to two benchmarks."""
 
 
 def are_flushes(case: Case, rows: Indices) -> bool:
-    """Whether most memsets of a GPU have one size, that of a cache or more, and come before timing.
+    """Whether most memsets of a GPU have one size, that of its cache or more, before timing.
 
-    An event is recorded right after each of them: what is measured begins behind the memset.
+    An event is recorded right after each of them, or after a wait and a kernel of one thread: what
+    is measured begins behind the memset.
     """
-    ops, calls, api = case.report.operations, case.report.calls[rows], case.report.api
-    timed = (calls >= 0) & (calls + 1 < len(api))
-    record = np.array(["EventRecord" in name for name in api.names], bool)
-    timed[timed] = record[api.name[calls[timed] + 1]]
-    size = np.sort(ops.bytes[rows[timed]])
+    return len(_flushes(case, rows)) >= max(A_RUN, len(rows) // 2)
+
+
+def _flushes(case: Case, rows: Indices) -> Indices:
+    ops = case.report.operations
+    rows = rows[_come_before_events(case, case.report.calls[rows])]
+    size = np.sort(ops.bytes[rows])
     middle = size[len(size) // 2] if len(size) else 0
-    alike = int((size == middle).sum())
-    return bool(middle >= _CACHE and alike >= max(A_RUN, len(rows) // 2))
+    device = case.report.devices[ops.device[rows[0]]] if len(rows) else None
+    cache = (device and device.info and device.info.l2_bytes) or _CACHE
+    return rows[ops.bytes[rows] == middle] if middle >= cache else rows[:0]
+
+
+def _come_before_events(case: Case, calls: Integers) -> Bool:
+    """After which calls an event is recorded next, but for what holds up what is measured."""
+    api, launch, codes = case.report.api, case.report.launch_attributes, case.report.calls
+    record = np.array(["EventRecord" in name for name in api.names], bool)
+    lone = np.flatnonzero((launch.blocks * launch.threads == 1)[launch.code])
+    begun, known = calls + 1, calls >= 0
+    for _ in range(_BETWEEN):
+        known &= begun < len(api)
+        holds = known.copy()
+        holds[known] = case.work.api_classes[begun[known]] == Cause.SYNC
+        holds |= known & np.isin(begun, codes[lone])
+        begun = begun + holds
+    known &= begun < len(api)
+    known[known] = record[api.name[begun[known]]]
+    return known
+
+
+def without_measured(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, those of waits between launches that a benchmark measures without a price."""
+    return [
+        replace(one, severity=Severity.LOW, saved_ns=0, stake_ns=0, advice=_MEASURED)
+        if _is_measured(case, one)
+        else one
+        for one in findings
+    ]
+
+
+def _is_measured(case: Case, one: Finding) -> bool:
+    """Whether most of the idle time that it tells of lies between launches that are measured."""
+    if one.lost is None or one.device is None:
+        return False
+    between = case.once(f"measured {one.device}", lambda: _measured(case, one.device))
+    return 2 * intervals.overlap_length(one.lost, between) > intervals.total(*one.lost)
+
+
+def _measured(case: Case, device: int | None) -> Intervals:
+    """When a GPU is between two memsets of a benchmark."""
+    ops, rows = case.report.operations, case.by_device.get(device or 0, case.operations[:0])
+    rows = rows[ops.kind[rows] == OpKind.MEMSET]
+    if not are_flushes(case, rows):
+        return intervals.empty()
+    start = ops.start[_flushes(case, rows)]
+    near = np.diff(start) <= _APART * np.median(np.diff(start))
+    return intervals.union(start[:-1][near], start[1:][near])

@@ -33,6 +33,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity
+from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import ON_PAGES
@@ -82,7 +83,8 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
-    known = without_others(case, without_held(case, witnessed(case, findings)))
+    findings = without_measured(case, witnessed(case, findings))
+    known = without_others(case, without_held(case, findings))
     return linked(_ordered(case, known), together=work_together(case))
 
 

@@ -9,7 +9,7 @@ from planted import FULL, MS, STEPS, US, bare
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Severity, by_ncu, command_of
+from nsys_tui.analysis.rules.finding import by_ncu, command_of
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
 from nsys_tui.reader import open_report
@@ -261,25 +261,6 @@ def test_memsets_are_no_copies(run: Synth) -> None:
 
     in_steps(run, step)
     assert not [one for one in found(run) if "copies" in one.title + one.subject + one.advice]
-
-
-@pytest.mark.parametrize(
-    ("call", "size"), [("EventRecord", 10**9), ("EventRecord", 10**6), ("", 10**9)]
-)
-def test_a_cache_emptied_before_what_is_timed_is_no_waste(run: Synth, call: str, size: int) -> None:
-    """Small memsets empty no cache, and others come before work that no event times."""
-    for number in range(40):
-        start, corr = number * MS, run.next_correlation()
-        run.api("cudaMemsetAsync_v3020", start, start + 5 * US, corr=corr)
-        run.api(f"cuda{call or 'GetLastError'}_v3020", start + 6 * US, start + 8 * US)
-        run.memset(start + 10 * US, start + 600 * US, bytes=size, corr=corr)
-        after = (start + 10 * US, start + 15 * US), (start + 601 * US, start + 990 * US)
-        run.launch("gemm", *after, grid=FULL)
-    case = Case(open_report(run.write()))
-    told = [one.severity for one in find_in(case) if "memsets" in one.subject]
-    waste = not call or size < 10**9
-    assert (told != [Severity.LOW]) is waste
-    assert ("memsets" in verdict(case, find_in(case))) is waste
 
 
 def test_of_copies_of_three_kinds_none_need_be_most(run: Synth) -> None:

@@ -1,0 +1,86 @@
+"""Benchmarks that empty the L2 cache before each launch that they measure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from machine import FULL, MS, US, Machine
+from planted import bare
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synth import Synth
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Synth:
+    return bare(tmp_path / "r.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("call", "size"), [("EventRecord", 10**9), ("EventRecord", 10**6), ("", 10**9)]
+)
+def test_a_cache_emptied_before_what_is_timed_is_no_waste(run: Synth, call: str, size: int) -> None:
+    """Small memsets empty no cache, and others come before work that no event times."""
+    for number in range(40):
+        start, corr = number * MS, run.next_correlation()
+        run.api("cudaMemsetAsync_v3020", start, start + 5 * US, corr=corr)
+        run.api(f"cuda{call or 'GetLastError'}_v3020", start + 6 * US, start + 8 * US)
+        run.memset(start + 10 * US, start + 600 * US, bytes=size, corr=corr)
+        after = (start + 10 * US, start + 15 * US), (start + 601 * US, start + 990 * US)
+        run.launch("gemm", *after, grid=FULL)
+    case = Case(open_report(run.write()))
+    told = [one.severity for one in find_in(case) if "memsets" in one.subject]
+    waste = not call or size < 10**9
+    assert (told != [Severity.LOW]) is waste
+    assert ("memsets" in verdict(case, find_in(case))) is waste
+
+
+def measured(path: Path, lone: int, cleared: int, cache: int | None) -> list[Severity]:
+    """How grave findings are where the host waits, then holds the stream up, then measures."""
+    m = Machine(path, gpus=0)
+    m.report.gpu(0, l2CacheSize=cache)
+    for _ in range(200):
+        corr = m.report.next_correlation()
+        m.call("cudaMemsetAsync_v3020", 5 * US, corr)
+        m.report.memset(m.now, m.now + 40 * US, bytes=cleared, corr=corr)
+        m.free[0, 7] = m.now + 40 * US
+        m.wait()
+        call = m.report.next_correlation()
+        m.call("cudaLaunchKernel_v7000", 5 * US, call)
+        shape = (lone, 1, 1)
+        m.report.kernel("hold", m.now, m.now + 10 * US, corr=call, grid=shape, block=shape)
+        m.free[0, 7] = m.now + 10 * US
+        m.call("cudaEventRecord_v3020", 2 * US)
+        m.launch("measured", 30 * US)
+        m.call("cudaEventRecord_v3020", 2 * US)
+        m.wait()
+    case = Case(open_report(m.report.write()))
+    return [one.severity for one in find_in(case)]
+
+
+@pytest.mark.parametrize(("cleared", "cache"), [(36_000_000, None), (6_000_000, 6_000_000)])
+def test_what_a_benchmark_waits_for_is_no_waste(
+    tmp_path: Path, cleared: int, cache: int | None
+) -> None:
+    """It clears the whole cache, waits, and holds up the stream by a kernel of one thread."""
+    assert {*measured(tmp_path / "r.sqlite", 1, cleared, cache)} == {Severity.LOW}
+
+
+@pytest.mark.parametrize(
+    ("lone", "cleared", "cache"),
+    [(108, 36_000_000, None), (1, 6_000_000, None), (1, 6_000_000, 10_000_000)],
+)
+def test_memsets_before_work_are_no_benchmark(
+    tmp_path: Path, lone: int, cleared: int, cache: int | None
+) -> None:
+    """What uses the whole GPU is work of the program; less than a cache is emptied otherwise."""
+    assert Severity.HIGH in measured(tmp_path / "r.sqlite", lone, cleared, cache)
