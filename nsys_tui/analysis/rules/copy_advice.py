@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.idle_causes import ON_PAGES
+from nsys_tui.analysis.rules.idle_causes import ON_FLAG, ON_PAGES
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
@@ -56,6 +56,8 @@ _READS: Final = (0.5, 30.0)
 _EVICTED: Final = 4
 """Cause of migrations: the GPU's memory is full."""
 _EVICTED_SHARE: Final = 10
+_PAGE: Final = 65536
+"""Bytes of a page at most."""
 _HALF: Final = 0.5
 _IF_AGAIN: Final = " if it is copied again"
 _STAGED: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
@@ -146,6 +148,8 @@ def page_advice(case: Case, rows: Integers) -> str:
     within = case.within_mpi(owners, ops.start[back], ops.end[back]).sum()
     if 2 * int(within) > int(ops.durations(back).sum()):
         return "MPI works on these pages on the host: give it memory of the GPU, not managed"
+    if is_one_page(case, int(ops.device[rows[0]])):
+        return ON_FLAG
     if ops.copy_kind[rows[0]] == UVM_COPY_KINDS[1] and case.on_demand(rows).mean() > _HALF:
         return ON_PAGES
     if not case.prefetches:
@@ -157,6 +161,20 @@ def page_advice(case: Case, rows: Integers) -> str:
     if 2 * int(before) < int(ops.durations(rows).sum()):
         return "let a kernel fill these pages: nothing computes before that hides their prefetch"
     return "prefetch earlier, on a stream of its own, so that kernels hide it"
+
+
+def is_one_page(case: Case, device: int) -> bool:
+    """Whether launch by launch no more than a page of unified memory goes to a GPU and back."""
+    ops, pages = case.report.operations, case.copies[case.on_demand(case.copies)]
+    pages = pages[ops.device[pages] == device]
+    launched = ops.start[case.doing(device, Category.COMPUTE)]
+    for kind in UVM_COPY_KINDS[:2]:
+        mine = pages[ops.copy_kind[pages] == kind]
+        moved = np.bincount(np.searchsorted(launched, ops.start[mine]), ops.bytes[mine])
+        moved = moved[moved > 0]
+        if len(moved) < A_RUN or 2 * int((moved <= _PAGE).sum()) <= len(moved):
+            return False
+    return True
 
 
 def _taken_back(case: Case, pages: Indices) -> bool:

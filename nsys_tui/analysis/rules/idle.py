@@ -13,7 +13,7 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun, hidden_ahead
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.copy_advice import page_advice
+from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
@@ -214,7 +214,7 @@ def _told(
         return told, inferred, words.CAUSES[Cause.IO].advice
     pages = cause in words.ON_HOST and facts.fetch_pages(case, gaps)
     if pages:
-        advice = words.ON_PAGES
+        advice = words.PAGES[not is_one_page(case, int(gaps.device[0]))]
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = page_advice(case, gaps.next[migrates])
     if advice == words.RENDERING.advice and frames_keep_a_rate(gaps):
@@ -360,7 +360,7 @@ def _host(
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     after = ""
-    if advice == words.ON_PAGES:
+    if advice in words.PAGES:
         pass
     elif facts.is_rare(case, gaps):
         advice = words.COMPILES if facts.compiles(case, gaps) else words.PAUSES

@@ -220,7 +220,11 @@ MEANT: Final = {
     INPUT: "for input",
 }
 """Advice on idle time that is no fault, and what the verdict says of it."""
+ON_FLAG: Final = (
+    "keep these few bytes in pinned memory: at each launch their page goes there and back"
+)
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
+PAGES: Final = (ON_FLAG, ON_PAGES)
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 MESSAGES: Final = "send many small messages as one; else see which rank comes late to it"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
@@ -291,7 +295,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
-WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, ON_FLAG, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

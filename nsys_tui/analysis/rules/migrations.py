@@ -51,17 +51,19 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
     faults = _faults(case) if recorded else {}
-    groups, unseen = 0, not faults and bool((ops.migration[moved] < _AFTER_FAULTS).any())
+    pages = dict[int, Intervals]()
+    unseen = not faults and bool((ops.migration[moved] < _AFTER_FAULTS).any())
     for device in np.unique(ops.device[moved]).tolist():
         mine = moved[ops.device[moved] == device]
         of_device = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
         covered = _with_faults((ops.start[mine], ops.end[mine]), faults.get(device))
-        groups += len(covered[0])
+        pages[device] = covered
         time[of_device] = intervals.covered(covered, starts, ends)
         sizes = np.append(0, np.cumsum(ops.bytes[mine]))
         first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
         size[of_device] = sizes[last] - sizes[first]
+    groups = sum(len(covered[0]) for covered in pages.values())
     kernels, time, size = (part[time > 0] for part in (kernels, time, size))
     codes, names = regroup(ops.name[kernels], ops.shown)
     of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))
@@ -71,7 +73,8 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     if len(kernels):
         device = int(np.argmax(np.bincount(ops.device[kernels], time)))
         here = ops.device[kernels] == device  # GPUs side by side lose it once
-        waiting = _Waiting(names, *(part[here] for part in (kernels, codes, time, size)))
+        waits = pages[device]
+        waiting = _Waiting(names, kernels[here], codes[here], time[here], waits)
         unseen = unseen and groups > len(time)
         findings = _waits_for_pages(case, device, waiting, moved, unseen=unseen)
     columns = (
@@ -91,7 +94,8 @@ class _Waiting(NamedTuple):
     codes: Indices
     """Of their names."""
     time: Int64
-    size: Int64
+    pages: Intervals
+    """When pages come: kernels that run at the same time wait for the same ones."""
 
 
 def _waits_for_pages(
@@ -102,18 +106,23 @@ def _waits_for_pages(
     Where others of their name tell how long they take without, what is more; else the time of
     migrations. Less what those need on the bus and no compute before the last one hides.
     """
-    ops, (names, rows, codes, time, size) = case.report.operations, waiting
+    ops, (names, rows, codes, time, pages) = case.report.operations, waiting
     longer = {code: _without(case, rows[codes == code]) for code in np.unique(codes).tolist()}
     blind = np.isin(codes, [code for code, more in longer.items() if more is None])
     moved = moved[ops.device[moved] == device]
     during = intervals.union(ops.start[rows], ops.end[rows])
     moved = moved[intervals.covered(during, ops.start[moved], ops.start[moved] + 1) > 0]
-    takes, least = int(time[blind].sum()), _on_bus(case, moved, int(size.sum()))
+    takes, size = (
+        intervals.overlap_length(pages, ops.runs(rows[blind])),
+        int(ops.bytes[moved].sum()),
+    )
+    least = _on_bus(case, moved, size)
     lasts = takes + sum(more for more in longer.values() if more)
     computes = case.runs(device, Category.COMPUTE)
     done = ops.end[moved].max(initial=0)
-    hides = int(intervals.busy_before(computes, intervals.prefix(*computes), done) - time.sum())
-    lasts = min(lasts, intervals.total(ops.start[rows], ops.end[rows]))
+    hides = int(intervals.busy_before(computes, intervals.prefix(*computes), done))
+    hides -= intervals.overlap_length(pages, during)
+    lasts = min(lasts, intervals.total(*during))
     cost = lasts - max(0, min(lasts, least) - max(0, hides))
     of_name = sums(codes, time, len(names))
     top, unseen = int(np.argmax(of_name)), unseen and takes > 0
@@ -123,7 +132,7 @@ def _waits_for_pages(
     ends = ", faults not recorded" * unseen if takes else " longer than without"
     return case.finding(
         "migrations_in_kernels",
-        f"{units.format_bytes(int(size.sum()))} of pages migrate while"
+        f"{units.format_bytes(size)} of pages migrate while"
         f" {'kernels run, ' + most_of(of_name[top], time.sum()) + ' ' if several else ''}{name}"
         f"{'' if several else ' runs'}: {units.format_duration(lasts)}{ends}",
         page_advice(case, moved),

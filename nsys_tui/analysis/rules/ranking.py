@@ -36,7 +36,7 @@ from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, S
 from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
-from nsys_tui.analysis.rules.idle_causes import ON_PAGES
+from nsys_tui.analysis.rules.idle_causes import PAGES
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.rules.late_ranks import without_others
 from nsys_tui.analysis.stalls.causes import Cause
@@ -240,7 +240,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
     if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
-        pages = leader.advice.startswith(ON_PAGES) and "Unified Device-to-Host" in finding.title
+        pages = leader.advice.startswith(PAGES) and "Unified Device-to-Host" in finding.title
         return pages and leader.device == finding.device and leader.saved_ns > 0
     if finding.rule == "small_copies":  # What the host does after them tells more.
         return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns

@@ -19,7 +19,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
-from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, ON_PAGES
+from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, PAGES
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
@@ -395,6 +395,6 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"{share} is {one.subject}")
         elif one is not most and not one.same_as:
             what = one.subject.replace(f", {Cause.NOTHING.label}", "").partition(",")[0]
-            known = one.advice in (ON_PAGES, COMPILES)
+            known = one.advice.startswith((*PAGES, COMPILES))
             said.append(f"{share} is {what}" if known else f"why {share} is {what} is not recorded")
     return "; ".join(said[:MOST])

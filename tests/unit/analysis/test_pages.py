@@ -1,0 +1,51 @@
+"""Pages of unified memory: each counts once, and one that goes to and fro is kept apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from planted import FULL, MS, US, bare, migrating
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.idle_causes import ON_FLAG
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synth import Synth
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+RULE = "migrations_in_kernels"
+
+
+def found(run: Synth) -> Finding:
+    (one,) = [one for one in find_in(Case(open_report(run.write()))) if one.rule == RULE]
+    return one
+
+
+def test_pages_count_once_for_kernels_side_by_side(tmp_path: Path) -> None:
+    one = found(migrating(tmp_path / "one.sqlite"))
+    run = migrating(tmp_path / "three.sqlite")
+    for stream in (8, 9):
+        run.launch("reads", call=(0, 5 * US), gpu=(MS, 90 * MS), grid=FULL, stream=stream)
+    three = found(run)
+    assert three.title.split()[:2] == one.title.split()[:2]
+    assert three.saved_ns <= one.saved_ns
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_one_page_to_and_fro_is_not_to_be_prefetched(tmp_path: Path, count: int) -> None:
+    """A flag: more pages at each launch are data."""
+    run = bare(tmp_path / "r.sqlite")
+    for at in range(0, 60 * MS, MS):
+        run.launch("level", (at, at + 5 * US), (at + 10 * US, at + 600 * US), grid=FULL)
+        for page in range(count):
+            begun = at + 20 * US + page * 30 * US
+            run.memcpy(begun, begun + 20 * US, kind="UVM HtoD", bytes=65536, migrationCause=2)
+            begun += 650 * US
+            run.memcpy(begun, begun + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
+    assert (found(run).advice == ON_FLAG) is (count == 1)
