@@ -55,6 +55,8 @@ _MESSAGE_NS: Final = 20_000
 """No small message takes longer, staged through the host or not."""
 _PARTS: Final = 8
 """Parts of a gap with a call in each, from which calls are all along it."""
+_FILLED: Final = 0.1
+"""Part of some gaps from which calls that take it take much of them."""
 _REST: Final = 0.2
 """Part of a GPU's work up to which it is the rest."""
 _LATE_NS: Final = 1_000_000
@@ -147,10 +149,15 @@ def fetch_pages(case: Case, gaps: Gaps) -> bool:
     return hold_most(gaps, after & until if has_one_long(gaps) else after | until)
 
 
-def between_files(case: Case, gaps: Gaps) -> str:
-    """The usual call by which the host reads or writes all along most of some gaps, else empty."""
-    name, along = files_along(case, thread_of(case, gaps), gaps.start, gaps.end)
-    return name if hold_most(gaps, along) else ""
+def between_files(case: Case, gaps: Gaps) -> tuple[str, bool]:
+    """The call by which the host reads or writes all along most gaps, and if it takes much time."""
+    thread = thread_of(case, gaps)
+    name, along = files_along(case, thread, gaps.start, gaps.end)
+    if not hold_most(gaps, along):
+        return "", False
+    files = case.work.near(thread, gaps.start, gaps.end).by_class[Cause.IO]
+    took = intervals.overlap_length((files.starts, files.ends), (gaps.start, gaps.end))
+    return name, took >= _FILLED * intervals.total(gaps.start, gaps.end)
 
 
 def files_along(case: Case, thread: int, starts: Int64, ends: Int64) -> tuple[str, Bool]:
