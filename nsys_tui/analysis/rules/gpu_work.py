@@ -20,7 +20,7 @@ from nsys_tui.model.arrays import Bool, Float64, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import REGISTERS
-from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.kernel_names import product_kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -31,6 +31,8 @@ _TELLING: Final = 0.1
 _WARP: Final = 32
 _SCHEDULERS: Final = 4
 """Of an SM, each of which runs warps of its own."""
+_WHOLLY: Final = 0.99
+"""Part of the time from which kernels run wholly beside others."""
 _TURNS: Final = 20
 """Times that another thread launches from which threads share a stream."""
 HALF: Final = 0.5
@@ -97,14 +99,16 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
 
     Blocks of less than four warps leave schedulers of their SM idle, so they count for a part. A
     larger grid with its blocks split in two would take two waves, so it is left out. So are short
-    kernels: they take as long as a kernel takes at least. Kernels that run
-    at the same time fill the GPU together. Less than a tenth of its SMs empty counts as none. What
-    the host, or the last GPU of a collective, does not wait for could save nothing.
+    kernels: they take as long as a kernel takes at least, and what runs wholly beside a stream that
+    has more to do. Kernels that run at the same time fill the GPU together. Less than a tenth of
+    its SMs empty counts as none. What the host, or the last GPU of a collective, does not wait for
+    could save nothing.
     """
     report, ops = case.report, case.report.operations
     every = case.operations
     share = filled(case, every, by_lanes=True)
     small = (share <= HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
+    small[small] = ~_hidden(case, every[small])
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
@@ -153,6 +157,26 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, waited_for(case, findings, empty), hidden=hidden)
+
+
+def _hidden(case: Case, rows: Indices) -> Bool:
+    """Which kernels run, as all small ones of their stream, beside others of streams with more."""
+    ops, hidden = case.report.operations, np.zeros(len(rows), np.bool_)
+    for device in np.unique(ops.device[rows]).tolist():
+        every = case.doing(device, Category.COMPUTE)
+        work = sums(ops.stream[every], ops.durations(every), len(ops.streams))
+        several = np.count_nonzero(work) > 1
+        by_stream = rows_of_codes(ops.stream[every], len(work)) if several else []
+        busy, before = intervals.empty(), np.zeros(len(ops.names), np.bool_)
+        for stream in np.argsort(-work, kind="stable")[: several * np.count_nonzero(work)].tolist():
+            mine = np.flatnonzero((ops.device[rows] == device) & (ops.stream[rows] == stream))
+            runs = ops.runs(rows[mine])
+            beside = intervals.overlap_length(busy, runs) >= _WHOLLY * intervals.total(*runs)
+            hidden[mine] = beside and not before[ops.name[rows[mine]]].any()
+            work_of = every[by_stream[stream]]
+            busy = intervals.joined(busy, ops.runs(work_of))
+            before[ops.name[work_of]] = True
+    return hidden
 
 
 def _fill(case: Case, rows: Indices) -> str:

@@ -206,6 +206,17 @@ class TestSmallGrids:
         assert finding.subject == "small grids of alone and others"
         assert finding.saved_ns == pytest.approx(50 * MS * (3 / 4 + 1 / 2), abs=1)
 
+    @pytest.mark.parametrize("last", [False, True])
+    def test_what_runs_beside_a_longer_stream_sets_no_length(
+        self, synth: Synth, last: bool
+    ) -> None:
+        for step in range(20):
+            begun = 50 * step * MS
+            synth.kernel("train", begun, begun + 49 * MS, stream=7, grid=(60, 1, 1))
+            until = begun + (59 if last and step == 19 else 40) * MS
+            synth.kernel("read", begun + MS, until, stream=8, grid=(8, 1, 1))
+        assert bool(found(synth, "small_grids")) is last
+
     def test_a_window_cuts_the_time_of_a_kernel(self, synth: Synth) -> None:
         launched(synth, "tiny", 0, 54 * MS, 1)
         (finding,) = found(synth, "small_grids", Scope(window=(50 * MS, 60 * MS)))
