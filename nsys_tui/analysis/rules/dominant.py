@@ -11,7 +11,7 @@ from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
 from nsys_tui.analysis.rules.gpu_work import HALF, filled, of_library, reads_host, waves_of
-from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices
@@ -38,6 +38,9 @@ _MORE_BLOCKS: Final = (
 )
 _SOON_NS: Final = 20_000
 """Shorter kernels take as long as one takes at least."""
+_PAGES: Final = "{} of it are waits for pages: prefetch them; ncu -k says what limits the rest"
+_PART: Final = 10
+"""One of so many parts of a kernel's time is told of."""
 _GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
 _IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
 _DECIDES: Final = 50.0
@@ -122,6 +125,8 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         advice = f"it uses no tensor cores: allow {formats}, if a less exact result will do"
     elif reads_host(case)[ops.process[on_it[0]]]:
         advice = "only memory of the host was asked for: copy what it reads of it to the GPU first"
+    elif _PART * (moved := _waits_for_pages(case, device, name)) >= spent:
+        advice = _PAGES.format(units.format_duration(moved))
     launch = case.report.launch_attributes
     known = case.report.can(Capability.LAUNCH_SHAPES)
     alone = 2 * spent > per_device[device]
@@ -167,6 +172,13 @@ def _room_filled(case: Case, rows: Indices) -> float:
     )
     room = np.where((waves > 0) & (each % 1 > 0), np.minimum(waves, 1), 1)
     return float(room @ took / max(int(took.sum()), 1))
+
+
+def _waits_for_pages(case: Case, device: int, name: str) -> int:
+    """What migrations cost while launches of one kernel alone run, as the rule on them tells."""
+    found = RULES["migrations_in_kernels"].run(case).findings
+    mine = (one for one in found if one.subject == f"pages migrate in {name}")
+    return sum(one.saved_ns for one in mine if one.device == device)
 
 
 def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:

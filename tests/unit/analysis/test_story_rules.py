@@ -73,6 +73,19 @@ def test_pages_of_a_first_launch_need_the_bus_unless_work_before_hides_them(
     assert one.saved_ns == pytest.approx(60 * MS - moves, abs=MS)
 
 
+@pytest.mark.parametrize(("pages", "told"), [(10, True), (1, False)])
+def test_a_kernel_that_waits_for_pages_says_so(tmp_path: Path, pages: int, told: bool) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(20):
+        start = number * 1_010 * US
+        synth.launch("sort", (start, start + 5 * US), (start + 10 * US, start + MS), grid=FULL)
+        for page in range(pages):
+            begun = start + 100 * US + page * 40 * US
+            synth.memcpy(begun, begun + 20 * US, kind="UVM HtoD", bytes=65536, migrationCause=2)
+    (one,) = found(synth, "dominant_kernel")
+    assert ("of it are waits for pages: prefetch them" in one.advice) is told
+
+
 def test_evicted_pages_are_not_to_be_prefetched(tmp_path: Path) -> None:
     (one,) = found(migrating(tmp_path / "r.sqlite", 4), "migrations_in_kernels")
     assert "fit the GPU's memory" in one.advice
