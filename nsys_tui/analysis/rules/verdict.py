@@ -21,6 +21,7 @@ from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, PAGES
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.staged import pieces
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.analysis.window import Scope, clipped
@@ -67,9 +68,8 @@ NOT_LOOKED_AT: Final = columns("what reason")
 def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     """The time of all GPUs by class: they add up to all of it; classes without time are left out.
 
-    Communication and copies count where nothing hides them. Idle time goes by the cause of its
-    gap; gaps too short to be looked at (10 us) are a class of their own, and so is what is set up
-    once where it is long enough to be left out of shares.
+    Communication and copies, with what hosts stage of them, count where nothing hides them. Idle
+    time goes by the cause of its gap; gaps below 10 us, and what is set up once, are classes.
 
     Args:
         case: the report with the time looked at.
@@ -90,19 +90,20 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     busy[GRAPHS] = max(0, whole - idle - sum(busy.values()))
     by_cause, once = _idle_by_cause(case), len(case.splits) * case.set_up_ns
     polled = sum(one.stake_ns for one in findings if one.advice == BY_DOING[Doing.POLLS])
+    asked = sum(one.stake_ns for one in findings if one.advice in MEANT)
     time = busy | {
+        COPIES: busy[COPIES] + by_cause[-1],
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
-        REQUESTS: sum(one.stake_ns for one in findings if one.advice in MEANT),
-        RANKS: by_cause[Cause.MPI] + polled,
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
         SHORT: max(0, idle - once - sum(by_cause)),
-        EDGES: by_cause[-1],
+        EDGES: by_cause[-2],
         ONCE: once,
     }
-    for waits in (RANKS, REQUESTS):
-        time[waits] = min(time[HOST], time[waits])
-        time[HOST] -= time[waits]
     time[UNKNOWN] = max(0, whole - sum(time.values()))
+    for waits, ns in ((RANKS, by_cause[Cause.MPI] + polled), (REQUESTS, asked)):
+        seen = min(time[HOST], ns)
+        unseen = min(time[UNKNOWN], ns - seen)
+        time |= {waits: seen + unseen, HOST: time[HOST] - seen, UNKNOWN: time[UNKNOWN] - unseen}
     listed = [Part(name, ns, ns / whole) for name, ns in time.items() if ns]
     return sorted(listed, key=lambda part: -part.ns)
 
@@ -123,16 +124,17 @@ def _rendering_ns(case: Case) -> int:
 def _idle_by_cause(case: Case) -> list[int]:
     """Idle time in what is looked at, but set-up, by its causes; launch-bound runs are latency.
 
-    The last is that at the edges, which counts as far as other GPUs work meanwhile.
+    Then that at the edges, which counts as far as other GPUs work meanwhile, and what hosts stage.
     """
     gaps = case.stalls.gaps
     lo, hi = case.base
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     inside = np.maximum(0, inside - intervals.covered(case.set_up, gaps.start, gaps.end))
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
+    cause = np.where(np.isin(gaps.next, pieces(case)), len(Cause) + 1, cause)
     cause = np.where(gaps.outside, len(Cause), cause)
     mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
-    idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 1).astype(np.float64)
+    idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 2).astype(np.float64)
     part = inside[mixed] / np.maximum(gaps.end[mixed] - gaps.start[mixed], 1)
     for one, time in gaps.shares.items():
         idle[one] += part @ time[mixed]
@@ -213,8 +215,7 @@ _BY_GUESS: Final = {Confidence.GUESS: ", a guess"}
 def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """Busy share, then what could give back most, or that nothing does, or why it cannot be said.
 
-    Source: definitions, "Verdict line". What findings could give back may overlap, so it is not
-    added up.
+    Source: definitions, "Verdict line". What findings could give back may overlap: no sum is said.
 
     Args:
         case: the report with the time looked at.
@@ -260,12 +261,11 @@ def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
-    gpus = len(case.splits)
-    told = f"{name} {format_share(busy, gpus * case.base_ns)} busy"
+    told = f"{name} {format_share(busy, len(case.splits) * case.base_ns)} busy"
     if case.base_ns < COVERED * session_ns:
         covered, session = format_duration(case.base_ns), format_duration(session_ns)
         told += f" in the {covered} of {session} with GPU work"
-    rest = format_share(busy, gpus * (case.base_ns - set_up_ns))
+    rest = format_share(busy, len(case.splits) * (case.base_ns - set_up_ns))
     return told + (
         f", {rest} without {format_duration(set_up_ns)} that came once" if set_up_ns else ""
     )

@@ -12,7 +12,7 @@ from planted import MS, US
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.analysis.rules.verdict import COPIES, parts, verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -152,6 +152,13 @@ def test_pieces_of_a_train_and_the_time_between_them_are_one_sum(tmp_path: Path)
     assert findings[0].saved_ns == pytest.approx(5 * (8 * copy + 7 * between), rel=0.05)
     assert findings[0].stake_ns == pytest.approx(6 * (8 * copy + 7 * between), rel=0.05)
     assert "keep the data on the GPU" in findings[0].advice
+
+
+def test_time_between_pieces_is_bound_by_copies(tmp_path: Path) -> None:
+    run = trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=6)
+    case = Case(open_report(run.report.write(), use_cache=False))
+    time = {part.name: part.ns for part in parts(case, find_in(case))}
+    assert time[COPIES] == pytest.approx(6 * (8 * PIECE // 24 + 7 * 1_600 * US), rel=0.05)
 
 
 def test_what_is_staged_once_has_no_price(tmp_path: Path) -> None:
