@@ -85,7 +85,23 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """
     findings = without_measured(case, witnessed(case, findings))
     known = without_others(case, without_held(case, findings))
-    return linked(_ordered(case, known), together=work_together(case))
+    return linked(_ordered(case, _beside_host(case, known)), together=work_together(case))
+
+
+def _beside_host(case: Case, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Findings, none grave where a host is told of that takes most of the session without a GPU.
+
+    So it is where all GPU work has less of the session than what is worth fixing.
+    """
+    told = any(one.rule == "outside_work" for one in findings)
+    if not told or case.base_ns >= WORTH_FIXING * case.session_ns:
+        return findings
+    return [
+        replace(one, severity=Severity.LOW, of_ns=case.session_ns)
+        if one.weight_ns and one.rule != "failed_calls"
+        else one
+        for one in findings
+    ]
 
 
 def _ordered(case: Case, findings: Iterable[Finding]) -> list[Finding]:

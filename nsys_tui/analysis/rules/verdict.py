@@ -126,8 +126,7 @@ def _idle_by_cause(case: Case) -> list[int]:
 
     Then that at the edges, which counts as far as other GPUs work meanwhile, and what hosts stage.
     """
-    gaps = case.stalls.gaps
-    lo, hi = case.base
+    gaps, (lo, hi) = case.stalls.gaps, case.base
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     inside = np.maximum(0, inside - intervals.covered(case.set_up, gaps.start, gaps.end))
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
@@ -233,10 +232,10 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
         parts.append("No kernel ran, only copies")
     parts += said
-    most = _decisive(case, findings)
+    most = _decisive(findings)
     if most is not None:
         share = format_share(most.stake_ns, most.of_ns)
-        part = f"Most of the time ({share})" if _has_most(case, most) else f"{share} of the time"
+        part = f"Most of the time ({share})" if _has_most(most) else f"{share} of the time"
         parts.append(f"{part} is {_subject(case, most)}")
     parts.append(_worth_fixing(case, findings, most))
     if other := other_generation(case.report):
@@ -298,16 +297,17 @@ def judged(
     return verdict(case, findings), parts(case, findings)
 
 
-def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
+def _decisive(findings: Sequence[Finding]) -> Finding | None:
     """What has most of the time, whatever it could give back; else the kernel that leads."""
     leads = [one for one in findings[:1] if one.rule == "dominant_kernel" and not one.saved_ns]
-    return next((one for one in findings if _has_most(case, one)), next(iter(leads), None))
+    return next((one for one in findings if _has_most(one)), next(iter(leads), None))
 
 
-def _has_most(case: Case, one: Finding) -> bool:
+def _has_most(one: Finding) -> bool:
     """Whether a finding has most of the time, and does not only pass it while others work."""
     known = one.rule not in ("slow_steps", "shared_gpus") and not (one.same_as and one.late >= 0)
-    return known and case.decides(one.stake_ns - one.held_ns, one.confidence)
+    most = 2 * (one.stake_ns - one.held_ns) > one.of_ns
+    return known and most and one.confidence is not Confidence.GUESS
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:

@@ -295,6 +295,26 @@ def test_time_outside_of_gpu_work_is_said(tmp_path: Path) -> None:
     assert said in verdict(case, find_in(case))
 
 
+@pytest.mark.parametrize(("times", "slight"), [(300, True), (30, False)])
+def test_gpu_work_is_slight_beside_a_host_that_works_far_longer(
+    times: int, slight: bool, tmp_path: Path
+) -> None:
+    def run(path: Path) -> Synth:
+        run = Machine(path)
+        for _ in range(STEPS):
+            run.call("cudaMalloc_v3020", 100 * US)
+            run.launch("step", MS)
+            run.wait()
+        for at in range(run.now, times * run.now, 5 * MS):
+            run.report.sample(at, ["solve"])
+        return run.report.sched(run.now, True).sched(times * run.now, False)
+
+    case = case_of(run, tmp_path)
+    findings = find_in(case)
+    assert (findings[0].rule == "outside_work") is slight
+    assert ("Worth fixing" in verdict(case, findings)) is not slight
+
+
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_steps_in_which_cuda_was_not_recorded_are_no_time_outside_of_gpu_work(
     goes_on: bool, tmp_path: Path
