@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, He
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.migrations import results_read
+from nsys_tui.analysis.rules.own_waits import looks_again, of_each
 from nsys_tui.analysis.rules.rates import frames_keep_a_rate, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
@@ -137,7 +138,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
-    saved, gone = min(total, most), lost
+    saved, gone = min(total, most, of_each(case, cause, gaps)), lost
     if cause is Cause.HOST and words.MOVED in advice:
         pauses, hidden = _hidden_pauses(case, gaps)
         saved += pauses
@@ -273,6 +274,8 @@ def _told(
     if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
+    if looks_again(case, cause, gaps, lost):
+        return f", sleeps until something comes: {call}", inferred, words.LOOKS
     if cause is Cause.OSRT and awaited.decoder(case, thread, lost):
         return f", waits for the video decoder: {call}", inferred, words.DECODER
     woken = cause is Cause.WAIT and not (awaits or child)

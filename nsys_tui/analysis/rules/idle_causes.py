@@ -210,6 +210,8 @@ REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let o
 PACED: Final = "no fault where the rate is meant so: else raise it"
 ASKED: Final = "no fault if that one asks and this one answers: else ask for its data ahead"
 GIVEN: Final = "no fault if it has nothing to do: else see who is to give it work, and comes late"
+LOOKS: Final = "no fault if nothing was due: else see what comes late"
+"""What to do about a thread that sleeps again and again until what it looks for is there."""
 DECODER: Final = "decode ahead, or on more decoders; no fault where a live source sets the rate"
 INPUT: Final = "no fault where a person or another program answers: else ask ahead of need"
 MEANT: Final = {
@@ -218,6 +220,7 @@ MEANT: Final = {
     PACED: "to keep its rate",
     ASKED: "for another program",
     INPUT: "for input",
+    LOOKS: "until something comes",
 }
 """Advice on idle time that is no fault, and what the verdict says of it."""
 ON_FLAG: Final = (

@@ -261,3 +261,38 @@ def test_gpus_that_exchange_at_one_time_are_no_stages(
     (one,) = found(synth, "exposed_communication")[:1]
     assert ("stages wait" in one.advice) is stages
     assert ("exchange more at once" in one.advice) is not stages
+
+
+@pytest.mark.parametrize(("sleeps", "looks"), [(20, True), (1, False)])
+def test_many_sleeps_in_a_gap_are_a_look_for_what_is_not_there(
+    tmp_path: Path, sleeps: int, looks: bool
+) -> None:
+    run, late = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7).integers(0, 9, 20)
+    for more in late.tolist():
+        for _ in range(sleeps):
+            run.off("nanosleep", 20 * (1 + more) * MS // sleeps)
+            run.now += 30 * US
+        run.launch("plan", 5 * MS)
+        run.wait()
+    one = next(one for one in found(run.report, "gpu_idle") if "sleep" in one.title)
+    assert ("sleeps until something comes" in one.title) is looks
+    assert (one.saved_ns == 0) is looks
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_wait_of_one_of_several_threads_costs_no_more_than_its_part(
+    tmp_path: Path, threads: int
+) -> None:
+    """Each thread waits 2 ms of its 10 ms, computes unseen for 7 and launches 0.1 ms of work."""
+    synth = bare(tmp_path / "r.sqlite")
+    for thread in range(threads):
+        synth.thread(10 + thread, f"worker{thread}")
+        for round_ in range(100):
+            begun = round_ * 10 * MS + thread * 10 * MS // threads
+            call = begun + 10 * MS - 500 * US
+            synth.osrt("sem_wait", call - 2 * MS, call - US, tid=10 + thread)
+            gpu = (call + 10 * US, call + 110 * US)
+            synth.launch("decode", (call, call + 5 * US), gpu, grid=FULL, tid=10 + thread)
+    one = next(one for one in found(synth, "gpu_idle") if "sem_wait" in one.title)
+    assert one.saved_ns == pytest.approx(100 * 2 * MS, rel=0.02)
+    assert one.stake_ns == pytest.approx(threads * 100 * 2 * MS, rel=0.02)
