@@ -50,6 +50,7 @@ _ONCE: Final = (
     "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
+_NEARLY_ALL: Final = 0.9
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
 _TOUCHED: Final = 2
 """Pages are touched first either way, which takes half as long as pinning them."""
@@ -167,7 +168,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     clears = ops.kind[rows[0]] == OpKind.MEMSET
-    noun = "memsets" if clears and alone.most == alone.all else "copies"
+    noun = "memsets" if clears and alone.most >= _NEARLY_ALL * alone.all else "copies"
     bound = "at most " if split.exposed_is_upper_bound else ""
     known = alone.all if split.exposed_is_upper_bound else split.exposed_memory_ns
     work = split.busy_ns - min(known, split.exposed_memory_ns)
@@ -206,6 +207,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
         when=ops.runs(rows),
         window=longest_of(ops, rows),
         device=split.index,
+        at_most=Severity.MEDIUM if noun == "memsets" else None,
         doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in TO_HOST),
     )
 

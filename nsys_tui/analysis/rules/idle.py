@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun, hidden_ahead
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
 from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
@@ -63,7 +64,7 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
     findings = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED))
     return Result(
         columns,
-        findings + short_gaps(case) + results_read(case),
+        findings + short_gaps(case) + results_read(case) + clean_up(case),
         hidden=hidden,
     )
 
@@ -97,6 +98,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
     gaps = gaps.take(~first_uses(case, gaps) & ~np.isin(gaps.next, pieces(case)))
+    gaps = gaps.take(~before_clean_up(case, gaps))
     causes = [*words.CAUSES, *words.QUEUED, Cause.SYNC]
     causes += [Cause.COPY] * (len(case.by_device) > 1)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)

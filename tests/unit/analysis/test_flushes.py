@@ -84,3 +84,19 @@ def test_memsets_before_work_are_no_benchmark(
 ) -> None:
     """What uses the whole GPU is work of the program; less than a cache is emptied otherwise."""
     assert Severity.HIGH in measured(tmp_path / "r.sqlite", lone, cleared, cache)
+
+
+@pytest.mark.parametrize("share", [0, 60])
+def test_memsets_have_nearly_all_or_copies_are_told(run: Synth, share: int) -> None:
+    """To clear less may be no choice: at most medium, where memsets alone are exposed."""
+    for start in range(0, 100 * MS, MS):
+        run.memset(start, start + 100 * US, bytes=50_000_000)
+        begun = start + 110 * US
+        if share:
+            run.memcpy(begun, begun + share * US, bytes=600_000, src="pinned")
+        at = start + 200 * US
+        run.launch("gemm", (at - 50 * US, at - 45 * US), (at, start + 990 * US), grid=FULL)
+    case = Case(open_report(run.write()))
+    (one,) = [one for one in find_in(case) if one.rule == "exposed_copies"]
+    assert ("of memsets exposed" in one.title) is (share == 0)
+    assert share or one.severity is Severity.MEDIUM or one.same_as

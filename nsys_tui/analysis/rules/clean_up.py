@@ -1,0 +1,69 @@
+"""Idle time before nothing but clean-up: like that after the last work, it holds up no GPU."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.run import A_RUN
+from nsys_tui.analysis.stalls.causes import Edge, Gaps
+from nsys_tui.model.arrays import Bool
+from nsys_tui.model.categories import OpKind
+
+_REST: Final = 0.1
+"""Part of a GPU's work up to which what comes last may be clean-up."""
+
+_MUCH: Final = 0.1
+"""Part of the time looked at from which it is told."""
+
+
+def before_clean_up(case: Case, gaps: Gaps) -> Bool:
+    """Before which gaps a GPU did all but a few kernels that never ran before, and copies nothing.
+
+    What these make is not read, so that they end what the program has on the GPU.
+    """
+    ops, since = (
+        case.report.operations,
+        np.full(len(case.report.devices), len(case.report.operations)),
+    )
+    for device, rows in case.by_device.items():
+        last = rows[-A_RUN:]
+        ends = (ops.kind[last] == OpKind.KERNEL) & np.isin(last, case.first_of_names)
+        last = last[len(last) - int(np.argmin(np.append(False, ends)[::-1])) :]
+        rest = np.cumsum(ops.durations(last)[::-1])[::-1]
+        last = last[rest <= _REST * case.idle_time.busy_ns(device)]
+        since[device] = last[0] if len(last) and len(last) < len(rows) else len(ops)
+    return np.asarray((gaps.next >= 0) & (gaps.next >= since[gaps.device]), np.bool_)
+
+
+def clean_up(case: Case) -> list[Finding]:
+    """The idle time of one GPU before its clean-up, of which nobody can tell what it holds up."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take((gaps.edge == Edge.INNER) & before_clean_up(case, gaps))
+    idle = np.bincount(gaps.device, gaps.idle, minlength=1)
+    device = int(np.argmax(idle))
+    if idle[device] < max(_MUCH * case.base_ns, 1):
+        return []
+    gaps = gaps.take(gaps.device == device)
+    told = units.format_duration(int(idle[device]))
+    return case.finding(
+        "gpu_idle",
+        f"{case.device_labels([device])} idle {told} after its results, before clean-up",
+        "no fault of the GPU's work: nothing waits for what comes after, but the program's end",
+        subject="idle before clean-up",
+        saved_ns=0,
+        stake_ns=int(idle[device]),
+        window=(int(gaps.start[0]), int(gaps.end[-1])),
+        device=device,
+        screen="5",
+        command="nsys-tui stalls REPORT",
+        at_most=Severity.MEDIUM,
+        confidence=Confidence.INFERRED,
+        doubt="kernels that run once may work on what the host made there",
+        settle="nsys-tui stalls REPORT",
+        lost=case.idle_time.idle_part(device, (gaps.start, gaps.end)),
+    )
