@@ -270,7 +270,7 @@ def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
 def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether the thread sleeps several times a gap: what it waits for has not come yet."""
     sleeps = case.stalls.work.near(thread_of(case, gaps), *lost).by_class[Cause.SLEEP]
-    return len(sleeps.starts) >= 2 * len(gaps)
+    return len(sleeps.starts) >= 2 * len(lost[0])
 
 
 def usual_name(case: Case, codes: Integers, idle: Int64) -> str:

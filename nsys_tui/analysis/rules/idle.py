@@ -128,7 +128,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
     once = facts.comes_once(case, gaps)
-    unpriced |= advice == words.IN_PIECES or (once and advice == words.AWAITED)
+    unpriced |= once and advice == words.AWAITED
     unknown = unknown and not (once or advice in (words.COMPILES, *words.MEANT))
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
@@ -294,8 +294,6 @@ def _told(
             return f", waits for {whom}: {its} of {other}", inferred, advice
         told = f"while {other} is in {its}" if its else f"until {other} wakes it"
         return f", {cause.label}: {told}", inferred, advice
-    if waits and cause is Cause.SLEEP:
-        return f", {cause.label}, again and again: {call}", inferred, words.IN_PIECES
     if woken and _has_no_work(case, what, gaps, lost):
         return f", waits for work: {call}", inferred, words.GIVEN
     advice = words.SYNC.advice if polls else advice

@@ -228,8 +228,6 @@ ON_FLAG: Final = (
 )
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 PAGES: Final = (ON_FLAG, ON_PAGES)
-IN_PIECES: Final = "see what it waits for: an event saves the last sleep of each gap, no more"
-"""What to do about a thread that sleeps again and again until something has come."""
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 MESSAGES: Final = "send many small messages as one; else see which rank comes late to it"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"

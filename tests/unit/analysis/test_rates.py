@@ -128,22 +128,3 @@ def test_one_pause_until_somebody_sends_is_not_worth_fixing(
     _, findings = found(run.report)
     idle = next(one for one in findings if "poll" in one.title)
     assert (idle.saved_ns > 0) is priced
-
-
-@pytest.mark.parametrize(("sleeps", "told"), [(400, True), (1, False)])
-def test_who_sleeps_again_and_again_gains_no_more_than_the_last_sleep(
-    tmp_path: Path, sleeps: int, told: bool
-) -> None:
-    """Four rounds, each after short sleeps until something has come, or after a long one."""
-    run = Machine(tmp_path / "r.sqlite")
-    for round_ in range(4):
-        for _ in range(sleeps):
-            run.off("nanosleep", (400 + round_ * 50) * MS // sleeps)
-            run.now += 5 * US
-        for _ in range(20):
-            run.layers(4)
-        run.wait()
-    _, findings = found(run.report)
-    idle = next(one for one in findings if "sleep" in one.title)
-    assert ("again and again" in idle.title) is told
-    assert (idle.saved_ns == 0) is told
