@@ -12,6 +12,7 @@ from nsys_tui.analysis.breakdown import OF_CATEGORY, DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
+    NEARLY_ALL,
     TITLE_CELLS,
     UNSURE,
     Confidence,
@@ -19,6 +20,7 @@ from nsys_tui.analysis.rules.finding import (
     Held,
     Severity,
     counted_ns,
+    decides,
     phase_of,
     severity,
 )
@@ -111,7 +113,7 @@ class Case(Run):
 
     @cached_property
     def set_up(self) -> Intervals:
-        """When no GPU works for what happens once, such as loading code; never for little."""
+        """When no GPU computes for what happens once, such as loading code; never for little."""
         once = intervals.joined(*(measure(self) for measure in SET_UP))
         return once if intervals.total(*once) >= _LEFT_OUT * self.base_ns else intervals.empty()
 
@@ -119,6 +121,12 @@ class Case(Run):
     def set_up_ns(self) -> int:
         """How long that is."""
         return intervals.total(*self.set_up)
+
+    @cached_property
+    def set_up_idle_ns(self) -> int:
+        """How long GPUs idle in it, added up; else they copy."""
+        idle = (self.idle_time.idle_part(device, self.set_up) for device in self.by_device)
+        return sum(intervals.total(*part) for part in idle)
 
     @property
     def judged_ns(self) -> int:
@@ -257,9 +265,12 @@ class Case(Run):
         """What costs so much comes before what has most of the time, and has no price."""
         return self.judged_ns // _MUCH
 
-    def decides(self, stake_ns: int, confidence: Confidence) -> bool:
-        """Whether something is known to be about most of the time, whatever it could give back."""
-        return confidence is not Confidence.GUESS and 2 * stake_ns > self.judged_ns
+    def _is_once(self, rule: str, device: int | None, lost: Intervals | None) -> bool:
+        """Whether nearly all that a finding loses comes before most of the work, and so once."""
+        if rule == "warm_up" or device is None or not lost or not len(lost[0]):
+            return rule == "warm_up"
+        early = intervals.clip(*lost, self.base[0], int(self.set_up_until[device]))
+        return intervals.total(*early) >= NEARLY_ALL * intervals.total(*lost)
 
     def finding(
         self,
@@ -309,25 +320,34 @@ class Case(Run):
             late: place of the GPU that it mostly waits for, -1 for none.
             held: when a thread that is waited for works on.
         """
-        whole = self.base_ns if rule == "warm_up" else self.judged_ns
-        saved_ns, stake_ns = int(min(saved_ns, whole)), int(stake_ns)
+        once = self._is_once(rule, device, lost)
+        whole = self.base_ns if once else self.judged_ns
+        if (
+            lost is not None
+            and not once
+            and (inside := intervals.overlap_length(lost, self.set_up))
+        ):
+            lost, stake_ns = intervals.subtract(lost, self.set_up), stake_ns - inside
+            saved_ns = max(0, saved_ns - inside)
+        saved_ns, stake_ns = int(min(saved_ns, whole)), max(0, int(stake_ns))
         weight = min(max(saved_ns, stake_ns), whole)
         usual = CERTAINTY.get(rule, UNSURE)
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         stake = min(stake_ns, whole)
         counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
-        if self.decides(stake, known[0]):
+        if decides(stake, whole, known[0]):
             counts = max(counts, self.much_ns)
         rated = at_least or severity(counts, whole)
-        at_most = Severity.LOW if self.is_one_shot and at_least is None else at_most
+        if at_least is None and (self.is_one_shot or once):
+            at_most = Severity.LOW if self.is_one_shot else at_most or Severity.MEDIUM
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most
         if at_least is None and weight < WORTH_A_LINE * whole:
             return []
         where = (window, device, screen, command or f"nsys-tui analyze REPORT -r {rule}")
         when = lost if when is None else when
-        phase = ""
-        if when and rule not in _PHASES:
+        phase = "only once" if once and rule not in _PHASES else ""
+        if when and not phase and rule not in _PHASES:
             phase = phase_of(when, self.base, self.first_step)
         if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
             title += f", {phase}"
@@ -336,7 +356,17 @@ class Case(Run):
         gone = lost if gone is None else gone
         times = (lost, gone, late)
         return [
-            Finding(*told, *where, stake_ns, *known, *times, phase=phase, held=held, of_ns=whole)
+            Finding(
+                *told,
+                *where,
+                stake_ns,
+                *known,
+                *times,
+                phase=phase,
+                held=held,
+                of_ns=whole,
+                is_once=once,
+            )
         ]
 
 

@@ -157,17 +157,14 @@ class Finding:
     """Subject of the finding above that could give most of this time back, too."""
     of_ns: int = 0
     """Time that its shares are of: without that of set-up, but for what happens once."""
+    is_once: bool = False
+    """Whether it happens once, and so is no part of what a longer run takes."""
 
     @property
     def id(self) -> str:
         """What is the same in another report of the program: rule, subject and GPU, no figures."""
         about = _FIGURES.sub("", self.subject).strip().replace(" ", "-")
         return f"{self.rule}:{about}" + ("" if self.device is None else f"@{self.device}")
-
-    @property
-    def is_once(self) -> bool:
-        """Whether it happens once, and so is no part of what a longer run takes."""
-        return self.rule == "warm_up"
 
     @property
     def weight_ns(self) -> int:
@@ -178,6 +175,11 @@ class Finding:
     def order_ns(self) -> int:
         """By what it is ordered."""
         return counted_ns(self.saved_ns, self.stake_ns, self.confidence, idle=self.lost is not None)
+
+
+def decides(stake_ns: int, of_ns: int, confidence: Confidence) -> bool:
+    """Whether something is known to be about most of the time, whatever it could give back."""
+    return confidence is not Confidence.GUESS and 2 * stake_ns > of_ns
 
 
 def counted_ns(saved_ns: int, stake_ns: int, confidence: Confidence, *, idle: bool) -> int:
@@ -194,7 +196,7 @@ def counted_ns(saved_ns: int, stake_ns: int, confidence: Confidence, *, idle: bo
 
 
 _FEWEST_SPANS: Final = 10
-_NEARLY_ALL: Final = 0.95
+NEARLY_ALL: Final = 0.95
 _PART: Final = 0.5
 _EDGE: Final = 0.05
 
@@ -212,7 +214,7 @@ def phase_of(spans: Intervals, base: tuple[int, int], since: int) -> str:
     (starts, ends), whole = spans, base[1] - base[0]
     if len(starts) < _FEWEST_SPANS:
         return ""
-    beyond = (1 - _NEARLY_ALL) / 2
+    beyond = (1 - NEARLY_ALL) / 2
     done = np.cumsum(ends - starts)
     first, last = np.searchsorted(done, (beyond * done[-1], (1 - beyond) * done[-1]))
     if ends[last] - starts[first] > _PART * (base[1] - since) or ends[last] <= base[0]:

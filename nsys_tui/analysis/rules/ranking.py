@@ -32,7 +32,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
-from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity, decides
 from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
@@ -123,7 +123,7 @@ def _place(case: Case, finding: Finding) -> tuple[int, bool, int, int, str, str]
     """What was not done comes before what took long, of one severity."""
     done, cost = finding.rule != "failed_calls", finding.order_ns
     level = -finding.severity.rank
-    if case.decides(finding.stake_ns, finding.confidence):
+    if decides(finding.stake_ns, finding.of_ns, finding.confidence):
         cost = max(cost, case.much_ns)
     elif finding.confidence is Confidence.GUESS:
         cost = min(cost, case.much_ns - 1)

@@ -267,6 +267,15 @@ class Run:
             until = max(until, int(ops.end[late[~self.on_demand(late)]].max(initial=until)))
         return min(until, self.base[1])
 
+    @property
+    def before_kernels(self) -> Intervals:
+        """The time before the first step in which no kernel ran yet."""
+        ops, begun = self.report.operations, self.first_step
+        for rows in self.by_device.values():
+            moves = (ops.category[rows] == Category.MEMORY) | (ops.category[rows] == Category.COMM)
+            begun = min(begun, int(ops.start[rows[~moves]].min(initial=begun)))
+        return intervals.clip([self.base[0]], [begun], *self.base)
+
     @cached_property
     def moved_once(self) -> tuple[dict[int, Intervals], dict[int, Intervals]]:
         """When copies and communication of each device ran before and after that, alone."""

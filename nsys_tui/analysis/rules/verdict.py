@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import (
     asked_in_vain,
@@ -17,14 +15,14 @@ from nsys_tui.analysis.diagnostics import (
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
-from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, decides
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, PAGES
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.staged import pieces
+from nsys_tui.analysis.rules.time_sums import idle_by_cause, rendering_ns
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
-from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -78,7 +76,7 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     whole = len(case.splits) * case.base_ns
     if not whole:
         return []
-    rendering = _rendering_ns(case)
+    rendering = rendering_ns(case)
     busy = {
         COMPUTE: sum(split.compute_ns for split in case.splits) - rendering,
         RENDERING: rendering,
@@ -88,14 +86,20 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     idle = sum(split.idle_ns for split in case.splits)
     # What graph launches alone fill; where copies run beside them, both would count.
     busy[GRAPHS] = max(0, whole - idle - sum(busy.values()))
-    by_cause, once = _idle_by_cause(case), len(case.splits) * case.set_up_ns
+    by_cause, once = idle_by_cause(case), len(case.splits) * case.set_up_ns
+    sent = sum(
+        intervals.overlap_length(case.runs(device, Category.COMM), case.set_up)
+        for device in case.by_device
+    )
+    busy[COMMUNICATION] -= sent
+    busy[COPIES] -= once - case.set_up_idle_ns - sent
     polled = sum(one.stake_ns for one in findings if one.advice == BY_DOING[Doing.POLLS])
     asked = sum(one.stake_ns for one in findings if one.advice in MEANT)
     time = busy | {
         COPIES: busy[COPIES] + by_cause[-1],
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
-        SHORT: max(0, idle - once - sum(by_cause)),
+        SHORT: max(0, idle - case.set_up_idle_ns - sum(by_cause)),
         EDGES: by_cause[-2],
         ONCE: once,
     }
@@ -108,46 +112,15 @@ def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
     return sorted(listed, key=lambda part: -part.ns)
 
 
-def _rendering_ns(case: Case) -> int:
-    """How long nothing but work of graphics libraries ran, over all devices."""
-    ops, alone = case.report.operations, 0
-    renders = ops.kind > OpKind.GRAPH
-    for rows in case.by_device.values() if renders.any() else ():
-        rendering, other = (
-            intervals.union(*clipped(ops, rows[renders[rows] == drawn], case.scope.window))
-            for drawn in (True, False)
-        )
-        alone += intervals.total(*intervals.subtract(rendering, other))
-    return alone
-
-
-def _idle_by_cause(case: Case) -> list[int]:
-    """Idle time in what is looked at, but set-up, by its causes; launch-bound runs are latency.
-
-    Then that at the edges, which counts as far as other GPUs work meanwhile, and what hosts stage.
-    """
-    gaps, (lo, hi) = case.stalls.gaps, case.base
-    inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
-    inside = np.maximum(0, inside - intervals.covered(case.set_up, gaps.start, gaps.end))
-    cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
-    cause = np.where(np.isin(gaps.next, pieces(case)), len(Cause) + 1, cause)
-    cause = np.where(gaps.outside, len(Cause), cause)
-    mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
-    idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 2).astype(np.float64)
-    part = inside[mixed] / np.maximum(gaps.end[mixed] - gaps.start[mixed], 1)
-    for one, time in gaps.shares.items():
-        idle[one] += part @ time[mixed]
-    return [round(ns) for ns in idle.tolist()]
-
-
 def bound_line(shares: Sequence[Part]) -> str:
     """The class with most time and its runner-up, empty where there is none.
 
-    What came once is no part of a longer run: the verdict tells of it.
+    What came once is no part of a longer run: the verdict tells of it, and shares are without it.
     """
     lasting = [part for part in shares if part.name != ONCE]
-    seen = [part for part in lasting[:2] if part.share >= _SEEN] or lasting[:1]
-    return ", then ".join(f"{part.name} ({format_share(part.share)})" for part in seen)
+    whole = sum(part.ns for part in lasting)
+    seen = [part for part in lasting[:2] if part.ns >= _SEEN * whole] or lasting[:1]
+    return ", then ".join(f"{part.name} ({format_share(part.ns, whole)})" for part in seen)
 
 
 def verdict_facts(verdict: str, shares: Sequence[Part]) -> list[tuple[str, str]]:
@@ -225,7 +198,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     failed = failed_calls(case.report)
     doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
-    parts = [_busy(case, case.session_ns, case.set_up_ns), *doubts]
+    parts = [_busy(case, case.session_ns) + _without_set_up(case), *doubts]
     if case.is_one_shot:
         return ". ".join([*parts, *said])
     ops = case.report.operations
@@ -247,12 +220,12 @@ def first_words(case: Case) -> str:
     """The verdict while no rule has looked yet: GPU work alone tells it; empty without any."""
     if not case.works:
         return ""
-    busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns, 0)
+    busy = _busy(case, case.report.metadata.session_duration_ns or case.base_ns)
     return busy if case.is_one_shot else f"{busy}. What is worth fixing is not known yet"
 
 
-def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
-    """How busy the GPUs were, and without set-up, or that this is too little to judge."""
+def _busy(case: Case, session_ns: int) -> str:
+    """How busy the GPUs were, or that this is too little to judge."""
     busy = sum(split.busy_ns for split in case.splits)
     if case.is_one_shot:
         return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
@@ -264,9 +237,18 @@ def _busy(case: Case, session_ns: int, set_up_ns: int) -> str:
     if case.base_ns < COVERED * session_ns:
         covered, session = format_duration(case.base_ns), format_duration(session_ns)
         told += f" in the {covered} of {session} with GPU work"
-    rest = format_share(busy, len(case.splits) * (case.base_ns - set_up_ns))
-    return told + (
-        f", {rest} without {format_duration(set_up_ns)} that came once" if set_up_ns else ""
+    return told
+
+
+def _without_set_up(case: Case) -> str:
+    """How busy they were without it, empty where it is little."""
+    if not case.set_up_ns:
+        return ""
+    whole = len(case.splits) * case.judged_ns
+    idle = sum(split.idle_ns for split in case.splits) - case.set_up_idle_ns
+    return (
+        f", {format_share(whole - idle, whole)} without {format_duration(case.set_up_ns)}"
+        " that came once"
     )
 
 
@@ -306,8 +288,7 @@ def _decisive(findings: Sequence[Finding]) -> Finding | None:
 def _has_most(one: Finding) -> bool:
     """Whether a finding has most of the time, and does not only pass it while others work."""
     known = one.rule not in ("slow_steps", "shared_gpus") and not (one.same_as and one.late >= 0)
-    most = 2 * (one.stake_ns - one.held_ns) > one.of_ns
-    return known and most and one.confidence is not Confidence.GUESS
+    return known and decides(one.stake_ns - one.held_ns, one.of_ns, one.confidence)
 
 
 def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
@@ -373,7 +354,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
     idle, whole = sum(split.idle_ns for split in case.splits), len(case.splits) * case.base_ns
     meant = sum(one.stake_ns for one in findings if one.advice in MEANT)
     if not case.report.can(Capability.API) and idle - meant >= WORTH_FIXING * whole:
-        draws = 2 * _rendering_ns(case) > whole - idle
+        draws = 2 * rendering_ns(case) > whole - idle
         lack = "graphics calls are not tied to their work" if draws else f"no {Capability.API}"
         return f"why {format_share(idle, whole)} is idle cannot be said: {lack}"
     said = []

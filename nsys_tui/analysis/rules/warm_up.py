@@ -83,14 +83,23 @@ def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
 
 
 def set_up(case: Case) -> Intervals:
-    """When no GPU works because of what happens once: gaps that it has most of."""
+    """When no GPU computes because of what happens once: gaps that it has most of, and copies.
+
+    Where something is moved before the first step, so is all until then, or until a kernel runs,
+    but gaps that come again.
+    """
     if not case.works or case.is_one_shot:
         return intervals.empty()
-    gaps = _once(case)
+    gaps, every, (moved, _) = _once(case), case.stalls.gaps, case.moved_once
+    every = every.take(every.edge == Edge.INNER)
+    again = intervals.subtract((every.start, every.end), (gaps.start, gaps.end))
     gaps = gaps.take(2 * _once_ns(case, gaps)[1] > gaps.idle)
-    spans = intervals.union(gaps.start, gaps.end)
+    spans = intervals.joined((gaps.start, gaps.end), *moved.values())
+    if any(len(one[0]) for one in moved.values()):
+        spans = intervals.joined(spans, intervals.subtract(case.before_kernels, again))
     for device in case.by_device:
-        spans = case.idle_time.idle_part(device, spans)
+        idle = case.idle_time.idle_part(device, spans)
+        spans = intervals.joined(idle, intervals.meet(spans, moved[device]))
     return spans
 
 

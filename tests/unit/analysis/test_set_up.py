@@ -1,0 +1,78 @@
+"""What comes once is told alike, whatever it is, and one time is what all shares are of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machine import MS, US, Machine
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import COPIES, ONCE, bound_line, parts, verdict
+from nsys_tui.reader import open_report
+
+
+def _run(path: Path, before: int, within: int) -> Case:
+    """Loads arrays and many small values, then works in 200 launches.
+
+    Args:
+        path: of the report.
+        before: small values copied before all kernels.
+        within: after each kernel.
+    """
+    run = Machine(path)
+    run.call("cudaMalloc_v3020", MS)
+    for _ in range(4):
+        run.copy(100_000_000, 5, "HtoD", "pageable")
+    for _ in range(before):
+        run.copy(1_000, 1, "HtoD", "pageable")
+        run.now += 5 * US
+    for _ in range(200):
+        run.launch("scan", MS // 2)
+        for _ in range(within):
+            run.copy(1_000, 1, "DtoH", "pageable")
+            run.now += 5 * US
+    return Case(open_report(run.report.write()))
+
+
+@pytest.mark.parametrize(("before", "within"), [(2_000, 0), (0, 10)])
+def test_small_copies_before_all_kernels_come_once(
+    before: int, within: int, tmp_path: Path
+) -> None:
+    case = _run(tmp_path / "r.sqlite", before, within)
+    found = find_in(case)
+    assert not found[0].is_once
+    small = [one for one in found if one.rule == "small_copies"]
+    assert [one.is_once for one in small] == [not within]
+    told = [one.title.endswith(", only once") for one in small]
+    assert told == [not within]
+    assert small[0].of_ns == (case.judged_ns if within else case.base_ns)
+    assert (small[0].severity is Severity.HIGH) is bool(within)
+    assert (small[0].subject in verdict(case, found)) is bool(within)
+
+
+def test_copies_of_set_up_are_no_part_of_what_shares_are_of(tmp_path: Path) -> None:
+    case = _run(tmp_path / "r.sqlite", 2_000, 0)
+    found = find_in(case)
+    loading = int(case.report.operations.start[case.first_of_names].max()) - case.base[0]
+    assert loading - MS < case.set_up_ns <= loading
+    assert "busy, 99." in verdict(case, found)
+    bound = parts(case, found)
+    assert sum(part.ns for part in bound) == case.base_ns
+    assert [part.ns for part in bound if part.name == ONCE] == [case.set_up_ns]
+    assert COPIES not in [part.name for part in bound if part.ns > MS]
+    assert bound_line(bound).startswith("compute (99.")
+
+
+def test_most_of_the_time_is_more_than_half_of_it(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMalloc_v3020", MS)
+    for _ in range(4):
+        run.copy(100_000_000, 5, "HtoD", "pageable")
+    run.now += 400 * MS
+    for turn in range(300):
+        run.launch(f"scan{turn % 4}", MS // 4)
+    case = Case(open_report(run.report.write()))
+    assert "Most of the time" not in verdict(case, find_in(case))
