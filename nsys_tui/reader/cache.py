@@ -23,7 +23,7 @@ import platformdirs
 from nsys_tui.reader.column_files import Arrays, mapped, verify, whole, write_part
 from nsys_tui.reader.filecheck import hash_of_ends
 
-READER_VERSION: Final = 24
+READER_VERSION: Final = 25
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""
 
 SIZE_LIMIT: Final = 10 * 10**9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -157,21 +158,29 @@ class FileSource:
             _log_part("built", name, began)
             return part
         kept = sidecar.load(name)
-        _log_part("not in the cache" if kept is None else "from the cache", name, began)
+        if kept is not None:
+            # A part that an unreleased version stored may have other fields: it is built anew.
+            with contextlib.suppress(KeyError, TypeError, ValueError):
+                loaded = self._unpacked(cls, *kept)
+                _log_part("from the cache", name, began)
+                return loaded
+        _log_part("not in the cache", name, began)
+        part = build()
+        self._db.check_unchanged()
+        arrays, meta = pack(part)
+        del part  # storing lets go of one column after the other
+        notes = [[note.text, note.table, note.column] for note in self.notes]
+        kept = sidecar.store(name, arrays, meta | {_NOTES: notes})
         if kept is None:
-            part = build()
-            self._db.check_unchanged()
-            arrays, meta = pack(part)
-            del part  # storing lets go of one column after the other
-            notes = [[note.text, note.table, note.column] for note in self.notes]
-            kept = sidecar.store(name, arrays, meta | {_NOTES: notes})
-            if kept is None:
-                self._sidecar = None  # every further part would have to be read twice
-                kept = pack(build())
-            _log_part("built and stored", name, began)
-        arrays, meta = kept
-        self.notes.add(*(Note(*parts) for parts in meta.pop(_NOTES, ())))
-        return unpack(cls, arrays, meta)
+            self._sidecar = None  # every further part would have to be read twice
+            kept = pack(build())
+        _log_part("built and stored", name, began)
+        return self._unpacked(cls, *kept)
+
+    def _unpacked(self, cls: type[Part], arrays: Arrays, meta: dict[str, Any]) -> Part:
+        part = unpack(cls, arrays, meta)
+        self.notes.add(*(Note(*parts) for parts in meta.get(_NOTES, ())))
+        return part
 
     def part(self, name: str, progress: Progress | None) -> EventSet:
         """An event set by its name among ``report.PARTS``."""

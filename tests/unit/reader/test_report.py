@@ -17,7 +17,7 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, GRID
 from nsys_tui.model.kinds import Kind
 from nsys_tui.reader import btree, filecheck, open_report
-from nsys_tui.reader.cache import cache_root
+from nsys_tui.reader.cache import Sidecar, cache_root
 from nsys_tui.reader.gather import merge
 from nsys_tui.sql.console import Console
 
@@ -467,3 +467,21 @@ def test_numbers_of_a_table_that_is_missing_are_none_and_of_a_field_minus_one(
     assert [len(one) for one in report.numbers(Kind.UM_GPU_FAULT, "start", "device_id")] == [0] * 3
     _, start, other = report.numbers(Kind.SCHEDULING, "start", "no_such_field")
     assert (start.tolist(), other.tolist()) == ([5], [-1])
+
+
+def test_a_part_stored_with_other_fields_is_built_anew(
+    synth: Synth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A development version may store other fields under the same number."""
+    path = synth.process(100).gpu().launch("gemm", (0, 10), (20, 120)).write()
+    with closing(open_report(path)) as first:
+        told = first.operations.devices
+    load = Sidecar.load
+
+    def older(self: Sidecar, part: str) -> Any:
+        arrays, meta = load(self, part) or ({}, {})
+        return arrays, {name: value for name, value in meta.items() if name != "devices"}
+
+    monkeypatch.setattr(Sidecar, "load", older)
+    with closing(open_report(path)) as second:
+        assert second.operations.devices == told
