@@ -20,7 +20,7 @@ from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.own_waits import looks_again, of_each
-from nsys_tui.analysis.rules.rates import frames_keep_a_rate, keeps_a_rate
+from nsys_tui.analysis.rules.rates import begins_by_a_clock, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
@@ -220,8 +220,9 @@ def _told(
         advice = words.PAGES[not is_one_page(case, int(gaps.device[0]))]
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = page_advice(case, gaps.next[migrates])
-    if advice == words.RENDERING.advice and frames_keep_a_rate(gaps):
-        return ", its frames keep a rate", inferred, words.PACED
+    if cause in _NOT_KNOWN and begins_by_a_clock(gaps):
+        does = "frames keep" if advice == words.RENDERING.advice else "work keeps"
+        return f", its {does} a rate", inferred, words.PACED
     if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
         where = "while pages come to the host" if pages else "before pages migrate"
         return f", {Cause.NOTHING.label} {where}", inferred, advice

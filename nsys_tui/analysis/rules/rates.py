@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64
+from nsys_tui.model.arrays import Float64, Int64
 from nsys_tui.model.intervals import Intervals
 
 FEWEST_TICKS: Final = 10
@@ -60,24 +60,34 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Inter
     return regular and intervals.total(*waits) >= _NEARLY_ALL * (ends[-1] - waits[0][0])
 
 
-def frames_keep_a_rate(gaps: Gaps) -> bool:
-    """Whether the pictures that end some gaps of a GPU begin evenly, at a rate of displays."""
+def begins_by_a_clock(gaps: Gaps) -> bool:
+    """Whether what ends some gaps of a GPU begins on a grid of times, at a rate of displays.
+
+    So it is known where no call shows what the host waits for.
+    """
     order = np.argsort(gaps.end, kind="stable")
     ends, idle = gaps.end[order], gaps.idle[order]
     long = 2 * idle > np.quantile(idle, _MOST)
-    return len(ends[long]) > FEWEST_TICKS and at_usual_rate(ends[long], idle[long], 0)
+    ends, idle = ends[long], idle[long]
+    return len(ends) > FEWEST_TICKS and on_a_grid(ends, idle) and at_usual_rate(ends, idle, 0)
 
 
 def on_a_grid(ends: Int64, lasted: Int64) -> bool:
-    """Whether waits end about evenly on a grid of times, whatever their own length.
+    """Whether waits end about evenly on a grid of times, some of which may pass without one.
 
-    Who works drifts: of rounds that take as long as they take, eight together deviate nearly three
-    times as much as one does; on a grid they deviate alike.
+    However long each is. Who works drifts: of rounds that take as long as they take, eight together
+    deviate nearly three times as much as one does; on a grid they deviate alike.
     """
-    period, eight = np.diff(ends), ends[_ROUNDS:] - ends[:-_ROUNDS]
-    deviates = spread(period)
-    known = len(eight) >= _ENOUGH * _ROUNDS and deviates <= _EVEN * float(np.median(period))
-    return known and 2 * spread(lasted) > deviates and 2 * spread(eight) < 3 * deviates
+    usual = float(np.median(np.diff(ends)))
+    one, eight = (spread(_beside_ticks(ends, usual, rounds)) for rounds in (1, _ROUNDS))
+    known = len(ends) >= (_ENOUGH + 1) * _ROUNDS and one <= _EVEN * usual
+    return known and 2 * spread(lasted) > one and 2 * eight < 3 * one
+
+
+def _beside_ticks(ends: Int64, period: float, rounds: int) -> Float64:
+    """How far the time of so many rounds is from the nearest multiple of a period."""
+    took = ends[rounds:] - ends[:-rounds]
+    return np.asarray(took - period * np.round(took / max(period, 1)), np.float64)
 
 
 def at_usual_rate(ends: Int64, lasted: Int64, waits: float = _LITTLE_WORK) -> bool:
@@ -99,6 +109,6 @@ def _beside_rate(ns: float) -> float:
     return float(np.abs(ns * _RATES / 1e9 - 1).min())
 
 
-def spread(values: Int64) -> float:
+def spread(values: Int64 | Float64) -> float:
     """Deviation from the median of all but the third that deviate most."""
     return float(np.quantile(np.abs(values - np.median(values)), _MOST)) if len(values) else 0.0

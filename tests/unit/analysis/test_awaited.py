@@ -29,6 +29,35 @@ def found(synth: Synth, rule: str) -> list[Finding]:
     return [one for one in find_in(case) if one.rule == rule]
 
 
+@pytest.mark.parametrize("missed", [0.05, 0.3])
+@pytest.mark.parametrize("grid", [True, False])
+def test_a_tick_may_pass_without_a_round(tmp_path: Path, missed: float, grid: bool) -> None:
+    run, chance = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7)
+    ticks = np.cumsum(1 + (chance.random(160) < missed)) * 37 * MS
+    late = chance.normal(0, MS / 3, 160)
+    for until in (ticks + (late if grid else np.cumsum(late))).astype(int).tolist():
+        run.off("poll", max(until - run.now, US))
+        run.launch("draw", 7 * MS)
+        run.wait()
+    (one,) = found(run.report, "gpu_idle")
+    assert ("waits for the next tick" in one.title) is grid
+
+
+@pytest.mark.parametrize(("hertz", "grid", "paced"), [(60, 1, 1), (60, 0, 0), (53, 1, 0)])
+def test_work_that_begins_by_a_clock_waits_for_it_unseen(
+    tmp_path: Path, hertz: int, grid: int, paced: int
+) -> None:
+    run, chance = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7)
+    late = chance.normal(0, 150 * US, 200)
+    starts = np.arange(1, 201) * SECOND / hertz + (late if grid else np.cumsum(late))
+    for start in starts.astype(int).tolist():
+        run.now = max(start, run.now)
+        run.launch("draw", int(chance.integers(6_000, 7_000)) * US)
+        run.wait()
+    (one,) = found(run.report, "gpu_idle")
+    assert ("its work keeps a rate" in one.title) is bool(paced)
+
+
 def fed(path: Path, call: str, period: int, part: float, *, grid: bool = False) -> Synth:
     """Rounds of 1 ms of work, each after a wait whose end varies by a part of the period.
 
