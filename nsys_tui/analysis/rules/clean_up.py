@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.stalls.causes import Edge, Gaps
 from nsys_tui.model.arrays import Bool
@@ -24,7 +25,7 @@ _MUCH: Final = 0.1
 def before_clean_up(case: Case, gaps: Gaps) -> Bool:
     """Before which gaps a GPU did all but a few kernels that never ran before, and copies nothing.
 
-    What these make is not read, so that they end what the program has on the GPU.
+    What these make is not read, though results were, so that they end what the GPU is there for.
     """
     ops, since = (
         case.report.operations,
@@ -35,7 +36,8 @@ def before_clean_up(case: Case, gaps: Gaps) -> Bool:
         ends = (ops.kind[last] == OpKind.KERNEL) & np.isin(last, case.first_of_names)
         last = last[len(last) - int(np.argmin(np.append(False, ends)[::-1])) :]
         rest = np.cumsum(ops.durations(last)[::-1])[::-1]
-        last = last[rest <= _REST * case.idle_time.busy_ns(device)]
+        read = np.isin(ops.copy_kind[case.copies[ops.device[case.copies] == device]], TO_HOST).any()
+        last = last[read & (rest <= _REST * case.idle_time.busy_ns(device))]
         since[device] = last[0] if len(last) and len(last) < len(rows) else len(ops)
     return np.asarray((gaps.next >= 0) & (gaps.next >= since[gaps.device]), np.bool_)
 
