@@ -12,6 +12,7 @@ from nsys_tui.analysis.iterations.kernel_pattern import are_alike
 from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.copies import bare
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, VALUE
 from nsys_tui.analysis.stalls.causes import Cause, Edge
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
@@ -96,6 +97,27 @@ def staying(case: Case, device: int) -> int:
     first = np.flatnonzero(np.diff(step, prepend=-1))
     last = np.append(first[1:], len(step)) - 1
     return int(np.minimum(time[first], time[last])[first < last].sum())
+
+
+def could_hide(case: Case, device: int) -> int:
+    """How long compute of a GPU could hide what it has exposed of its communication, ns.
+
+    That comes before communication since the host last read a value: what follows needs the
+    results, and what the host launched before it read is over.
+    """
+    ops, comm = case.report.operations, case.doing(device, Category.COMM)
+    computes = case.doing(device, Category.COMPUTE)
+    copies = case.doing(device, Category.MEMORY)
+    read = (ops.copy_kind[copies] == DEVICE_TO_HOST) & (ops.bytes[copies] <= VALUE)
+    reads = ops.start[copies[read]]
+    part, of_comm = (np.searchsorted(reads, ops.start[rows]) for rows in (computes, comm))
+    last = np.zeros(len(reads) + 1, np.int64)
+    np.maximum.at(last, of_comm, ops.start[comm])
+    before = ops.start[computes] < last[part]
+    alone = bare(case, device, computes[before], (Category.COMM,))
+    hiding = sums(part[before], alone, len(last))
+    exposed = sums(of_comm, bare(case, device, comm, (Category.COMPUTE,)), len(last))
+    return int(np.minimum(hiding, exposed).sum())
 
 
 def accumulates(case: Case, device: int) -> bool:

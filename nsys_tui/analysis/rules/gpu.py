@@ -16,6 +16,7 @@ from nsys_tui.analysis.nccl.collectives import names_collectives
 from nsys_tui.analysis.rules.communication import (
     SEVERAL,
     accumulates,
+    could_hide,
     exchange_little,
     finer_batches,
     idle_for_host,
@@ -241,7 +242,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.judged_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = waiting(case, worst), -1
-    hidden = worst.compute_ns - worst.compute_comm_overlap_ns + worst.graph_ns
+    hidden = could_hide(case, worst.index) + worst.graph_ns
     others = min(s.idle_ns + s.exposed_comm_ns for s in case.steady_splits)
     least = min(worst.exposed_comm_ns, others)
     hosts = idle_for_host(case)
