@@ -180,7 +180,7 @@ def _of_threads(case: Case) -> list[Part]:
         Part(f"{len(every)} threads of {where}" if len(every) > 1 else where, tuple(every))
         for where, every in by_program.items()
     ]
-    return sorted(parts, key=lambda part: (-part.ns, part.where))
+    return sorted((part for part in parts if part.ns), key=lambda part: (-part.ns, part.where))
 
 
 def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
@@ -199,8 +199,9 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     if not ran and len(rows):
         longest = _longest(events, rows)[0]
         rows = rows[events.thread[rows] == longest]
-        tid, lo = int(events.threads[longest]), int(events.start[rows[0]])
-        yield report.thread_name(tid), stretch_of(tid, lo, int(events.end[rows].max()))
+        tid, seen = int(events.threads[longest]), (events.start[rows[0]], events.end[rows].max())
+        start, end = np.clip(seen, *case.scope.bounds(report)).tolist()
+        yield report.thread_name(tid), stretch_of(tid, start, end)
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
     held, held_ns = _longest(osrt, calls[locks[osrt.name[calls]]])
     for one in ran:

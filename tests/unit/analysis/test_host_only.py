@@ -258,6 +258,24 @@ def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path:
     assert found.title.endswith(": 40.00 ms; 100.0% on a CPU")
 
 
+@pytest.mark.parametrize("of_cuda", [False, True])
+def test_of_a_call_longer_than_the_window_only_that_counts(tmp_path: Path, of_cuda: bool) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    if of_cuda:
+        synth.api("cudaFree", 10 * MS, 95 * MS)
+    else:
+        synth.osrt("read", 10 * MS, 95 * MS)
+    (found,), _ = looked_at(synth, Scope(window=(50 * MS, 90 * MS)))
+    assert found.stake_ns == found.of_ns == 40 * MS
+    assert found.window == (50 * MS, 90 * MS)
+
+
+def test_calls_that_take_no_time_are_no_time_of_a_thread(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.osrt("read", 10 * MS, 10 * MS)
+    assert looked_at(synth)[0] == []
+
+
 @pytest.mark.parametrize(
     ("helper_ms", "told"),
     [
