@@ -97,7 +97,7 @@ def at_usual_rate(ends: Int64, lasted: Int64, waits: float = _LITTLE_WORK) -> bo
     """
     period = np.diff(ends)
     usual, deviates, length = float(np.median(period)), spread(period), float(np.median(lasted))
-    if deviates > _EVEN * usual or length < waits * usual:
+    if not deviates <= _EVEN * usual > 0 or length < waits * usual:
         return False
     mean = float(period[np.abs(period - usual) <= 3 * deviates].mean())
     near = min(_ODD, max(_EXACT, 3 * deviates / usual / len(period) ** 0.5))

@@ -12,6 +12,7 @@ from planted import bare
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.rates import at_usual_rate
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
@@ -128,3 +129,9 @@ def test_one_pause_until_somebody_sends_is_not_worth_fixing(
     _, findings = found(run.report)
     idle = next(one for one in findings if "poll" in one.title)
     assert (idle.saved_ns > 0) is priced
+
+
+def test_waits_that_all_end_at_one_time_keep_no_rate() -> None:
+    once = np.full(20, SECOND)
+    assert not at_usual_rate(once, once)
+    assert not at_usual_rate(once, np.zeros(20, np.int64), 0)
