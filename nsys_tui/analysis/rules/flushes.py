@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.intervals import Intervals
 
 FLUSHES: Final = "a benchmark seems to empty the L2 cache before each launch: nothing to do"
@@ -33,17 +33,20 @@ def are_flushes(case: Case, rows: Indices) -> bool:
     An event is recorded right after each of them, or after a wait and a kernel of one thread: what
     is measured begins behind the memset.
     """
-    return len(_flushes(case, rows)) >= max(A_RUN, len(rows) // 2)
+    return len(_flushes(case, rows)) > 0
 
 
 def _flushes(case: Case, rows: Indices) -> Indices:
-    ops = case.report.operations
-    rows = rows[_come_before_events(case, case.report.calls[rows])]
+    ops, least = case.report.operations, max(A_RUN, len(rows) // 2)
+    if len(rows) >= least:
+        rows = rows[_come_before_events(case, case.report.calls[rows])]
+    if len(rows) < least:
+        return rows[:0]
     size = np.sort(ops.bytes[rows])
-    middle = size[len(size) // 2] if len(size) else 0
-    device = case.report.devices[ops.device[rows[0]]] if len(rows) else None
-    cache = (device and device.info and device.info.l2_bytes) or _CACHE
-    return rows[ops.bytes[rows] == middle] if middle >= cache else rows[:0]
+    info, middle = case.report.devices[ops.device[rows[0]]].info, size[len(size) // 2]
+    rows = rows[ops.bytes[rows] == middle]
+    enough = len(rows) >= least and middle >= ((info and info.l2_bytes) or _CACHE)
+    return rows if enough else rows[:0]
 
 
 def _come_before_events(case: Case, calls: Integers) -> Bool:
@@ -77,16 +80,16 @@ def _is_measured(case: Case, one: Finding) -> bool:
     """Whether most of the idle time that it tells of lies between launches that are measured."""
     if one.lost is None or one.device is None:
         return False
-    between = case.once(f"measured {one.device}", lambda: _measured(case, one.device))
+    device = one.device
+    between = case.once(f"measured {device}", lambda: _measured(case, device))
     return 2 * intervals.overlap_length(one.lost, between) > intervals.total(*one.lost)
 
 
-def _measured(case: Case, device: int | None) -> Intervals:
+def _measured(case: Case, device: int) -> Intervals:
     """When a GPU is between two memsets of a benchmark."""
-    ops, rows = case.report.operations, case.by_device.get(device or 0, case.operations[:0])
-    rows = rows[ops.kind[rows] == OpKind.MEMSET]
-    if not are_flushes(case, rows):
+    ops, rows = case.report.operations, case.doing(device, Category.MEMORY)
+    start = ops.start[_flushes(case, rows[ops.kind[rows] == OpKind.MEMSET])]
+    if not len(start):
         return intervals.empty()
-    start = ops.start[_flushes(case, rows)]
     near = np.diff(start) <= _APART * np.median(np.diff(start))
     return intervals.union(start[:-1][near], start[1:][near])
