@@ -294,13 +294,13 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     first |= used_first & allocates  # A library sets itself up so.
     first |= _sets_up(case, gaps) & before
     first |= _before_all_kernels(case, gaps) & np.isin(gaps.cause, (Cause.ALLOCATION, Cause.API))
+    first |= launched_first(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
         return first
     count = api.count_of_names
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
     first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
-    first[by_api] |= used_first[by_api] & launched_long(case, gaps.take(by_api))
     return first
 
 
@@ -308,14 +308,6 @@ def launched_first(case: Case, gaps: Gaps) -> Bool:
     """Which gaps are the part of one in which a long call launches a kernel for the first time."""
     first: Bool = (gaps.cause == Cause.API) & (gaps.call >= 0)
     first &= np.isin(gaps.next, case.first_of_names)
-    first[first] = launched_long(case, gaps.take(np.flatnonzero(first)))
+    first &= case.report.operations.kind[gaps.next] == OpKind.KERNEL
+    first[first] = case.report.api.durations(gaps.call[first]) >= LONG_CALL_NS
     return first
-
-
-def launched_long(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps, all with a call, end with a kernel whose launch did more than launch it."""
-    if not len(gaps):
-        return np.zeros(0, np.bool_)
-    long = case.report.api.durations(gaps.call) >= LONG_CALL_NS
-    kernel = case.report.operations.kind[gaps.next] == OpKind.KERNEL
-    return np.asarray(long & kernel, np.bool_)
