@@ -277,7 +277,7 @@ def _told(
     if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    if looks_again(case, cause, gaps, lost):
+    if cause is Cause.SLEEP and looks_again(case, gaps, lost):
         return f", sleeps until something comes: {call}", inferred, words.LOOKS
     if cause is Cause.OSRT and awaited.decoder(case, thread, lost):
         return f", waits for the video decoder: {call}", inferred, words.DECODER

@@ -19,14 +19,12 @@ _MANY: Final = 4
 """Sleeps in a gap from which on one of them is hardly anything of it."""
 
 
-def looks_again(case: Case, cause: Cause, gaps: Gaps, waits: Intervals) -> bool:
-    """Whether the thread sleeps again and again in a gap: what it looks for is not there yet.
+def looks_again(case: Case, gaps: Gaps, waits: Intervals) -> bool:
+    """Whether a sleeping thread does so again and again in a gap: what it awaits is not there.
 
     Only the last sleep of a gap may be too long.
     """
-    if cause is not Cause.SLEEP:
-        return False
-    sleeps = case.stalls.work.near(thread_of(case, gaps), *waits).by_class[cause]
+    sleeps = case.work.near(thread_of(case, gaps), *waits).by_class[Cause.SLEEP]
     return len(sleeps.starts) >= _MANY * len(gaps)
 
 
@@ -35,19 +33,20 @@ def of_each(case: Case, cause: Cause, gaps: Gaps) -> int:
 
     The next launch comes from another one while one waits: what all of them wait counts but once.
     """
+    if cause not in _OWN:
+        return FARTHEST
     api, mine = case.report.api, gaps.caller >= 0
     idle = np.bincount(gaps.caller[mine], gaps.idle[mine], minlength=1)
     threads = np.flatnonzero(2 * idle > max(idle.max(), 1))
-    if cause not in _OWN or len(threads) < 2:
+    if len(threads) < 2:
         return FARTHEST
-    waited, live = 0, intervals.empty()
-    lived = 0
+    waited, lived, live = 0, 0, intervals.empty()
     for thread in threads.tolist():
         calls = np.flatnonzero(api.thread == thread)
         span = api.start[calls[:1]], api.end[calls].max(keepdims=True)
         lived, live = lived + intervals.total(*span), intervals.joined(live, span)
-        work = case.stalls.work.thread(int(api.threads[thread])).by_class
+        work = case.work.thread(int(api.threads[thread])).by_class
         if cause in work:
-            waits = intervals.union(work[cause].starts, work[cause].ends)
+            waits = work[cause].starts, work[cause].ends
             waited += intervals.total(*intervals.clip(*waits, *case.base))
     return waited * intervals.total(*live) // max(lived, 1)
