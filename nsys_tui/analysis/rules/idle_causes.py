@@ -94,6 +94,7 @@ PAUSES: Final = "see what makes it come in so few steps: compiling, collecting g
 COMPILES: Final = "code is loaded there, likely compiled before: keep to few shapes, or warm up"
 """What to do about pauses that end when code is loaded."""
 BEFORE_CODE: Final = " before code is loaded"
+OF_PROFILER: Final = f", {Cause.PROFILER.label}"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
         "launch earlier, or capture the phase as a CUDA graph",

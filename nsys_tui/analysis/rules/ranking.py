@@ -36,10 +36,9 @@ from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, S
 from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
-from nsys_tui.analysis.rules.idle_causes import PAGES
+from nsys_tui.analysis.rules.idle_causes import OF_PROFILER, PAGES
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.rules.late_ranks import without_others
-from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress
@@ -174,7 +173,6 @@ def _part_of(whole: Finding, one: Finding) -> Finding:
 _NEARLY_ALL: Final = 0.9
 _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
-_OF_PROFILER: Final = f", {Cause.PROFILER.label}"
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
 _MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies", "warm_up")
 _BESIDE: Final = ("exposed_communication", "slowing_kernels")
@@ -284,7 +282,7 @@ def _waits_for(exposed: Finding, slow: Finding) -> bool:
 
     Where it waits for one GPU, transfers are no part of what that one explains.
     """
-    whole = slow.rule == "gpu_imbalance" or _OF_PROFILER in slow.subject
+    whole = slow.rule == "gpu_imbalance" or OF_PROFILER in slow.subject
     cost = slow.stake_ns if whole else slow.saved_ns + slow.held_ns
     waited = exposed.saved_ns + exposed.held_ns if exposed.late >= 0 else exposed.stake_ns
     return exposed.device != slow.device and 2 * cost >= waited

@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, decides
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
-from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, PAGES
+from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, OF_PROFILER, PAGES
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.time_sums import idle_by_cause, rendering_ns
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
@@ -282,7 +282,7 @@ def judged(
 def _decisive(findings: Sequence[Finding]) -> Finding | None:
     """What has most of the time, whatever it could give back; else the kernel that leads."""
     leads = [one for one in findings[:1] if one.rule == "dominant_kernel" and not one.saved_ns]
-    return next((one for one in findings if _has_most(one)), next(iter(leads), None))
+    return next(filter(_has_most, findings), leads[0] if leads else None)
 
 
 def _has_most(one: Finding) -> bool:
@@ -368,7 +368,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"only fewer bytes or a faster link shorten {what}")
         elif one.lost is None or one.saved_ns or one.held_ns:
             continue
-        elif f", {Cause.PROFILER.label}" in one.subject:
+        elif OF_PROFILER in one.subject:
             said.append(f"{share} is idle for the profiler alone")
         elif one is not most and one.advice in MEANT:
             said.append(f"{share} is idle {MEANT[one.advice]}")
