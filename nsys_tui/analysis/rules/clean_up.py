@@ -27,10 +27,8 @@ def before_clean_up(case: Case, gaps: Gaps) -> Bool:
 
     What these make is not read, though results were, so that they end what the GPU is there for.
     """
-    ops, since = (
-        case.report.operations,
-        np.full(len(case.report.devices), len(case.report.operations)),
-    )
+    ops = case.report.operations
+    since = np.full(len(case.report.devices), len(ops))
     for device, rows in case.by_device.items():
         last = rows[-A_RUN:]
         ends = (ops.kind[last] == OpKind.KERNEL) & np.isin(last, case.first_of_names)

@@ -13,7 +13,14 @@ from nsys_tui.analysis.rules.awaited import is_answered
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gap_facts import files_along
-from nsys_tui.analysis.rules.host_only import Part, State, advice_for, state_of, stretch_of
+from nsys_tui.analysis.rules.host_only import (
+    Part,
+    State,
+    Stretch,
+    advice_for,
+    state_of,
+    stretch_of,
+)
 from nsys_tui.analysis.rules.idle_causes import MAY_BE_PIPE, PIPE_OR_FILE
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
@@ -70,13 +77,14 @@ def _outside(case: Case) -> list[Part]:
 
 
 def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
+    (one,) = part.stretches
     lasts = state.ns if state.cause in (Cause.HOST, Cause.IO) else _one_call(case, part, state)
     unrecorded = state.cause is Cause.HOST and _CUDA_CALL.match(state.name)
     how, advice = state.text(part.ns), advice_for(case, part, state)
-    if reads := _reads(case, part, state):
+    if reads := _reads(case, one, state):
         lasts, advice = state.ns, PIPE_OR_FILE
         how = f"{units.format_share(lasts, part.ns)} between calls of {brief(reads, _NAME_CELLS)}"
-    if 2 * lasts < part.ns or unrecorded or _is_answered(case, part):
+    if 2 * lasts < part.ns or unrecorded or is_answered(case, one.thread, (one.starts, one.ends)):
         return []
     told = f"{units.format_duration(part.ns)} {part.where} ({how})"
     return case.finding(
@@ -91,19 +99,12 @@ def _outside_finding(case: Case, part: Part, state: State) -> list[Finding]:
     )
 
 
-def _reads(case: Case, part: Part, state: State) -> str:
+def _reads(case: Case, stretch: Stretch, state: State) -> str:
     """The call that reads one file all along a time of which nothing else is recorded."""
     if state.cause is not Cause.NOTHING:
         return ""
-    (stretch,) = part.stretches
     name, along = files_along(case, stretch.thread, stretch.starts, stretch.ends)
     return name if along.all() and MAY_BE_PIPE.match(name) else ""
-
-
-def _is_answered(case: Case, part: Part) -> bool:
-    """Whether it mostly waits for a person, or another program, that it asks something."""
-    (one,) = part.stretches
-    return is_answered(case, one.thread, (one.starts, one.ends))
 
 
 def _one_call(case: Case, part: Part, state: State) -> int:
