@@ -30,8 +30,10 @@ from nsys_tui.model.report import Report
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 _SET_UP: Final = 0.05
-_GRAPHS_OF: Final = 3
-"""Part of the work up to which all graphs are made where that is set-up: a third."""
+_EARLY: Final = 1 / 3
+"""Part of the work up to which all graphs are made, or all kernels tried, where that is set-up."""
+_TRIALS: Final = 5
+"""Times that kernels come on average, at most, which are only tried: some at several shapes."""
 _NEARLY_ALL: Final = 0.9
 _MOSTLY: Final = 2 / 3
 """Part of all that is moved from which on what comes before most of the work is set-up."""
@@ -327,21 +329,22 @@ class Run:
     def _early(self) -> Int64:
         """By device, until when a twentieth of the work but copies is done.
 
-        Graphs that are made later, before a third of it is done, are set-up, too. Communication is
-        no measure: at first it waits for ranks that set up longer.
+        Graphs that are made and kernels that are tried later, before a third of it is done, are
+        set-up, too. Communication is no measure: at first it waits for ranks that set up longer.
         """
         until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
         graphs, owners = graphs_made(self.report)
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
+            if len(rows) < A_RUN:
+                continue
             works = ops.category[rows] != Category.COMM
             done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
-            first = int(np.searchsorted(done, _SET_UP * done[-1])) if len(rows) else 0
+            first, third = np.searchsorted(done, np.array((_SET_UP, _EARLY)) * done[-1]).tolist()
             used = np.flatnonzero(np.bincount(ops.process[rows]))
             mine = np.isin(owners, ops.processes[used])
             made = int(np.searchsorted(ops.start[rows], graphs[mine].max(initial=-FARTHEST)))
-            if made and made < len(rows) and done[made - 1] <= done[-1] / _GRAPHS_OF:
-                first = max(first, made)
+            first = max(first, made * (made <= third), _tried(ops.name[rows], third))
             if len(rows) - first >= A_RUN:
                 until[device] = ops.start[rows[first]]
         return until
@@ -358,3 +361,20 @@ class Run:
         calls, started = self.report.calls[some], self.report.api.start
         begun = started[calls] if len(started) else 0
         return np.where(calls >= 0, begun, self.report.operations.start[some])
+
+
+def _tried(names: Integers, early: int) -> int:
+    """How many kernels come until the last is tried, 0 where that is no set-up.
+
+    Most names come a few times, early and never again; of the others all came among them.
+
+    Args:
+        names: of the kernels.
+        early: how many of them come early.
+    """
+    later = np.bincount(names[early:], minlength=int(names.max()) + 1) > 0
+    until = int(np.flatnonzero(~later[names[:early]]).max(initial=-1)) + 1
+    count = np.bincount(names[:until], minlength=len(later))
+    tried = ~later & (count > 0)
+    new, most = (later & (count == 0)).any(), tried.sum() > later.sum()
+    return 0 if new or not most or count[tried].sum() > _TRIALS * tried.sum() else until

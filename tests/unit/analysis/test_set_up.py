@@ -76,3 +76,28 @@ def test_most_of_the_time_is_more_than_half_of_it(tmp_path: Path) -> None:
         run.launch(f"scan{turn % 4}", MS // 4)
     case = Case(open_report(run.report.write()))
     assert "Most of the time" not in verdict(case, find_in(case))
+
+
+@pytest.mark.parametrize(
+    ("times", "new", "once"),
+    [(1, False, True), (10, False, False), (1, True, False)],
+    ids=["tried", "a phase of its own", "work that is new later"],
+)
+def test_kernels_that_only_the_first_of_equal_rounds_tries_are_set_up(
+    times: int, new: bool, once: bool, tmp_path: Path
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMalloc_v3020", MS)
+    for turn in range(50):
+        run.layers(tag="later_" if new and turn else "")
+        for trial in range(20 * times if turn == 0 else 0):
+            run.now += 2 * MS
+            run.call("cudaMalloc_v3020", 200 * US)
+            run.launch(f"trial_{trial % 20}", 2 * MS // times)
+            run.wait()
+            run.call("cudaFree_v3020", 200 * US)
+    case = Case(open_report(run.report.write()))
+    trials = case.report.operations.durations(case.first_of_names).max() * 20 * times
+    assert 0.05 < trials / case.splits[0].busy_ns < 1 / 3
+    assert (case.set_up_ns > 20 * 2 * MS) is once
+    assert any(one.rule == "frequent_allocation" for one in find_in(case)) is not once
