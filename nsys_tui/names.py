@@ -275,11 +275,11 @@ _SMALLEST_CUT: Final = 3
 _GAPS: Final = " _,;/|"
 _WORD: Final = re.compile("[ ,;|]+")
 
-
-_NUMBERED: Final = re.compile(
+_TELLING: Final = re.compile(
     r"(?i)\b(?:step|iteration|iter|epoch|batch|layer|repeat|tid|pid|rank) (\d+)$"
+    r"|^\w+\((\w+)\)(?=#[a-z_])"
 )
-"""A name whose number tells it from its neighbours."""
+"""The part of a name that tells it: its number, or what it is done to, before whose code it is."""
 
 
 @lru_cache(maxsize=65536)
@@ -319,10 +319,10 @@ def _shortened(name: str, cells: int) -> tuple[str, str]:
     if cell_len(name) <= cells:
         return name, name
     name = redacted(name)
-    numbered = _NUMBERED.search(name)
+    telling = _TELLING.search(name)
     plain = normalise_kernel(name)
     base = last_component(plain)
-    forms = (*((numbered[0], numbered[1]) if numbered else ()), plain, base)
+    forms = (*((telling[0], telling[1] or telling[2]) if telling else ()), plain, base)
     return next((form for form in forms if cell_len(form) <= cells), ""), base
 
 
