@@ -213,8 +213,9 @@ def come_again(case: Case, gaps: Gaps) -> Bool:
     What the host does besides calling CUDA counts whole: GPU work may hide a part of it.
     """
     kind, _ = factorise_rows([*kinds_of(gaps)])
-    steady, again = _middle(gaps) >= case.set_up_until[gaps.device], np.zeros(len(gaps), np.bool_)
+    again = np.zeros(len(gaps), np.bool_)
     for lasted in (gaps.idle, _between_calls(case, gaps)):
+        steady = gaps.end - lasted // 2 >= case.set_up_until[gaps.device]
         longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
         np.maximum.at(longest, kind[steady], lasted[steady])
         again |= lasted <= 2 * longest[kind]

@@ -79,16 +79,30 @@ def test_most_of_the_time_is_more_than_half_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "new", "once"),
-    [(1, False, True), (10, False, False), (1, True, False)],
-    ids=["tried", "a phase of its own", "work that is new later"],
+    ("times", "new", "joins", "once"),
+    [
+        (1, False, 0, True),
+        (1, False, 2, True),
+        (1, False, 40, False),
+        (10, False, 0, False),
+        (1, True, 0, False),
+    ],
+    ids=["tried", "another is set up, too", "another works on", "a phase", "new work later"],
 )
 def test_kernels_that_only_the_first_of_equal_rounds_tries_are_set_up(
-    times: int, new: bool, once: bool, tmp_path: Path
+    times: int, new: bool, joins: int, once: bool, tmp_path: Path
 ) -> None:
     run = Machine(tmp_path / "r.sqlite")
     run.call("cudaMalloc_v3020", MS)
+    run.report.api("cudaMalloc_v3020", 0, MS, tid=11)
     for turn in range(50):
+        if turn and turn == joins:
+            # Another thread, which called nothing since, launches a kernel after a pause.
+            run.wait()
+            run.now += 200 * US
+            call, gpu = (run.now, run.now + 5 * US), (run.now + 9 * US, run.now + 99 * US)
+            run.report.launch("gemm", call, gpu, tid=11)
+            run.now += 100 * US
         run.layers(tag="later_" if new and turn else "")
         for trial in range(20 * times if turn == 0 else 0):
             run.now += 2 * MS
@@ -100,4 +114,3 @@ def test_kernels_that_only_the_first_of_equal_rounds_tries_are_set_up(
     trials = case.report.operations.durations(case.first_of_names).max() * 20 * times
     assert 0.05 < trials / case.splits[0].busy_ns < 1 / 3
     assert (case.set_up_ns > 20 * 2 * MS) is once
-    assert any(one.rule == "frequent_allocation" for one in find_in(case)) is not once
