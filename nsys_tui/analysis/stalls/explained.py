@@ -153,6 +153,8 @@ def shares_of(gaps: Gaps) -> Shares:
         sends = gaps.shares[Cause.MPI] > gaps.shares[Cause.SYNC]
         shares[Cause.MPI] += sends * shares[Cause.SYNC]
         shares[Cause.SYNC][sends] = 0
+    for time in shares.values():
+        np.minimum(time, gaps.idle, out=time)
     return shares
 
 

@@ -14,6 +14,7 @@ from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.stalls import host_activity
 from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stalls.causes import Cause, Edge, api_name_class
+from nsys_tui.analysis.stalls.explained import shares_of
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
 from nsys_tui.analysis.stalls.surroundings import scene
@@ -560,3 +561,11 @@ def test_a_process_that_is_left_out_had_the_gpu_meanwhile(tmp_path: Path) -> Non
         int(start): Cause(cause) for start, cause in zip(inner.start, inner.cause, strict=True)
     }
     assert found == {50 * US: Cause.PROCESS, 200 * US: Cause.STREAM}
+
+
+def test_a_wait_and_the_launch_after_it_have_no_more_than_the_window(synth: Synth) -> None:
+    synth.api("cudaDeviceSynchronize", 15 * US, 280 * US)
+    report = open_report(synth.write())
+    for window, shown in ((None, 190 * US), ((150 * US, 155 * US), 5 * US)):
+        shares = shares_of(stalls(report, Scope(window)).gaps)
+        assert shares[Cause.SYNC].max() == shown
