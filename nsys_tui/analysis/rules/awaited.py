@@ -131,14 +131,14 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str
     others = calls.threads[2 * time >= time.max()].tolist()
     other = int(calls.threads[np.argmax(time)])
     who = case.report.thread_name(other) if len(others) == 1 else f"one of {len(others)} threads"
-    work = case.stalls.work.thread(other)
+    work = case.work.thread(other)
     shares = work.shares(*waits)
     cause = max(sorted(shares), key=lambda one: shares[one].sum())
     if cause not in SHARES[: Cause.HOST]:
         return who, "", "", words.LATE_THREAD
     codes = work.by_class[cause].longest(*waits, mostly=True)
     code = int(np.argmax(np.bincount(codes + 1, lasted))) - 1
-    call = case.stalls.work.name(code)
+    call = case.work.name(code)
     if cause not in _WAITING:
         return who, call, "", words.LATE_THREAD
     if all(_ticks(case, one, cause, code) for one in others):
@@ -153,9 +153,9 @@ def child(case: Case, thread: int, cause: Cause, waits: Intervals) -> str:
     Returns:
         its name; empty where the scheduler or samples do not tell.
     """
-    calls = case.stalls.work.near(thread, *waits).by_class[cause]
+    calls = case.work.near(thread, *waits).by_class[cause]
     starts, ends = intervals.union(calls.starts - _SOON_NS, calls.ends + _SOON_NS)
-    work, users = case.stalls.work.scheduling, case.report.api.thread_process
+    work, users = case.work.scheduling, case.report.api.thread_process
     lived: dict[int, Intervals] = {}
     for other in np.union1d(work.threads, case.report.samples.threads).tolist():
         ran = work.thread(other).running
@@ -186,14 +186,14 @@ def limits_itself(case: Case, thread: int, call: str, waits: Intervals) -> bool:
     """Whether waits with a limit of time mostly last equally long: the limit ends them."""
     if "timed" not in call:
         return False
-    calls = case.stalls.work.near(thread, *waits).by_class[Cause.WAIT]
+    calls = case.work.near(thread, *waits).by_class[Cause.WAIT]
     lasted = calls.ends - calls.starts
     return spread(lasted) <= REGULAR[Cause.SLEEP] * float(np.median(lasted))
 
 
 def _ticks(case: Case, thread: int, cause: Cause, call: int) -> bool:
     """Whether a call in which a thread waits ends by a clock."""
-    waits = case.stalls.work.thread(thread).by_class.get(cause)
+    waits = case.work.thread(thread).by_class.get(cause)
     mine = np.flatnonzero(waits.name == call) if waits else np.empty(0, np.intp)
     if waits is None or len(mine) <= FEWEST_TICKS:
         return False
@@ -254,7 +254,7 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     count[(samples.threads == thread) | ~(pool | (owners == process))] = 0
     other = int(samples.threads[np.argmax(count)])
     seen = sampled(case.report, other, *waits)
-    computes = np.sum(case.stalls.work.thread(other).shares(*waits).get(Cause.HOST, 0))
+    computes = np.sum(case.work.thread(other).shares(*waits).get(Cause.HOST, 0))
     if not count.any() or seen is None or not seen.name or 2 * computes < intervals.total(*waits):
         return ""
     name = report.thread_name(other)
@@ -269,7 +269,7 @@ def holder(case: Case, thread: int, waits: Intervals) -> str:
 
     Locks that those wait for themselves count first, so that who waits, too, holds nothing.
     """
-    api, work = case.report.api, case.stalls.work
+    api, work = case.report.api, case.work
     time: dict[str, int] = defaultdict(int)
     for other in api.threads[beside(thread, api.threads)].tolist():
         mine = work.thread(other)
@@ -293,7 +293,7 @@ def alone(case: Case, thread: int, waits: Intervals) -> str:
     Returns:
         its name; empty where none or several were.
     """
-    report, work = case.report, case.stalls.work.scheduling
+    report, work = case.report, case.work.scheduling
     ran: list[str] = []
     for other in work.threads[work.threads != thread].tolist():
         running, process = work.thread(other).running, other & PROCESS_MASK

@@ -78,7 +78,7 @@ def begun(case: Case, gaps: Gaps) -> Begun:
 
 
 def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:
-    api, work = case.report.api, case.stalls.work
+    api, work = case.report.api, case.work
     codes, known = np.full(len(rows), -1, np.int64), rows >= 0
     codes[known] = work.codes(api.name[rows[known]], lambda code: api_name(api.names[code]))
     return brief(usual_name(case, codes, gaps.idle), _NAME_CELLS)
@@ -141,7 +141,7 @@ def _ahead(case: Case, gaps: Gaps) -> Int64:
 
     Only while the GPU works a call waits for it: one that sets CUDA up takes long without.
     """
-    api, work = case.report.api, case.stalls.work
+    api, work = case.report.api, case.work
     rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
     rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
     rows = rows[np.argsort(api.end[rows], kind="stable")]

@@ -214,7 +214,7 @@ def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Inter
     parts: list[Intervals] = []
     for one, mine in rows_of_values(thread):
         spans = intervals.union(starts[mine], ends[mine])
-        by_class = case.stalls.work.near(int(case.report.api.threads[one]), *spans).by_class
+        by_class = case.work.near(int(case.report.api.threads[one]), *spans).by_class
         for waits in (by_class[cause] for cause in _FOR_OTHERS if cause in by_class):
             spans = intervals.subtract(spans, (waits.starts, waits.ends))
         parts.append(spans)
@@ -256,12 +256,12 @@ def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     taken off its CPU for others stops anywhere.
     """
     thread, api = thread_of(case, gaps), case.report.api
-    scheduling = case.stalls.work.scheduling
+    scheduling = case.work.scheduling
     left, back = scheduling.off_by_why(thread).get(Off.UNKNOWN, intervals.empty())
     rows = np.flatnonzero(api.real & (api.threads[api.thread] == thread))
     last = rows[np.searchsorted(api.start[rows], left) - 1]
     since = left - api.end[last]
-    blocks = np.isin(case.stalls.work.api_classes[last], (Cause.COPY, Cause.SYNC))
+    blocks = np.isin(case.work.api_classes[last], (Cause.COPY, Cause.SYNC))
     blocks &= (since >= 0) & (since < _LEAVES_NS)
     could = intervals.subtract(scheduling.ready(thread), (left[blocks], back[blocks]))
     return 2 * intervals.overlap_length(could, lost) > intervals.total(*lost)
@@ -269,7 +269,7 @@ def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
 
 def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether the thread sleeps several times a gap: what it waits for has not come yet."""
-    sleeps = case.stalls.work.near(thread_of(case, gaps), *lost).by_class[Cause.SLEEP]
+    sleeps = case.work.near(thread_of(case, gaps), *lost).by_class[Cause.SLEEP]
     return len(sleeps.starts) >= 2 * len(lost[0])
 
 
@@ -278,13 +278,13 @@ def usual_name(case: Case, codes: Integers, idle: Int64) -> str:
     group, names = factorise(codes)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
-    name = case.stalls.work.name(int(names[top]))
+    name = case.work.name(int(names[top]))
     return strip_op_id(name) if 2 * time[top] > time.sum() else ""
 
 
 def most_called(case: Case, cause: Cause, gaps: Gaps, lost: Intervals) -> tuple[str, bool]:
     """The call that most of the time was in, empty for none, and whether much was in others."""
-    work, time = case.stalls.work, Counter[str]()
+    work, time = case.work, Counter[str]()
     callers = np.flatnonzero(np.bincount(gaps.caller)) if cause in _BY_CALL else ()
     for caller in callers:
         thread = work.near(int(case.report.api.threads[caller]), *lost)

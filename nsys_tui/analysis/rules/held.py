@@ -140,7 +140,7 @@ def _waits_over(case: Case, thread: int) -> Int64:
 
     A thread that works on meanwhile does not wait for what other threads of its process wait for.
     """
-    api, work = case.report.api, case.stalls.work
+    api, work = case.report.api, case.work
     long, polls = case.once("calls that may wait", lambda: _may_wait(case))
     polls = polls[api.threads[api.thread[polls]] == thread]
     long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
@@ -218,7 +218,7 @@ def _others(case: Case, thread: int) -> list[int]:
     Processes of the program that use the GPU themselves are its ranks.
     """
     report = case.report
-    known = np.union1d(case.stalls.work.scheduling.threads, report.osrt.threads)
+    known = np.union1d(case.work.scheduling.threads, report.osrt.threads)
     known = known[~np.isin(known, report.api.threads)]
     owner, own = known & PROCESS_MASK, thread & PROCESS_MASK
     near = (owner == own) | ~np.isin(owner, report.api.thread_process)
@@ -237,13 +237,13 @@ def is_alone(case: Case, thread: int, waits: Intervals) -> bool:
     others = _others(case, thread)
     if any(_goes_on(case, one, waits) for one in others if not is_asked(case, one)):
         return False
-    worked = sum(int(_worked(case.stalls.work.thread(one), waits).sum()) for one in others)
+    worked = sum(int(_worked(case.work.thread(one), waits).sum()) for one in others)
     return 2 * worked < intervals.total(*waits)
 
 
 def _works_since(case: Case, thread: int, waits: Intervals) -> Int64:
     """Since when a thread works on up to the end of each wait; that end where it does not."""
-    work = case.stalls.work.thread(thread)
+    work = case.work.thread(thread)
     causes = FOR_THREADS if thread in case.report.osrt.threads else (Cause.OFF_CPU,)
     own = [work.by_class[cause] for cause in causes if cause in work.by_class]
     starts, ends = intervals.joined(*((one.starts, one.ends) for one in own))
@@ -267,7 +267,7 @@ def _goes_on(case: Case, thread: int, waits: Intervals) -> bool:
 
     One that merely spins, or polls all the time, does not.
     """
-    work, done = case.stalls.work.thread(thread), waits[1]
+    work, done = case.work.thread(thread), waits[1]
     looked_at = waits[0][:1], done[-1:]
     for events in filter(lambda one: len(one.name), (*work.by_class.values(), work.innermost)):
         order = np.argsort(events.name, kind="stable")

@@ -135,7 +135,7 @@ def _inside(case: Case, rows: Indices) -> Indices:
 )
 def sync_by_range(case: Case, arguments: Arguments) -> Result:
     """Synchronisation calls by the range they are made in, with the GPU idle time they cause."""
-    api, work, gaps = case.report.api, case.stalls.work, case.stalls.gaps
+    api, work, gaps = case.report.api, case.work, case.stalls.gaps
     rows = case.calls
     rows = rows[work.api_classes[rows] == Cause.SYNC]
     gaps = gaps.take((gaps.cause == Cause.SYNC) & (gaps.edge == Edge.INNER))

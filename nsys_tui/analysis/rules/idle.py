@@ -101,7 +101,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = gaps.take(~before_clean_up(case, gaps))
     causes = [*words.CAUSES, *words.QUEUED, Cause.SYNC]
     causes += [Cause.COPY] * (len(case.by_device) > 1)
-    return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
+    return by_witness(case.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 
 
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
@@ -110,7 +110,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     device, several = int(np.argmax(each)), int((2 * each > each.max()).sum()) > 1
     late, most = late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
     gaps = gaps.take(gaps.device == device)
-    lost = case.idle_time.idle_part(device, when(case.stalls.work, gaps, spans))
+    lost = case.idle_time.idle_part(device, when(case.work, gaps, spans))
     if cause is Cause.MPI:
         gaps, lost = without_messages(case, gaps, lost)
     if not len(gaps):
@@ -229,7 +229,7 @@ def _told(
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):
-        seen = Off.RUNNABLE in case.stalls.work.scheduling.off_by_why(thread)
+        seen = Off.RUNNABLE in case.work.scheduling.off_by_why(thread)
         return ", waits for a CPU", sure if seen else inferred, words.NO_CPU
     if cause is Cause.OFF_CPU and facts.compiles(case, gaps):
         return f", {cause.label}", inferred, words.COMPILES
@@ -311,7 +311,7 @@ def _told(
         why, advice = words.BEFORE_LAUNCH[facts.launch_own_work(case, gaps, lost)]
         return f": {call} {why}", sure, advice
     if cause is Cause.API and what.startswith(words.LAUNCHES):
-        off = case.stalls.work.scheduling.thread(thread).off
+        off = case.work.scheduling.thread(thread).off
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
@@ -364,7 +364,7 @@ def _host(
     """What the thread did on its CPU: the function that samples hit, else the range."""
     thread = facts.thread_of(case, gaps)
     seen = sampled(case.report, thread, *lost)
-    measured = case.stalls.work.witness(thread) is Witness.MEASURED
+    measured = case.work.witness(thread) is Witness.MEASURED
     after = ""
     if advice in words.PAGES:
         pass

@@ -169,7 +169,7 @@ def _off(case: Case, device: int, calls: Integers) -> list[Intervals]:
 
     One that hands over to another, such as to that of the backward pass, waits for that one.
     """
-    ops, api, work = case.report.operations, case.report.api, case.stalls.work.scheduling
+    ops, api, work = case.report.operations, case.report.api, case.work.scheduling
     off = {int(one): work.thread(int(api.threads[one])).off for one in np.unique(api.thread[calls])}
     if len(off) < 2:
         return list(off.values())

@@ -59,7 +59,7 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
     """
     gaps = _once(case)
     shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
-    work = case.stalls.work
+    work = case.work
     columns = (
         (Column("Idle", Unit.NS), gaps.idle[shown]),
         (Column("Start", Unit.NS), gaps.start[shown]),
@@ -111,7 +111,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     gaps = gaps.take(gaps.device == device)
     early, each = _once_ns(case, gaps)
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
-    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
+    name = case.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
     longest = f", longest in {brief(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
     loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
     longest = (
@@ -250,7 +250,7 @@ def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
     lacking = np.flatnonzero(lacks)
     for caller, places in rows_of_values(gaps.caller[lacking]):
         mine = lacking[places]
-        ready = case.stalls.work.scheduling.ready(int(case.report.api.threads[caller]))
+        ready = case.work.scheduling.ready(int(case.report.api.threads[caller]))
         could = intervals.covered(ready, gaps.start[mine], gaps.end[mine])
         lacks[mine] = 2 * could > gaps.idle[mine]
     return lacks
@@ -263,7 +263,7 @@ def _waits_for_others(case: Case, gaps: Gaps) -> Bool:
     for caller, places in rows_of_values(gaps.caller[waiting]):
         mine, thread = waiting[places], int(case.report.api.threads[caller])
         spans = intervals.union(gaps.start[mine], gaps.end[mine])
-        waited = case.stalls.work.near(thread, *spans).by_class[Cause.WAIT]
+        waited = case.work.near(thread, *spans).by_class[Cause.WAIT]
         spans = intervals.intersection(spans, (waited.starts, waited.ends))
         call = usual_name(case, gaps.what[mine], gaps.idle[mine])
         asked = WAITS.match(call) is not None and awaited.is_asked(case, thread)
@@ -301,7 +301,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
         return first
     count = api.count_of_names
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
-    first[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
+    first[by_api] |= np.isin(gaps.what[by_api], [case.work.code(name) for name in rare])
     return first
 
 
