@@ -165,17 +165,21 @@ def _hidden(case: Case, rows: Indices) -> Bool:
     for device in np.unique(ops.device[rows]).tolist():
         every = case.doing(device, Category.COMPUTE)
         work = sums(ops.stream[every], ops.durations(every), len(ops.streams))
-        several = np.count_nonzero(work) > 1
-        by_stream = rows_of_codes(ops.stream[every], len(work)) if several else []
+        streams = np.argsort(-work, kind="stable")[: np.count_nonzero(work)].tolist()
+        if len(streams) < 2:
+            continue
+        small, by_stream = (rows_of_codes(ops.stream[some], len(work)) for some in (rows, every))
         busy, before = intervals.empty(), np.zeros(len(ops.names), np.bool_)
-        for stream in np.argsort(-work, kind="stable")[: several * np.count_nonzero(work)].tolist():
-            mine = np.flatnonzero((ops.device[rows] == device) & (ops.stream[rows] == stream))
-            runs = ops.runs(rows[mine])
-            beside = intervals.overlap_length(busy, runs) >= _WHOLLY * intervals.total(*runs)
-            hidden[mine] = beside and not before[ops.name[rows[mine]]].any()
-            work_of = every[by_stream[stream]]
-            busy = intervals.joined(busy, ops.runs(work_of))
-            before[ops.name[work_of]] = True
+        longer: list[Indices] = []
+        for stream in streams:
+            mine = small[stream][ops.device[rows[small[stream]]] == device]
+            if len(mine) and not before[ops.name[rows[mine]]].any():
+                busy, longer = intervals.joined(busy, *map(ops.runs, longer)), []
+                runs = ops.runs(rows[mine])
+                beside = intervals.overlap_length(busy, runs)
+                hidden[mine] = beside >= _WHOLLY * intervals.total(*runs)
+            longer.append(every[by_stream[stream]])
+            before[ops.name[longer[-1]]] = True
     return hidden
 
 
