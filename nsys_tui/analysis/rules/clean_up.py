@@ -25,11 +25,13 @@ _MUCH: Final = 0.1
 def before_clean_up(case: Case, gaps: Gaps) -> Bool:
     """Before which gaps a GPU did all but a few kernels that never ran before, and copies nothing.
 
-    What these make is not read, though results were, so that they end what the GPU is there for.
+    What these make is not read, though results were, so that they end what the GPU is there for. In
+    a window before more work none does.
     """
     ops = case.report.operations
     since = np.full(len(case.report.devices), len(ops))
-    for device, rows in case.by_device.items():
+    ends_here = case.report.span is not None and case.report.span[1] <= case.base[1]
+    for device, rows in case.by_device.items() if ends_here else ():
         last = rows[-A_RUN:]
         ends = (ops.kind[last] == OpKind.KERNEL) & np.isin(last, case.first_of_names)
         last = last[len(last) - int(np.argmin(np.append(False, ends)[::-1])) :]

@@ -9,6 +9,7 @@ from machine import MS, US, Machine
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -42,3 +43,19 @@ def test_a_gap_before_clean_up_is_no_fault(
     assert idle
     assert ("before clean-up" in idle[0].title) is told
     assert ("fread" in idle[0].title) is not told
+
+
+def test_in_a_window_before_more_work_nothing_is_clean_up(tmp_path: Path) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("render", 5 * MS)
+    run.copy(4_000_000, 10, "DtoH")
+    run.off("fread", 100 * MS)
+    run.launch("encode", 2 * MS)
+    run.wait()
+    until = run.now
+    for _ in range(20):
+        run.launch("encode", 5 * MS)
+    found = find_in(Case(open_report(run.report.write()), Scope((0, until))))
+    assert not any("clean-up" in one.title for one in found)
+    assert any("fread" in one.title for one in found)
