@@ -46,7 +46,9 @@ TENSOR: Final = re.compile(
 
 ``xmma`` kernels may use others: then ``ffma`` tells."""
 _PART: Final = re.compile(r"\bMIG\b|-\d+[ABCQ]\b")
-NO_TENSOR: Final = re.compile(r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_")
+NO_TENSOR: Final = re.compile(
+    r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_|_xmma_\w*_f32f32_f32f32_f32_"
+)
 """Names of single-precision matrix products of libraries that use none."""
 
 

@@ -22,6 +22,7 @@ from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.rules.rates import spread
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import ThreadWork
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
@@ -302,7 +303,29 @@ def _awaited(case: Case, finding: Finding) -> Finding:
     part = 1 - intervals.overlap_length(within, launched_late(case, device)) / max(
         intervals.total(*within), 1
     )
-    return limited(finding, round(finding.saved_ns * part), "the host is quicker")
+    saved = round(finding.saved_ns * part)
+    if finding.rule == "dominant_kernel":  # Fusing kernels makes launches fewer, too.
+        saved = min(saved, _waits_for(case, device, finding))
+    return limited(finding, saved, "the host is quicker")
+
+
+def _waits_for(case: Case, device: int, finding: Finding) -> int:
+    """How long those who launch on a GPU wait for it: what they do besides, no kernel shortens.
+
+    Set-up left out. Long launches count, since they may wait for room in the queue, and all time
+    where no calls are recorded.
+    """
+    report, (lo, hi) = case.report, case.base
+    api, calls = report.api, report.calls[case.by_device[device]]
+    if not (calls >= 0).any() or finding.window is None:
+        return case.base_ns
+    lo = max(lo, min(int(case.set_up_until[device]), finding.window[0]))
+    mine = api.real & np.isin(api.thread, np.unique(api.thread[calls[calls >= 0]]))
+    waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+    rows = np.flatnonzero(mine & (waits | (api.duration >= LONG_CALL_NS)))
+    last = int(api.end[mine].max(initial=lo))
+    spans = intervals.joined(api.runs(rows), intervals.clip([last], [hi], lo, hi))
+    return intervals.total(*intervals.clip(*spans, lo, hi))
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
@@ -335,7 +358,7 @@ def _in_ticks(waiting: Finding, other: Finding) -> Finding:
     alike = (other.rule, other.device) == (waiting.rule, waiting.device)
     if not (ticks and alike and other.stake_ns < waiting.stake_ns):
         return other
-    least = min(other.severity, waiting.severity, key=lambda one: one.rank)
+    least = min(other.severity, waiting.severity, key=_rank)
     return replace(other, severity=least)
 
 
@@ -352,11 +375,15 @@ def _alone(case: Case, device: int, category: Category) -> Intervals:
     return intervals.subtract(case.runs(device, category), case.runs(device, Category.COMPUTE))
 
 
+def _rank(severity: Severity) -> int:
+    return severity.rank
+
+
 def limited(finding: Finding, saved: int, when: str) -> Finding:
     """A finding that gives no more back until something else happens."""
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
-    least = min(finding.severity, Severity.MEDIUM, key=lambda one: one.rank)
+    least = min(finding.severity, Severity.MEDIUM, key=_rank)
     rated = severity(saved, finding.of_ns)
     whole = finding.saved_ns + finding.held_ns
     advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
@@ -365,7 +392,7 @@ def limited(finding: Finding, saved: int, when: str) -> Finding:
         saved_ns=saved,
         held_ns=whole - saved,
         stake_ns=finding.weight_ns,
-        severity=max(least, rated, key=lambda one: one.rank),
+        severity=max(least, min(rated, finding.severity, key=_rank), key=_rank),
         advice=f"{format_duration(whole)} once {when}: {advice}",
         doubt="the rest would be waited for nevertheless",
     )

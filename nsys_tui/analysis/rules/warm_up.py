@@ -77,9 +77,13 @@ def _once(case: Case) -> Gaps:
 
 
 def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
-    """Which gaps lie before most of the work, and how much of each comes once."""
+    """Which gaps lie before most of the work, and how much of each comes once.
+
+    Of a later one that is all: ``gpu_idle`` leaves it out, and what the host does unseen, or waits
+    for, before it uses code first is mostly the compiling of it.
+    """
     early = (_middle(gaps) < case.set_up_until[gaps.device]) | case.is_set_up
-    return early, np.where(early, _charged(gaps), _used_first(gaps))
+    return early, np.where(early, _charged(gaps), gaps.idle)
 
 
 def set_up(case: Case) -> Intervals:
@@ -158,14 +162,6 @@ def _charged(gaps: Gaps) -> Int64:
     for cause, time in shares_of(gaps).items():
         charged += time * ((cause in _DONE_ONCE) | (gaps.cause == cause))
     return np.where(gaps.cause < len(SHARES), np.minimum(charged, gaps.idle), gaps.idle)
-
-
-def _used_first(gaps: Gaps) -> Int64:
-    """Of each gap the part in which code was loaded, or the call that happens once was made."""
-    used = gaps.time(Cause.MODULE)
-    for cause in (Cause.API, Cause.ALLOCATION):
-        used += gaps.time(cause) * (gaps.cause == cause)
-    return np.asarray(np.minimum(used, gaps.idle), np.int64)
 
 
 def _middle(gaps: Gaps) -> Int64:

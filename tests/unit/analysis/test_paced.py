@@ -141,3 +141,23 @@ def test_quicker_products_save_only_what_their_host_waits_for(
     (one,) = [one for one in found if one.rule == "dominant_kernel"]
     assert one.saved_ns == pytest.approx(needed * PART_MS * MS / 2, rel=0.01)
     assert ("once the host is quicker: it uses no tensor cores" in one.advice) is (needed == 1)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_quicker_products_save_no_more_than_their_host_waits(tmp_path: Path, waits: bool) -> None:
+    """Waits that end at once are over whenever the kernels before them are."""
+    synth, now = Synth(tmp_path / "r.sqlite").process(10, "solver").gpu(0), MS
+    name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_ffma_cublas"
+    for _ in range(STEPS):
+        begun, done = now + 10 * US, now + 10 * US + PART_MS * MS
+        synth.api("cudaStreamSynchronize_v3020", now - 30 * US, now - 5 * US)
+        synth.launch(name, (now, now + 5 * US), (begun, done), grid=FULL)
+        synth.launch("step", (begun, begun + 5 * US), (done, done + MS), grid=FULL)
+        if waits:
+            synth.api("cudaStreamSynchronize_v3020", begun + 10 * US, done + MS + US)
+        now = done + 5 * MS
+    synth.launch("last", (now, now + 5 * US), (now + 10 * US, now + MS), grid=FULL)
+    found = find(open_report(synth.write(), use_cache=False))
+    (one,) = [one for one in found if one.rule == "dominant_kernel"]
+    assert one.saved_ns == pytest.approx(waits * STEPS * PART_MS * MS / 2, rel=0.02, abs=2 * MS)
+    assert ("once the host is quicker: it uses no tensor cores" in one.advice) is not waits
