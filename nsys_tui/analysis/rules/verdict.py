@@ -342,7 +342,7 @@ def _shared(case: Case, finding: Finding, first: Finding) -> str:
 
 def _subject(case: Case, finding: Finding) -> str:
     """What a finding is about, and on which of several GPUs, where it is about one."""
-    subject = f"{finding.subject} {finding.phase}".strip()
+    subject = f"{finding.subject} {finding.phase.replace('only once', '(once)')}".strip()
     alone = finding.device is not None and AND_OTHERS not in finding.title
     if finding.device is None or not alone or len(case.splits) == 1 or "GPU" in finding.subject:
         return subject
