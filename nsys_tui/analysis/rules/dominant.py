@@ -72,8 +72,10 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
     whole = float(time.sum()) or 1.0
     findings: list[Finding] = []
-    if len(used):
-        top = int(used[np.argmax(time[used])])
+    moves = np.zeros(len(names), bool)
+    moves[codes] = np.isin(ops.category[rows], (Category.MEMORY, Category.COMM))
+    if len(told := used[~moves[used]]):
+        top = int(told[np.argmax(time[told])])
         mine, share = rows[codes == top], float(time[top]) / whole
         least = arguments.number("share")
         alike = _could_use_tensor_cores(case, rows)

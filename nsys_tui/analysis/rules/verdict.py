@@ -306,7 +306,9 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
             f"{_shared(case, one, worth[0])})"
             for one in worth[:MOST]
         )
-        rest = f"{len(worth) - MOST} more above 1%" if worth[MOST:] else "nothing else above 1%"
+        unpriced = most is not None and most.rule == "gpu_idle" and most not in worth
+        none = "no other price above 1%" if unpriced else "nothing else above 1%"
+        rest = f"{len(worth) - MOST} more above 1%" if worth[MOST:] else none
         said = filter(None, [_unpriced(case, findings, most)])
         return "; ".join([f"Worth fixing: {named}", rest, *said])
     if unsaid := _unpriced(case, findings, most):

@@ -66,6 +66,37 @@ def test_copies_of_set_up_are_no_part_of_what_shares_are_of(tmp_path: Path) -> N
     assert bound_line(bound).startswith("compute (99.")
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_kernel_leads_though_loading_takes_longer(tmp_path: Path, again: bool) -> None:
+    """Unless copies go on beside it: then it has no more than half of the time."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMalloc_v3020", MS)
+    for _ in range(4):
+        run.copy(200_000_000, 5, "HtoD", "pageable")
+    for _ in range(200):
+        run.launch("scan", MS // 2)
+        if again:
+            run.copy(5_000_000, 5, "HtoD", "pageable")
+    case = Case(open_report(run.report.write()))
+    found = find_in(case)
+    assert (found[0].rule == "dominant_kernel") is not again
+    assert ("Most of the time (9" in verdict(case, found)) is not again
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_no_other_price_is_not_nothing_else(tmp_path: Path, more: bool) -> None:
+    """Beside idle time that has no price, what has one is not all that there is."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(100):
+        run.launch("scan", MS)
+        run.copy(5_000_000, 5, "DtoH", "pageable")
+        run.now += 20 * MS if more else 50 * US
+    case = Case(open_report(run.report.write()))
+    told = verdict(case, find_in(case))
+    assert ("no other price above 1%" in told) is more
+    assert ("nothing else above 1%" in told) is not more
+
+
 def test_most_of_the_time_is_more_than_half_of_it(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     run.call("cudaMalloc_v3020", MS)
