@@ -31,6 +31,8 @@ Spans: TypeAlias = dict[tuple[int, Cause], Intervals]
 LONG_CALL_NS: Final = 50_000
 """A launch call from this length on did more than launch: what it did is looked for."""
 _BESIDE: Final = 20
+_MANY: Final = 20
+"""Launches onto an idle GPU that tell how soon their work begins."""
 
 
 def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
@@ -43,7 +45,9 @@ def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
     queued = wait_causes(report, gaps.next[ahead], call_start[ahead])
     in_time = call_start[ahead] < gaps.start[ahead]
-    in_time |= (queued == Cause.EVENT) & ((gaps.end - call_end)[ahead] >= LONG_CALL_NS)
+    since = gaps.end - call_end
+    in_time &= (queued != Cause.STREAM) | (since[ahead] > _latency(since, call_start >= gaps.start))
+    in_time |= (queued == Cause.EVENT) & (since[ahead] >= LONG_CALL_NS)
     waiting = ahead[in_time]
     cause[waiting] = queued[in_time]
     edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
@@ -71,6 +75,14 @@ def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
         inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
     _name_operations(report, work, gaps, cause, what)
     return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def _latency(since: Int64, idle: Bool) -> float:
+    """Up to how long after its call work may begin that waits for nothing.
+
+    Twice what it takes where the GPU is idle before the call: under Windows launches go in batches.
+    """
+    return 2 * float(np.median(since[idle])) if idle.sum() >= _MANY else 0.0
 
 
 def most_of(shares: Shares) -> UInt8:
