@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -209,6 +210,48 @@ def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> li
         device=split.index,
         at_most=Severity.MEDIUM if noun == "memsets" else None,
         doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in TO_HOST),
+    )
+
+
+_HELD_BY: Final = ("cuda_memcpy_sync", "cuda_memcpy_async")
+"""Rules on the idle time in calls of copies."""
+_WORTH_SAYING: Final = 0.05
+
+
+def with_calls(findings: Iterable[Finding]) -> list[Finding]:
+    """Copies that nothing hides with the idle time in their calls: one change ends both.
+
+    Args:
+        findings: of rules; those on the calls become a part of the other one of their GPU.
+    """
+    every = [*findings]
+    whole = {one.device: one for one in every if one.rule == "exposed_copies"}
+    parts = [one for one in every if one.rule in _HELD_BY and one.device in whole]
+    for part in parts:
+        whole[part.device] = _with_part(whole[part.device], part)
+    return [
+        replace(one, severity=Severity.LOW, same_as=whole[one.device].subject)
+        if one in parts
+        else whole[one.device]
+        if one.rule == "exposed_copies"
+        else one
+        for one in every
+    ]
+
+
+def _with_part(whole: Finding, part: Finding) -> Finding:
+    idle = 0 if whole.lost else part.saved_ns  # What is staged has it already.
+    stake = whole.stake_ns + idle
+    title = whole.title.replace(
+        " exposed;", f" exposed, {units.format_duration(idle)} idle around;"
+    )
+    fits = len(title) <= TITLE_CELLS and idle >= _WORTH_SAYING * stake
+    return replace(
+        whole,
+        title=title if fits else whole.title,
+        saved_ns=min(whole.saved_ns + idle, whole.of_ns),
+        stake_ns=stake,
+        severity=max(whole.severity, part.severity, key=lambda level: level.rank),
     )
 
 

@@ -83,7 +83,7 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         findings: of rules.
     """
     findings = without_measured(case, witnessed(case, findings))
-    known = without_others(case, without_held(case, findings))
+    known = copies.with_calls(without_others(case, without_held(case, findings)))
     return linked(_ordered(case, _beside_host(case, known)), together=work_together(case))
 
 
@@ -141,7 +141,9 @@ def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Findin
     beside: list[tuple[Finding, Finding]] = []
     for one in findings:
         leader = _leader(one, findings)
-        if leader and (one.rule in _BESIDE or one.late >= 0):
+        if one.same_as:
+            later.append(one)
+        elif leader and (one.rule in _BESIDE or one.late >= 0):
             beside.append((leader, _part_of(leader, one)))
         elif (
             whole := leader

@@ -393,7 +393,7 @@ def test_a_copy_that_waits_for_a_kernel_gives_back_what_the_gpu_idles(synth: Syn
 
 
 FIRST = {
-    "cloverleaf-a100-2024.5": ("gpu_idle", "GPU 3 idle 12.52 ms in 24 gaps"),
+    "cloverleaf-a100-2024.5": ("exposed_copies", "copies exposed, 10.47 ms idle around"),
     "cuda-graph-2025.5": ("warm_up", "at first use of code"),
     "many-kernels-2025.5": ("small_copies", "3,829 small copies, most 4 B Device-to-Host"),
     "mpi-nvtx-callchains-2022.2": (
