@@ -26,13 +26,14 @@ from nsys_tui.names import brief
 _NAME_CELLS: Final = 36
 _ROUNDED: Final = {7: "fp16"}
 """To what tensor cores round single precision, by major compute capability; later ones to two."""
-_SOONER: Final = 0.5
-"""Part of an FP32 product that 16-bit numbers save at least: half of the bytes, twice the rate."""
-_ROUNDING: Final = "≈ half, of 16-bit numbers: they may not do, and converting to them takes time"
-_PRODUCTS: Final = "FP32 GEMM"
+_SOONER: Final = 1 / 2, 2 / 3
+"""Part of an FP32 product that rounding saves: on tensor cores of twice its rate, and of eight."""
+_SMALL: Final = 8, 12
+"""Major compute capabilities of chips with few tensor cores, but for 8.0."""
+_ROUNDING: Final = "≈ {}, of 16-bit numbers: they may not do, and converting to them takes time"
 _LAUNCHES: Final = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
 _ONE_LAUNCH: Final = "it is one launch, as long as what it does: ncu -k says what limits it"
-_BY_NCU: Final = (_LAUNCHES, _ONE_LAUNCH)
+_BY_NCU: Final = _LAUNCHES, _ONE_LAUNCH
 _MORE_BLOCKS: Final = (
     "its blocks fill {} of the room for them: more may help, ncu -k says what limits it"
 )
@@ -45,8 +46,9 @@ _GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
 _IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
-_LEADS: Final = 0.55
-"""Part of the deciding share from which a kernel leads: more than each of four even ones has."""
+_LEADS, _PRICED = 0.55, 0.4
+"""Parts of the deciding share from which a kernel leads, with more than each of four even ones, and
+from which products are told of: half of a fifth is a tenth."""
 
 
 @rule(
@@ -60,8 +62,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
     Single-precision products of libraries count together, of all shapes, where tensor cores could
-    round. Else the one that leads, where it has more time than all but compute and what is moved
-    once: nothing shortens the run as much.
+    round: a half or more of their time has a price. Beside them the kernel that leads, where it has
+    more time than all but compute and what is moved once: nothing shortens the run as much.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -76,17 +78,14 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     moves[codes] = np.isin(ops.category[rows], (Category.MEMORY, Category.COMM))
     if len(told := used[~moves[used]]):
         top = int(told[np.argmax(time[told])])
-        mine, share = rows[codes == top], float(time[top]) / whole
-        least = arguments.number("share")
         alike = _could_use_tensor_cores(case, rows)
-        several = bool(np.isin(mine[:1], alike).any()) and len(alike) > len(mine)
-        findings = [] if several else _dominant(case, mine, names[top], share, least)
-        if not findings and len(alike):
-            of_all = float(ops.durations(alike).sum()) / whole
-            findings = _dominant(case, alike, _PRODUCTS, of_all, least)
-        rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
-        if not findings and time[top] >= rest:
-            findings = _dominant(case, mine, names[top], share, _LEADS * least)
+        least, mine = arguments.number("share"), rows[codes == top]
+        if len(alike) > 1:
+            findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
+        if not findings or mine[0] not in alike:
+            rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
+            leads = _LEADS if time[top] >= rest else 1
+            findings += _dominant(case, mine, names[top], whole, leads * least)
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -96,12 +95,13 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) -> list[Finding]:
+def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) -> list[Finding]:
     """What a kernel has of the time; other rules tell of copies, collectives and small grids.
 
     Beside work on other streams it has less of the GPU time than of the time looked at.
     """
     ops = case.report.operations
+    share = float(ops.durations(rows).sum()) / whole
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
     device = int(np.argmax(per_device))
     on_it = rows[ops.device[rows] == device]
@@ -115,15 +115,16 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         return []
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
+    name = ops.shown[ops.name[rows[0]]] if variants == 1 and of_compute else name
     name = brief(name if of_compute else name.strip("[]"), _NAME_CELLS) or "[no name]"
-    subject, sooner = name, 0.0
+    subject, part = name, 0.0
     advice, settle = _LAUNCHES, by_ncu(ops.names[ops.name[rows[0]]].short)
     if not of_compute:
         advice, settle = _IN_GRAPH, _GRAPH_NODES
     elif len(rows) == 1:
         advice = _ONE_LAUNCH
     if len(_could_use_tensor_cores(case, rows[:1])):
-        formats, sooner = _formats(case.report.devices[device].info), _SOONER
+        formats, part = _formats(case.report.devices[device].info)
         advice = f"it uses no tensor cores: allow {formats}, if a less exact result will do"
     elif reads_host(case)[ops.process[on_it[0]]]:
         advice = "only memory of the host was asked for: copy what it reads of it to the GPU first"
@@ -134,13 +135,14 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
     alone = 2 * spent > per_device[device]
     if known and alone and (launch.blocks[launch.code[rows]] == 1).all():
         advice = "it has one block, which one SM runs alone: use more blocks"
-    elif advice in _BY_NCU and alone and (room := _room_filled(case, rows)) <= HALF:
+    elif alone and advice in _BY_NCU and (room := _room_filled(case, rows)) <= HALF:
         subject, advice = f"{name}, a small grid", _MORE_BLOCKS.format(units.format_share(room))
+    own = spent - _beside(case, device, on_it, runs)
     if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
         advice = "launch it less often: launches bound it, so that faster ones gain nothing"
-        sooner = 0.0
-    elif 2 * _beside(case, device, on_it, runs) > spent:
-        subject, sooner = f"{name}, others beside it", 0.0
+        part = 0.0
+    elif 2 * own < spent and not part:
+        subject = f"{name}, others beside it"
         advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"
     return case.finding(
         "dominant_kernel",
@@ -149,14 +151,14 @@ def _dominant(case: Case, rows: Indices, name: str, share: float, least: float) 
         f" {units.format_share(spent, case.judged_ns)} of the time",
         advice,
         subject=subject,
-        saved_ns=round(sooner * spent),
+        saved_ns=min(round(part * spent), own),
         stake_ns=spent,
         at_most=None if 4 * spent >= case.judged_ns else Severity.MEDIUM,
         window=longest_of(ops, rows),
         device=device,
         screen="3",
-        confidence=Confidence.INFERRED if sooner else None,
-        doubt=_ROUNDING if sooner else "",
+        confidence=Confidence.INFERRED if part else None,
+        doubt=_ROUNDING.format(units.format_share(part)) * (part > 0),
         settle=settle,
     )
 
@@ -186,18 +188,22 @@ def _waits_for_pages(case: Case, device: int, name: str) -> int:
 def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
     """Those of some kernels that are FP32 products, on a GPU whose tensor cores can round."""
     ops = case.report.operations
-    able = np.array([bool(_formats(device.info)) for device in case.report.devices], bool)
+    able = np.array([_formats(device.info)[1] > 0 for device in case.report.devices], bool)
     plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
     chosen: Indices = rows[np.array(plain, bool)[ops.name[rows]] & able[ops.device[rows]]]
     return chosen
 
 
-def _formats(info: GpuInfo | None) -> str:
-    """To what a GPU's tensor cores round single precision; empty without any."""
-    major, _ = (info and info.compute_capability) or (0, 0)
+def _formats(info: GpuInfo | None) -> tuple[str, float]:
+    """To what a GPU's tensor cores round single precision, and what of a product that saves.
+
+    Those of its large chips, such as 8.0 and 9.0, are eight times as quick, of 8.6 or 12.0 twice.
+    """
+    major, minor = (info and info.compute_capability) or (0, 0)
     if info is None or major < min(_ROUNDED) or "GTX" in info.name:
-        return ""
-    return _ROUNDED.get(major, "TF32 or bf16")
+        return "", 0.0
+    few = (major == _SMALL[0] and minor > 0) or major == _SMALL[1]
+    return _ROUNDED.get(major, "TF32 or bf16"), _SOONER[not few]
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:

@@ -15,7 +15,7 @@ from nsys_tui.analysis.diagnostics import (
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
-from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, decides
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity, decides
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, OF_PROFILER, PAGES
 from nsys_tui.analysis.rules.ranking import find_in
@@ -205,7 +205,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
         parts.append("No kernel ran, only copies")
     parts += said
-    most = _decisive(findings)
+    most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, most.of_ns)
         part = f"Most of the time ({share})" if _has_most(most) else f"{share} of the time"
@@ -279,10 +279,12 @@ def judged(
     return verdict(case, findings), parts(case, findings)
 
 
-def _decisive(findings: Sequence[Finding]) -> Finding | None:
+def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
     """What has most of the time, whatever it could give back; else the kernel that leads."""
-    leads = [one for one in findings[:1] if one.rule == "dominant_kernel" and not one.saved_ns]
-    return next(filter(_has_most, findings), leads[0] if leads else None)
+    busy = sum(split.compute_ns for split in case.splits) / len(case.splits) > case.judged_ns / 2
+    told = [one for one in findings if one is findings[0] or one.severity is Severity.HIGH]
+    leads = (one for one in told[: None if busy else 1] if one.rule == "dominant_kernel")
+    return next(filter(_has_most, findings), next((k for k in leads if not k.saved_ns), None))
 
 
 def _has_most(one: Finding) -> bool:
@@ -338,7 +340,7 @@ def _shared(case: Case, finding: Finding, first: Finding) -> str:
         alike = AND_OTHERS in finding.title and AND_OTHERS in first.title
         overlap = intervals.overlap_length(one, other) * (alike or finding.device == first.device)
         both = max(both, overlap)
-    share = format_share(both, finding.of_ns)
+    share = format_share(min(both, finding.saved_ns), finding.of_ns)
     return f", {share} of it the same time" if both >= WORTH_FIXING * finding.of_ns else ""
 
 

@@ -63,19 +63,27 @@ class TestDominantKernel:
         assert finding.advice.startswith("it has one block") is told
 
     @pytest.mark.parametrize(
-        ("major", "model", "formats"),
-        [(6, "P100", ""), (7, "GTX 1650", ""), (7, "T4", "fp16"), (8, "A100", "TF32 or bf16")],
+        ("major", "minor", "model", "formats", "saved"),
+        [
+            (6, 0, "P100", "", 0),
+            (7, 5, "GTX 1650", "", 0),
+            (7, 5, "T4", "fp16", 40),
+            (8, 0, "A100", "TF32 or bf16", 40),
+            (8, 6, "RTX 3090", "TF32 or bf16", 30),
+            (12, 0, "RTX 5090", "TF32 or bf16", 30),
+        ],
     )
-    def test_of_single_precision_products_tensor_cores_save_half(
-        self, tmp_path: Path, major: int, model: str, formats: str
+    def test_of_single_precision_products_tensor_cores_save_half_or_more(
+        self, tmp_path: Path, major: int, minor: int, model: str, formats: str, saved: int
     ) -> None:
         for name, single in (("ampere_sgemm_128x64_tn", True), (GEMM, False), ("sgemm", False)):
-            synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, model, computeMajor=major)
+            of_gpu = {"computeMajor": major, "computeMinor": minor}
+            synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, model, **of_gpu)
             launched(synth, name, 0, 60 * MS, SMS)
             (finding,) = found(synth, "dominant_kernel")
             told = bool(formats) and single
             assert (f"no tensor cores: allow {formats}," in finding.advice) is told
-            assert finding.saved_ns == 30 * MS * told
+            assert finding.saved_ns == saved * MS * told
 
     @pytest.mark.parametrize(("beside", "told"), [(40, True), (20, False)])
     def test_of_two_that_run_at_a_time_neither_alone_shortens_the_run(
@@ -86,6 +94,17 @@ class TestDominantKernel:
         (finding,) = found(synth, "dominant_kernel")
         assert finding.subject == ("heavy, others beside it" if told else "heavy")
         assert finding.advice.startswith("shorten what runs beside it") is told
+
+    @pytest.mark.parametrize(("copied", "saved"), [(10, 40), (50, 10)])
+    def test_products_end_no_sooner_than_the_copies_that_they_hide(
+        self, synth: Synth, copied: int, saved: int
+    ) -> None:
+        for number in range(2):
+            launched(synth, "ampere_sgemm_128x64_tn", number * 30 * MS, (number + 1) * 30 * MS, SMS)
+        synth.memcpy(0, copied * MS, stream=8)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.advice.startswith("it uses no tensor cores")
+        assert finding.saved_ns == saved * MS
 
     @pytest.mark.parametrize(
         ("launches", "told"), [(1, "it is one launch"), (2, "fewer or faster")]

@@ -139,7 +139,7 @@ def test_quicker_products_save_only_what_their_host_waits_for(
     synth = stepping(tmp_path / "r.sqlite", waits, name="ampere_sgemm_128x64_tn", grid=FULL)
     found = find(open_report(synth.write(), use_cache=False))
     (one,) = [one for one in found if one.rule == "dominant_kernel"]
-    assert one.saved_ns == pytest.approx(needed * PART_MS * MS / 2, rel=0.01)
+    assert one.saved_ns == pytest.approx(needed * PART_MS * MS * 2 / 3, rel=0.01)
     assert ("once the host is quicker: it uses no tensor cores" in one.advice) is (needed == 1)
 
 
@@ -159,5 +159,5 @@ def test_quicker_products_save_no_more_than_their_host_waits(tmp_path: Path, wai
     synth.launch("last", (now, now + 5 * US), (now + 10 * US, now + MS), grid=FULL)
     found = find(open_report(synth.write(), use_cache=False))
     (one,) = [one for one in found if one.rule == "dominant_kernel"]
-    assert one.saved_ns == pytest.approx(waits * STEPS * PART_MS * MS / 2, rel=0.02, abs=2 * MS)
+    assert one.saved_ns == pytest.approx(waits * STEPS * PART_MS * MS * 2 / 3, rel=0.02, abs=2 * MS)
     assert ("once the host is quicker: it uses no tensor cores" in one.advice) is not waits

@@ -88,6 +88,19 @@ def test_a_kernel_that_leads_is_named_below_half_of_the_time(
     assert ("40.0% of the time is long." in told(synth)) == named
 
 
+@pytest.mark.parametrize(("idle", "said"), [(0, True), (30 * MS, False)])
+def test_a_busy_gpus_kernel_is_named_before_what_is_worth_fixing(
+    tmp_path: Path, idle: int, said: bool
+) -> None:
+    synth, at = Synth(tmp_path / "r.sqlite").process(10).gpu(0), 0
+    for _ in range(20):
+        for name, took, blocks in (("k", 9, 1080), ("a", 5, 1080), ("b", 5, 1080), ("small", 4, 1)):
+            work = (at + 10, at := at + took * MS)
+            synth.launch(name, call=(work[0] - 10, work[0] - 5), gpu=work, grid=(blocks, 1, 1))
+        at += idle
+    assert ("% of the time is k. Worth fixing: small grids of small" in told(synth)) is said
+
+
 def test_without_gpu_work_it_says_what_would_record_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).mark("begin", 5)
     line = told(synth)
