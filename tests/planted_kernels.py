@@ -30,6 +30,15 @@ OPTIMIZER = (
     f"{_TORCH}(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
     "TensorListMetadata<4>, at::native::(anonymous namespace)::AdamW>(T1)"
 )
+FOREACH = (
+    f"{_TORCH}(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+    "TensorListMetadata<3>, at::native::(anonymous namespace)::PointwiseOpListFunctor<float, 3, 3,"
+    " 0>, std::multiplies<float>, float>(T1)"
+)
+REDUCE = (
+    f"{_TORCH}reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::sum_functor<float>,"
+    " unsigned int, float, 4>>(T3)"
+)
 OTHERS = ("copy_if_kernel(int*)", "conv_transpose2d(float*)", "permute_attention(float*)")
 
 

@@ -9,16 +9,22 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
+from nsys_tui.analysis.rules.finding import (
+    TITLE_CELLS,
+    Confidence,
+    Finding,
+    Severity,
+    longest_of,
+)
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import OpName
+from nsys_tui.model.events import GRID, OpName
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.intervals import Intervals
-from nsys_tui.model.kernel_names import short_name
+from nsys_tui.model.kernel_names import product_kind, short_name
 from nsys_tui.model.kernel_rules import parts_of
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -27,13 +33,19 @@ _KINDS: Final = (
     ("copy", "keep one type and layout, and cast once, or fuse the copies: torch.compile"),
     ("concatenation", "write the parts into one buffer from the start, or fuse: torch.compile"),
     ("elementwise", "fuse neighbours: torch.compile, or a kernel that does several of them"),
+    ("optimizer", "update in one pass: fused=True of the optimizer, or torch.compile"),
     ("conversion", "keep one type and layout from end to end, in PyTorch torch.channels_last"),
     ("copy", "let the kernels before or after them write or read the data as it is needed"),
     ("dequantisation", "let kernels multiply with the quantised weights, or dequantise them once"),
 )
 """What kernels do, and what would change it."""
-_ELEMENTWISE, _LAYOUT, _OWN, _DEQUANTISED = 2, 3, 4, 5
-_OF_TORCH: Final = (re.compile(r"elementwise copy\b"), re.compile(r"cat\b"), re.compile("elementw"))
+_ELEMENTWISE, _LAYOUT, _OWN, _DEQUANTISED = 2, 4, 5, 6
+_GOES: Final = np.array([1, 1, 0, 2 / 3, 1, 0, 0, 0])
+"""What of each kind would go, and of all else: arrays that one pass updates are read and written
+once, not about three times; of elementwise kernels it depends."""
+_OF_TORCH: Final = tuple(
+    map(re.compile, (r"elementwise copy\b", r"cat\b", "elementw", r"multi tensor (_foreach|\w+Op)"))
+)
 """Short names of the first kinds."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MOVES: Final = re.compile(
@@ -53,6 +65,13 @@ _OPERANDS: Final = re.compile(r"rray<char ?\*, ?(?:\([a-z ]+\))?(\d)|\b(BinaryF|
 """Of PyTorch: how many tensors are read and written, or that there are three."""
 _LEAST_NS: Final = 2_000
 """What a kernel takes however little it moves."""
+_EXPONENTIAL: Final = re.compile(r"softmax|elementwise exp")
+_REDUCES: Final = re.compile(r"softmax|reduce")
+_OF_ATTENTION: Final = 20
+"""Most kernels between the two products of attention, the second one counted."""
+_SDPA: Final = (
+    "use scaled_dot_product_attention or FlashAttention: one kernel keeps scores on the SM"
+)
 
 
 @rule(
@@ -68,11 +87,13 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     Told by names: those of PyTorch's elementwise and concatenating kernels, and names of a library
     or program in which no word says anything but that data is copied, cast, transposed or laid out
     anew. Kernels that are fused already, of optimizers, normalisations and softmax are none of
-    them. How many bytes a kernel moves is not recorded. What could be saved is at most all of their
-    time, but of elementwise kernels what they take to hand data to the next, and the moments
-    between them; of a program's own, or where the GPU mostly idles, nobody knows; where launches
-    bind the run, other rules tell what fusing saves. A program of which they are most moves data on
-    purpose, and while pages migrate a kernel waits for these.
+    them, but those that do one operation on all arrays of an optimizer are. From one batched
+    product to the next, with a reduction between and somewhere an exponential, they are attention
+    written out, which one kernel does. How many bytes a kernel moves is not recorded. What could be
+    saved is at most all of their time, but of elementwise kernels what they take to hand data to
+    the next, and the moments between them; of a program's own, or where the GPU mostly idles,
+    nobody knows; where launches bind the run, other rules tell what fusing saves. A program of
+    which they are most moves data on purpose, and while pages migrate a kernel waits for these.
     """
     ops = case.report.operations
     kind = np.array([_kind(name) for name in ops.names], np.int64)
@@ -86,9 +107,9 @@ def movement_kernels(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(rows):
         device = int(np.argmax(on))
-        findings = _moving(
-            case, device, rows[ops.device[rows] == device], kind, arguments.number("share")
-        )
+        least = arguments.number("share")
+        findings = _moving(case, device, rows[ops.device[rows] == device], kind, least)
+        findings += _attention(case, device, least)
     columns = (
         (Column("GPU Time", Unit.NS), time[order]),
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
@@ -164,7 +185,7 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
         rows = every[place]
         of_row = np.where(ops.kind[rows] == OpKind.KERNEL, kind[ops.name[rows]], -1)
         chain, combines = np.cumsum(of_row < 0), of_row == _ELEMENTWISE
-        saved += ops.durations(rows[(of_row >= 0) & ~combines]).sum()
+        saved += float(_GOES[of_row] @ ops.durations(rows))
         name, chain = ops.name[rows[combines]], chain[combines]
         took, linked = ops.durations(rows[combines]), np.diff(chain) == 0
         turn = np.cumsum(np.append(True, ~linked | (np.diff(name) != 0))[: len(name)])
@@ -198,3 +219,39 @@ def _alone(case: Case, device: int, kind: Int64) -> int:
     moving = kind[ops.name[every]] >= 0
     alone = intervals.subtract(ops.runs(every[moving]), ops.runs(every[~moving]))
     return intervals.total(*intervals.subtract(alone, case.launches_bind(device)))
+
+
+def _attention(case: Case, device: int, least: float) -> list[Finding]:
+    """What kernels take between two batched products of a stream, if it is attention."""
+    ops, every = case.report.operations, case.by_device[device]
+    short = [short_name(name.demangled, name.short).name for name in ops.names]
+    product, reduces, takes_exp = (
+        np.array([bool(test(name)) for name in short], bool)
+        for test in (product_kind, _REDUCES.match, _EXPONENTIAL.match)
+    )
+    rows = every[np.argsort(ops.stream[every], kind="stable") if takes_exp.any() else slice(0)]
+    at = np.flatnonzero(product[ops.name[rows]])
+    batched = case.report.launch_attributes.of(rows[at], GRID)[:, -1] > 1
+    reduced = np.cumsum(reduces[ops.name[rows]])[at]
+    chain = batched[:-1] & batched[1:] & (np.diff(reduced) > 0) & (np.diff(at) <= _OF_ATTENTION)
+    chain &= np.diff(ops.stream[rows[at]]) == 0
+    edges = np.zeros(len(rows), np.int8)
+    edges[at[:-1][chain] + 1] += 1
+    edges[at[1:][chain]] -= 1
+    rows = rows[np.cumsum(edges) > 0]
+    spent, whole = int(ops.durations(rows).sum()), int(ops.durations(every).sum())
+    if not takes_exp[ops.name[rows]].any() or 100 * spent < least * whole:
+        return []
+    return case.finding(
+        "movement_kernels",
+        f"attention written out: {units.format_duration(spent)} between its products on"
+        f" {case.device_labels([device])}, {units.format_share(spent, whole)} of its GPU time",
+        _SDPA,
+        subject="attention written out",
+        saved_ns=spent,
+        window=longest_of(ops, rows),
+        device=device,
+        screen="3",
+        gone=ops.runs(rows),
+        confidence=Confidence.INFERRED,
+    )

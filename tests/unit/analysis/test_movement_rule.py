@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import planted_kernels as planted
 import pytest
 from planted import bare
-from planted_kernels import ADD, CAT, COPY, GELU, GEMM, LAYOUT, OWN, one_after_another
+from planted_kernels import ADD, CAT, COPY, FOREACH, GELU, GEMM, LAYOUT, OWN, one_after_another
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Severity
@@ -59,6 +59,12 @@ def found(synth: Synth) -> list[Finding]:
             20 * 2 * (0.002 + 2 * 0.998 / 3),
             "elementwise kernels: 60.00 ms on GPU 0, 33.3% of its GPU time, most elementwise"
             " add f32",
+        ),
+        (
+            (GEMM, FOREACH, FOREACH, FOREACH),
+            40,
+            "optimizer kernels: 60.00 ms on GPU 0, 33.3% of its GPU time, most multi tensor"
+            " PointwiseOpList f32",
         ),
         (
             (GEMM, GELU, COPY, GEMM, ADD),
@@ -195,3 +201,23 @@ def test_while_pages_migrate_a_copy_waits_for_these(tmp_path: Path, after: int, 
     for start in range(after * MS, 140 * MS, 7 * MS):
         synth.memcpy(start + 200, start + 900, kind="UVM HtoD", migrationCause=2)
     assert bool(found(synth)) is told
+
+
+@pytest.mark.parametrize(
+    ("heads", "softmax", "told"),
+    [(8, True, True), (1, True, False), (8, False, False)],
+    ids=["attention", "loss", "no exponential"],
+)
+def test_scores_between_batched_products_are_attention_written_out(
+    tmp_path: Path, heads: int, softmax: bool, told: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    torch = "void at::native::vectorized_elementwise_kernel<4, at::native::"
+    names = (GEMM, ADD, planted.REDUCE, f"{torch}exp_kernel_cuda>(int)" if softmax else GELU, GEMM)
+    for number in range(100):
+        start = number * MS
+        synth.kernel(names[number % 5], start, start + MS, grid=(40, 1, heads))
+    told_of = {one.subject: one for one in found(synth)}
+    assert ("attention written out" in told_of) is told
+    if told:
+        assert told_of["attention written out"].saved_ns == 60 * MS
