@@ -695,8 +695,8 @@ PLANTED: Final = {
         (slow_step,), (uneven_steps, steps, programs.logging, programs.autotuning)
     ),
     "slowing_kernels": Planted(
-        (programs.throttled, programs.growing_softmax, ranks.slow_from_half),
-        (programs.two_phases, ranks.more_long_ones_at_the_end, steps),
+        (programs.throttled, ranks.slow_from_half),
+        (programs.growing_softmax, programs.two_phases, ranks.more_long_ones_at_the_end, steps),
     ),
     "small_copies": Planted((scalar_reads,), (reads_ahead, training.queued_reads)),
     "small_grids": Planted(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -30,10 +29,8 @@ _FEW: Final = 2
 """Of a kernel and grid that has less than the above, so many, if the last are all longer."""
 _NEARLY_ALL: Final = 0.9
 """Part of the time whose kernels must slow down: of one alone its data may have grown."""
-_GROWN: Final = 1.5
-_GROWS: Final = 1.05
-"""Factors of a kernel whose data grows: in all, and at least from each later quarter to the next,
-so that one change is no growth."""
+_GROWN, _SLOWEST = 1.5, 3
+"""Factors by which a kernel alone, or all, can be longer at low clocks: else there is more work."""
 _OUTLIERS: Final = 10
 """Per cent of the launches that may be shorter, or longer, than those that last alike."""
 _BESIDE: Final = 1.05
@@ -55,8 +52,8 @@ _GPUS_NAMED: Final = 3
 def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
-    Nearly all of them must slow down, each at the same grid and block: of one that takes longer and
-    longer, its data grows, unless it is even before and after one change.
+    Nearly all of them must slow down, each at the same grid and block, and by no more than clocks
+    do: else they have more to do, as one alone that takes longer and longer.
     Their short launches must as well as their long ones: else there are but more long ones at the
     end. What could be saved is against the first ninth: in the rest of the first third some may be
     slow already. Where launches bind, it is nothing. Kernels that come to run beside each other
@@ -87,7 +84,6 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         ]
         alone = len(np.unique(kinds[known[slow], 0])) == 1
         if not enough or (alone and not all(map(_is_even, times))):
-            findings += _growing(case, rows, kind, kinds[:, 0])
             continue
         factor = 1 + arguments.number("slower") / 200
         longer = [_is_longer(both, factor) for both in times]
@@ -110,7 +106,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
         ]
         factor = float(late[0][known].sum() / (first * late[1][known]).sum())
         window = int(ops.start[rows[-third]]), int(ops.end[rows].max())
-        slowed.append((max(0, int(more.sum())), device, factor, alone, window))
+        if factor < _SLOWEST:
+            slowed.append((max(0, int(more.sum())), device, factor, alone, window))
     if slowed:
         saved, device, factor, alone, window = max(slowed)
         label = case.device_labels([device])
@@ -150,72 +147,6 @@ def _is_even(times: Sequence[Int64]) -> bool:
     low, high = np.array([np.percentile(time, (_OUTLIERS, 100 - _OUTLIERS)) for time in times]).T
     even = (2 * (high - low) < low[1] - low[0]).all() and high[1] < _GROWN * low[0]
     return bool(even and min(map(len, times)) >= _FEWEST)
-
-
-def _growing(case: Case, rows: Indices, kind: Integers, names: Integers) -> list[Finding]:
-    """The kernel that takes longer and longer at one grid, of several the one that costs most.
-
-    Where it does so by jumps, or larger grids or copies come with it, sizes are meant to differ.
-
-    Args:
-        case: the report.
-        rows: kernels of a GPU.
-        kind: of each, by name and launch configuration.
-        names: of each kind.
-    """
-    ops, third, device = (
-        case.report.operations,
-        len(rows) // 3,
-        int(case.report.operations.device[rows[0]]),
-    )
-    took, parts = ops.durations(rows), (slice(third), slice(len(rows) - third, None))
-    early, late = (_paces(kind[part], took[part], len(names)) for part in parts)
-    known = np.flatnonzero((np.minimum(early[1], late[1]) >= _FEWEST) & (early[0] > 0))
-    first, last = (times[known] / count[known] for times, count in (early, late))
-    grown = last >= _GROWN * first
-    if not grown.any() or _copies_grow(case, device, ops.start[rows[[third, -third]]]):
-        return []
-    top = int(np.argmax(np.where(grown, late[0][known] - first * late[1][known], -1)))
-    mine = kind == known[top]
-    rows, took = rows[mine], took[mine]
-    quarters = [part.mean() for part in np.array_split(took, 4)]
-    if any(after < _GROWS * before for before, after in pairwise(quarters[1:])) or _jumps(took):
-        return []
-    cost = max(0, int((took - first[top]).sum()))
-    name = brief(ops.shown[names[known[top]]], 2 * _NAME_CELLS)
-    takes = f"{name} takes {last[top] / first[top]:.1f}x as long at the end"
-    return case.finding(
-        "slowing_kernels",
-        f"{takes}: {units.format_duration(cost)} more in all",
-        "see whether its data has to grow so: a cache or a list that nobody cuts",
-        subject=takes,
-        saved_ns=0,
-        stake_ns=cost,
-        window=(int(ops.start[rows[-1]]), int(ops.end[rows[-1]])),
-        device=device,
-        screen="3",
-        at_most=Severity.MEDIUM,
-        doubt="the work may be meant to grow, as with the length of a sequence",
-        settle="print the size of its data in each step, in the program itself",
-    )
-
-
-def _jumps(took: Int64) -> bool:
-    """Whether launches in turn take longer by leaps, as where one size after the other is tried."""
-    more = np.diff(took)
-    leaps = np.abs(more) >= (_GROWS - 1) * took[:-1]
-    return 2 * int(more[leaps].sum()) >= int(took[-1] - took[0])
-
-
-def _copies_grow(case: Case, device: int, between: Int64) -> bool:
-    """Whether copies of a GPU are larger after the second of two times than before the first."""
-    ops, copies = case.report.operations, case.copies
-    copies = copies[ops.device[copies] == device]
-    before, after = (
-        ops.bytes[copies[part]]
-        for part in (ops.start[copies] < between[0], ops.start[copies] > between[1])
-    )
-    return bool(len(before) and len(after) and after.mean() >= _GROWN * before.mean())
 
 
 def _paces(kind: Integers, took: Int64, kinds: int) -> tuple[Int64, Int64]:

@@ -518,7 +518,6 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
         (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
         (programs.filmed, "idle, waits for the next tick: poll"),
         (programs.filmed_anew, "idle, waits for the next tick: poll"),
-        (programs.growing_softmax, "softmax takes 1.5x as long at the end"),
     ],
 )
 def test_the_verdict_says_what_is_no_fault_or_has_no_price(
@@ -1286,21 +1285,6 @@ def test_steps_of_another_kind_are_not_slow(tmp_path: Path, slow: str, told: boo
         run.named(f"train step {step}", since)
     found = find_in(Case(open_report(run.report.write())))
     assert bool([one for one in found if one.rule == "slow_steps"]) is told
-
-
-@pytest.mark.parametrize(("launches", "copied", "told"), [(1, 0, 1), (5, 0, 0), (1, 8, 0)])
-def test_sizes_that_are_tried_one_after_the_other_are_no_growth(
-    tmp_path: Path, launches: int, copied: int, told: int
-) -> None:
-    """A kernel takes longer at the same grid: by little each time, by leaps, or with its copies."""
-    run = Machine(tmp_path / "r.sqlite")
-    for step in range(60):
-        size = 100 + 5 * (step - step % launches)
-        run.launch("scan", size * 10 * US)
-        run.launch("norm", 50 * US)
-        run.copy(1_000_000 + copied * size * size, 10, "DtoH")
-    case = Case(open_report(run.report.write()))
-    assert len([one for one in find_in(case) if one.rule == "slowing_kernels"]) == told
 
 
 @pytest.mark.parametrize(("fetches", "hides"), [(8, True), (20_000_000, False)])

@@ -393,6 +393,10 @@ def test_of_few_launches_all_later_ones_must_take_longer(tmp_path: Path) -> None
     assert run(few_steps(tmp_path / "odd", 1.4, odd=0.99), "slowing_kernels").findings == ()
 
 
+def test_no_clock_makes_kernels_three_times_as_long(tmp_path: Path) -> None:
+    assert run(few_steps(tmp_path / "more", 3.5, odd=3.5), "slowing_kernels").findings == ()
+
+
 def test_kernels_that_run_beside_each_other_later_do_not_slow_down(tmp_path: Path) -> None:
     beside = few_steps(tmp_path / "beside", 1.9, odd=1.9, streams=2)
     assert run(beside, "slowing_kernels").findings == ()
