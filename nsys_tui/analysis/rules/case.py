@@ -15,6 +15,7 @@ from nsys_tui.analysis.rules.finding import (
     NEARLY_ALL,
     TITLE_CELLS,
     UNSURE,
+    WORTH_FIXING,
     Confidence,
     Finding,
     Held,
@@ -340,6 +341,8 @@ class Case(Run):
         rated = at_least or severity(counts, whole)
         if at_least is None and (self.is_one_shot or once):
             at_most = Severity.LOW if self.is_one_shot else at_most or Severity.MEDIUM
+        if at_least is None and not saved_ns and stake < WORTH_FIXING * whole:
+            at_most = Severity.LOW
         if at_most is not None and rated.rank > at_most.rank:
             rated = at_most
         if at_least is None and weight < WORTH_A_LINE * whole:

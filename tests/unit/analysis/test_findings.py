@@ -4,6 +4,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from demo_making import make_report
 from paths import needs_reports, report_paths
@@ -249,3 +250,16 @@ def test_every_finding_of_a_real_report_can_be_followed(
         words = [str(path) if word == "REPORT" else word for word in words]
         assert main(words) in (0, 1), command
         assert capsys.readouterr().out, command
+
+
+@pytest.mark.parametrize(("stake", "rated"), [(900_000, Severity.LOW), (1_100_000, "medium")])
+def test_little_time_without_a_price_is_low(tmp_path: Path, stake: int, rated: str) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for start in range(0, 100, 10):
+        synth.kernel("k", start * 1_000_000, (start + 10) * 1_000_000)
+    lost = np.array([0], np.int64), np.array([stake], np.int64)
+    (one,) = Case(open_report(synth.write(), use_cache=False)).finding(
+        "gpu_idle", "idle", "see why", subject="idle", saved_ns=0, stake_ns=stake, window=None,
+        lost=lost,
+    )  # fmt: skip
+    assert one.severity == rated
