@@ -704,10 +704,6 @@ PLANTED: Final = {
         (tiny_beside_others, most_of_the_sms, hpc.whole_warps),
     ),
     "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
-    "tried_kernels": Planted(
-        (kernels.tuned,),
-        (kernels.waited_for, kernels.queries, kernels.two_ways, kernels.set_up_one_by_one),
-    ),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "unused_gpus": Planted((training.without_work,), (training.never_opened,)),
     "warm_up": Planted(

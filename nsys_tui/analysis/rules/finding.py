@@ -360,9 +360,6 @@ CERTAINTY: Final = {
     "small_grids": Certainty(
         _INFERRED, "theoretical: a kernel limited by memory or latency gains less", by_ncu()
     ),
-    "tried_kernels": Certainty(
-        _GUESS, "a program that measures kernels, or tests them, does so on purpose", _TWICE
-    ),
     "unused_gpus": Certainty(
         _MEASURED,
         "it may be meant for another program, or for a later phase",

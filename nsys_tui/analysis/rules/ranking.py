@@ -26,7 +26,6 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     report_quality,
     small_copies,
     small_work,
-    tried,
     utilisation,
     warm_up,
 )

@@ -16,7 +16,6 @@ from nsys_tui.analysis.rules.gap_facts import usual_name
 from nsys_tui.analysis.rules.held import is_alone
 from nsys_tui.analysis.rules.idle_causes import WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
-from nsys_tui.analysis.rules.tried import tried_before
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
@@ -143,17 +142,14 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
 
 
 def _tried(case: Case, device: int) -> int:
-    """How long a GPU runs kernels, in the first of named steps, that never come again.
-
-    What a tuner tries there counts with the waits between.
-    """
+    """How long a GPU runs kernels, in the first of named steps, that never come again."""
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[ops.category[rows] != Category.MEMORY]
     last = np.full(len(ops.names), -FARTHEST)
     np.maximum.at(last, ops.name[rows], ops.start[rows])
     warm = case.set_up_until[device] if case.has_named_steps else -FARTHEST
     once = rows[last[ops.name[rows]] < warm]
-    return intervals.total(*intervals.joined(ops.runs(once), tried_before(case, device, warm)))
+    return intervals.total(*ops.runs(once))
 
 
 def _charged(gaps: Gaps) -> Int64:
