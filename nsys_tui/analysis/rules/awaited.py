@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from typing import Final
 
 import numpy as np
@@ -13,10 +12,9 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.rules.rates import FEWEST_TICKS, REGULAR, at_usual_rate, on_a_grid, spread
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.named import Named
 from nsys_tui.analysis.thread_states import beside, sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int64
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.intervals import Intervals
@@ -147,50 +145,6 @@ def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str
     return who, call, *(asked_by(case, other) if asked else ("", words.ALSO_WAITS))
 
 
-def child(case: Case, thread: int, cause: Cause, waits: Intervals) -> str:
-    """The program whose processes ran in most of some waits, each within one of these calls alone.
-
-    Returns:
-        its name; empty where the scheduler or samples do not tell.
-    """
-    calls = case.work.near(thread, *waits).by_class[cause]
-    starts, ends = intervals.union(calls.starts - _SOON_NS, calls.ends + _SOON_NS)
-    work, users = case.work.scheduling, case.report.api.thread_process
-    lived: dict[int, Intervals] = {}
-    for other in np.union1d(work.threads, case.report.samples.threads).tolist():
-        ran = work.thread(other).running
-        if len(ran[0]) and (process := other & PROCESS_MASK) not in users:
-            lived[process] = intervals.joined(lived.get(process, intervals.empty()), ran)
-    time: dict[str, int] = defaultdict(int)
-    for process, ran in lived.items():
-        place = np.searchsorted(starts, ran[0][0], side="right") - 1
-        if place >= 0 and ran[1][-1] <= ends[place]:
-            time[case.report.process_name(process)] += intervals.overlap_length(ran, waits)
-    program = max(time, key=lambda name: time[name], default="")
-    return program if program and 2 * time[program] > intervals.total(*waits) else ""
-
-
-def decoder(case: Case, thread: int, waits: Intervals) -> bool:
-    """Whether a thread takes a picture from the GPU's decoder right after most of some waits."""
-    api, events = case.report.api, case.report.host_events
-    begun = [
-        one.start[_named(one, words.DECODES) & (one.threads[one.thread] == thread)]
-        for one in (api, events)
-    ]
-    times = np.sort(np.concatenate(begun))
-    after, until = (np.searchsorted(times, end) for end in (waits[1], waits[1] + _WOKEN_NS))
-    return 2 * int((waits[1] - waits[0])[until > after].sum()) > intervals.total(*waits)
-
-
-def limits_itself(case: Case, thread: int, call: str, waits: Intervals) -> bool:
-    """Whether waits with a limit of time mostly last equally long: the limit ends them."""
-    if "timed" not in call:
-        return False
-    calls = case.work.near(thread, *waits).by_class[Cause.WAIT]
-    lasted = calls.ends - calls.starts
-    return spread(lasted) <= REGULAR[Cause.SLEEP] * float(np.median(lasted))
-
-
 def _ticks(case: Case, thread: int, cause: Cause, call: int) -> bool:
     """Whether a call in which a thread waits ends by a clock."""
     waits = case.work.thread(thread).by_class.get(cause)
@@ -264,57 +218,16 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     return f"{who} {brief(seen.name, 20)}"
 
 
-def holder(case: Case, thread: int, waits: Intervals) -> str:
-    """The CUDA call in which other threads of the process are through most of the waits.
-
-    Locks that those wait for themselves count first, so that who waits, too, holds nothing.
-    """
-    api, work = case.report.api, case.work
-    time: dict[str, int] = defaultdict(int)
-    for other in api.threads[beside(thread, api.threads)].tolist():
-        mine = work.thread(other)
-        ran = intervals.subtract(waits, _covered(mine.by_class.get(Cause.LOCK)))
-        for cause in _HOLDING:
-            for name, took in work.by_name(mine.by_class.get(cause), ran).items():
-                time[name] += took
-    call = max(time, key=lambda name: time[name], default="")
-    return call if call and 2 * time[call] > intervals.total(*waits) else ""
-
-
-def _covered(events: Named | None) -> Intervals:
-    return intervals.union(events.starts, events.ends) if events else intervals.empty()
-
-
 def alone(case: Case, thread: int, waits: Intervals) -> str:
-    """The one other thread that the scheduler had on a CPU through most waits.
-
-    It is of the process, or of one without a GPU that stops right when most of the waits end.
+    """The one other thread of the process that the scheduler had on a CPU through most waits.
 
     Returns:
         its name; empty where none or several were.
     """
-    report, work = case.report, case.work.scheduling
-    ran: list[str] = []
-    for other in work.threads[work.threads != thread].tolist():
-        running, process = work.thread(other).running, other & PROCESS_MASK
-        if 2 * intervals.overlap_length(running, waits) <= intervals.total(*waits):
-            continue
-        if process == thread & PROCESS_MASK:
-            ran.append(report.thread_name(other))
-        elif process not in report.api.thread_process and _stops_at(case, running[1], waits):
-            ran.append(report.process_name(process))
-    return ran[0] if len(ran) == 1 else ""
-
-
-def _stops_at(case: Case, stops: Int64, waits: Intervals) -> bool:
-    """Whether most of some waits end near a stop, and stops are so rare that it is no chance."""
-    lasted, near = waits[1] - waits[0], np.searchsorted(stops, waits[1] + _WOKEN_NS)
-    ended = near > np.searchsorted(stops, waits[1] - _WOKEN_NS)
-    rare = 2 * _WOKEN_NS * len(stops) <= _CHANCE * case.base_ns
-    return bool(rare and 2 * lasted[ended].sum() > lasted.sum())
-
-
-_CHANCE: Final = 0.1
-"""Part of the time near a thread's stops from which one is near the end of a wait by chance."""
-_HOLDING: Final = (Cause.MODULE, Cause.ALLOCATION)
-"""Classes of CUDA calls that hold what calls of other threads need."""
+    work = case.work.scheduling
+    ran = [
+        other
+        for other in work.threads[beside(thread, work.threads)].tolist()
+        if 2 * intervals.overlap_length(work.thread(other).running, waits) > intervals.total(*waits)
+    ]
+    return case.report.thread_name(ran[0]) if len(ran) == 1 else ""

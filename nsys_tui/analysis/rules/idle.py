@@ -264,23 +264,14 @@ def _told(
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
-    spawns = child or awaits or advice == words.PIPE_OR_FILE
-    if spawns and (program := awaited.child(case, thread, cause, lost)):
-        told = f", {cause.label}: {call} while {brief(program, _PLACE_CELLS)} runs"
-        return told, inferred, words.CHILD
     waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
     if waits and (other := awaited.workers(case, thread, lost)):
         return f", {cause.label}: while {other}", inferred, words.LATE_THREAD
-    if cause is Cause.LOCK and (held := awaited.holder(case, thread, lost)):
-        told = f", {cause.label}: while others are in {brief(held, _NAME_CELLS)}"
-        return told, inferred, words.HELD_BY
     if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     if cause is Cause.SLEEP and looks_again(case, gaps, lost):
         return f", sleeps until something comes: {call}", inferred, words.LOOKS
-    if cause is Cause.OSRT and awaited.decoder(case, thread, lost):
-        return f", waits for the video decoder: {call}", inferred, words.DECODER
     woken = cause is Cause.WAIT and not (awaits or child)
     waker = awaited.waker(case, thread, lost) if woken else ("",) * 4
     ticks = cause in (Cause.WAIT, Cause.OSRT) and words.PACED not in waker
@@ -295,7 +286,7 @@ def _told(
             return f", waits for {whom}: {its} of {other}", inferred, advice
         told = f"while {other} is in {its}" if its else f"until {other} wakes it"
         return f", {cause.label}: {told}", inferred, advice
-    if woken and _has_no_work(case, what, gaps, lost):
+    if woken and _has_no_work(case, gaps, lost):
         return f", waits for work: {call}", inferred, words.GIVEN
     advice = words.SYNC.advice if polls else advice
     if cause is Cause.SYNC and facts.hold_most(gaps, gaps.idle >= LATE_NS):
@@ -315,8 +306,6 @@ def _told(
         away = 2 * intervals.overlap_length(off, lost) > intervals.total(*lost)
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
-        if held := awaited.holder(case, thread, lost):
-            why, advice = f"lasts, others in {brief(held, _PLACE_CELLS)}", words.HELD_BY
         return f": {call} {why}", inferred, advice
     if cause is Cause.API and facts.launch_for_others(case, gaps, lost):
         return ": launches for other GPUs come first", sure, words.OWN_THREADS
@@ -347,15 +336,14 @@ def _told(
     return told + inside, inferred if guessed else sure, advice
 
 
-def _has_no_work(case: Case, what: str, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether nobody in a program works meanwhile, nor does a limit of time end the waits.
+def _has_no_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether nobody in a program works meanwhile.
 
     One that trains has some, and one that waits within its own steps.
     """
     thread, inside = facts.thread_of(case, gaps), facts.hold_most(gaps, gaps.range >= 0)
     steps = inside and case.has_named_steps
-    busy = steps or awaited.trains(case) or not is_alone(case, thread, lost)
-    return not (busy or awaited.limits_itself(case, thread, what, lost))
+    return not steps and not awaited.trains(case) and is_alone(case, thread, lost)
 
 
 def _host(

@@ -199,8 +199,6 @@ WRITES: Final = re.compile(r"_*(p?writev?|send|f(write|flush|puts)|puts|putc|v?f
 """Calls by which a program may ask for an answer."""
 CONNECTS: Final = re.compile(r"_*connect$")
 """The call by which a client asks for a server's attention."""
-DECODES: Final = re.compile(r"(?i)cuvid|nvdec")
-"""Calls by which a program has pictures from the GPU's video decoder."""
 TRAINS: Final = re.compile(r"(?i)\b(train|epoch|backward|optimizer)")
 """Names of ranges that no server has."""
 SIGNALS: Final = re.compile(
@@ -213,7 +211,6 @@ ASKED: Final = "no fault if that one asks and this one answers: else ask for its
 GIVEN: Final = "no fault if it has nothing to do: else see who is to give it work, and comes late"
 LOOKS: Final = "no fault if nothing was due: else see what comes late"
 """What to do about a thread that sleeps again and again until what it looks for is there."""
-DECODER: Final = "decode ahead, or on more decoders; no fault where a live source sets the rate"
 INPUT: Final = "no fault where a person or another program answers: else ask ahead of need"
 MEANT: Final = {
     REQUESTS: "for lack of requests",
@@ -236,7 +233,6 @@ LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this on
 ALSO_WAITS: Final = "that thread waits itself: see for which one, or for what from outside"
 PACES: Final = {
     PACED: "the rate is higher",
-    DECODER: "the decoder is quicker",
     ALSO_WAITS: "what is waited for comes sooner",
 }
 """Advice on what alone ends the waits, and what has to happen before anything else counts."""
@@ -276,7 +272,6 @@ KEPT: Final = (
     (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),
 )
 """What to do about calls other than launches, by their names."""
-HELD_BY: Final = "make that call once, before: what it holds in CUDA, this thread needs"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 ON_DEVICE: Final = Words(
     "see what holds it up: work of another GPU or rank, a host function, another program",
@@ -299,7 +294,7 @@ BY_DOING: Final = {
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
 _OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
-WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, DECODER, ON_FLAG, *_OTHERS, *MEANT)
+WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, ON_FLAG, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""
 
 

@@ -259,8 +259,7 @@ def _waits_for_others(case: Case, gaps: Gaps) -> Bool:
         spans = intervals.intersection(spans, (waited.starts, waited.ends))
         call = usual_name(case, gaps.what[mine], gaps.idle[mine])
         asked = WAITS.match(call) is not None and awaited.is_asked(case, thread)
-        outside = asked or is_alone(case, thread, spans)
-        waits[mine] = outside and not awaited.child(case, thread, Cause.WAIT, spans)
+        waits[mine] = asked or is_alone(case, thread, spans)
     return waits
 
 

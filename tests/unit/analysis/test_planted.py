@@ -1417,29 +1417,25 @@ def waiting(
     path: Path,
     call: str,
     *,
-    fixed: bool,
     works: bool,
     rounds: str,
-    decodes: bool,
     wakes: str,
     before: bool,
 ) -> Synth:
-    """A thread that waits in a call, for 3 ms or up to 5, before each work of some milliseconds.
+    """A thread that waits in a call, for 3 ms to 5, before each work of some milliseconds.
 
     Args:
         path: of the report.
         call: the call.
-        fixed: it always lasts the same, else it ends at a fixed rate or by chance.
         works: another thread of the process is on a CPU meanwhile.
         rounds: name of the range around each round, if any.
-        decodes: a picture of the video decoder is taken after it.
         wakes: another thread takes requests, or asks for them all the time; if it "signals" it
             wakes this one.
         before: the range begins with the work, not with the wait.
     """
     synth, now = bare(path), 0
     for number in range(STEPS):
-        begun, now = now, now + 3 * MS + (0 if fixed else number * number % 7 * 300 * US)
+        begun, now = now, now + 3 * MS + number * number % 7 * 300 * US
         synth.sched(begun, False).sched(now, True)
         if works:
             synth.sched(begun, True, tid=99).sched(now, False, tid=99)
@@ -1448,8 +1444,6 @@ def waiting(
             synth.osrt("epoll_wait", wake, min(wake + MS // 2, now - 3 * US), tid=98)
         if wakes == "signals":
             synth.osrt("pthread_cond_signal", now - 2 * US, now - US, tid=98)
-        if decodes:
-            synth.api("cuvidMapVideoFrame64", now + US, now + 20 * US)
         start = now + 30 * US
         now = start + 2 * MS + number % 3 * 100 * US
         synth.launch(f"k{number % 3}", (start - 8 * US, start - 4 * US), (start, now), grid=FULL)
@@ -1464,7 +1458,6 @@ def waiting(
     [
         ("pthread_cond_wait", {}, "waits for work: "),
         ("pthread_cond_timedwait", {}, "waits for work: "),
-        ("pthread_cond_timedwait", {"fixed": True}, "wait: "),
         ("pthread_cond_wait", {"works": True}, "wait: while "),
         ("pthread_cond_wait", {"rounds": "train step"}, "wait: "),
         ("pthread_cond_wait", {"rounds": "step"}, "wait: "),
@@ -1474,14 +1467,13 @@ def waiting(
         ("pthread_cond_wait", {"wakes": "ticks", "works": True}, "wait: "),
         ("pthread_cond_wait", {"wakes": "signals"}, "waits for requests: epoll_wait of"),
         ("wait4", {}, "wait: wait4"),
-        ("ioctl", {"decodes": True}, "waits for the video decoder: ioctl"),
         ("ioctl", {}, "OSRT call: ioctl"),
     ],
 )
 def test_a_wait_for_work_is_no_fault_where_nobody_works_meanwhile(
     call: str, how: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
-    usual: dict[str, Any] = dict.fromkeys(("fixed", "works", "decodes", "before"), False)
+    usual: dict[str, Any] = dict.fromkeys(("works", "before"), False)
     usual |= {"rounds": "", "wakes": ""}
     report = waiting(tmp_path / "r.sqlite", call, **usual | how).write()
     (one,) = [o for o in find_in(Case(open_report(report))) if o.rule == "gpu_idle" and o.stake_ns]

@@ -247,34 +247,6 @@ def test_what_to_do_of_copies_that_nothing_hides(
 
 
 @pytest.mark.parametrize(
-    ("call", "runs", "told"),
-    [
-        ("fgets", (0, 300 * MS), True),
-        ("wait4", (0, 300 * MS), True),
-        ("poll", (0, 300 * MS), True),
-        ("fgets", (-20 * MS, 300 * MS), False),
-        ("fgets", (0, 310 * MS), False),
-        ("fgets", (0, 100 * MS), False),
-    ],
-)
-def test_a_process_that_runs_within_the_call_that_waits_alone_is_waited_for(
-    tmp_path: Path, call: str, runs: tuple[int, int], told: bool
-) -> None:
-    synth = bare(tmp_path / "r.sqlite").sched(0, True)
-    for step in range(24):
-        start = step * 500 * MS
-        if step % 8 == 3:
-            synth.osrt(call, start - 300 * MS, start)
-            synth.process(20 + step, "cicc").sched(start - 300 * MS + runs[0], True, cpu=1)
-            synth.sched(start - 300 * MS + runs[1], False, cpu=1).process(10)
-        gpu = (start + 10 * US, start + 200 * MS)
-        synth.launch(f"k{step % 5}", call=(start, start + 5 * US), gpu=gpu, grid=FULL)
-    (one,) = [found for found in idle(case_of(synth)) if call in found.title]
-    assert one.title.endswith(f"{call} while cicc runs") is told
-    assert one.advice.startswith("start that process ahead of time") is (told or call == "wait4")
-
-
-@pytest.mark.parametrize(
     ("reads", "advice"), [(True, "read results later"), (False, "order work with events")]
 )
 def test_no_event_spares_the_host_a_result_that_it_reads(
@@ -350,24 +322,6 @@ def test_who_goes_off_right_after_its_waits_blocks_and_wants_no_cpu(
             synth.sched(start + 10 * MS - 2 * US, False, tid=tid, cpu=tid - 50)
     (one,) = [found for found in idle(case_of(synth)) if found.saved_ns > 50 * MS]
     assert one.title.endswith("waits for a CPU" if told else "off the CPU")
-
-
-@pytest.mark.parametrize(("runs", "told"), [(4, True), (6, False)])
-def test_a_process_without_a_gpu_that_stops_as_waits_end_is_named(
-    tmp_path: Path, runs: int, told: bool
-) -> None:
-    synth = bare(tmp_path / "r.sqlite").sched(0, True)
-    for step in range(20):
-        start = step * 10 * MS
-        synth.sched(start + MS, False).sched(start + 5 * MS, True)
-        synth.osrt("pthread_cond_wait", start + MS, start + 5 * MS)
-        synth.process(20, "stub").sched(start + MS, True, cpu=1)
-        synth.sched(start + (1 + runs) * MS, False, cpu=1).process(10)
-        call, gpu = start + 5 * MS, (start + 5 * MS + 10 * US, start + 10 * MS)
-        synth.launch(f"k{step % 5}", (call, call + 5 * US), gpu, grid=FULL)
-    (found,) = [one for one in idle(case_of(synth)) if one.stake_ns > 50 * MS]
-    assert found.title.endswith(", wait: while stub runs") is told
-    assert found.advice.startswith("see whether that thread" if told else "no fault")
 
 
 @pytest.mark.parametrize(("works", "wakes"), [(False, False), (True, False), (False, True)])

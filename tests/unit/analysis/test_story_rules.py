@@ -543,42 +543,6 @@ def test_one_kernel_that_lasts_longer_from_some_time_on_may_be_throttled(
     assert [one.confidence for one in slow] == [Confidence.GUESS] * told
 
 
-@pytest.mark.parametrize("holds", [True, False])
-def test_a_lock_that_a_cuda_call_of_another_thread_holds_names_that_call(
-    tmp_path: Path, holds: bool
-) -> None:
-    """Another thread allocates pinned memory while the launching one waits, or before."""
-    synth = bare(tmp_path / "r.sqlite")
-    for number in range(10):
-        start = number * 30 * MS
-        call, gpu = (start + 20 * MS, start + 20 * MS + 5 * US), (start + 21 * MS, start + 30 * MS)
-        synth.osrt("pthread_rwlock_wrlock", start, start + 20 * MS, tid=10)
-        synth.launch("gather", call, gpu, tid=10, grid=FULL)
-        begun = start - 2 * US if holds else start + 20 * MS
-        synth.api("cudaHostAlloc_v3020", begun, begun + (20 * MS if holds else 9 * MS), tid=11)
-        synth.osrt("pthread_rwlock_wrlock", start, start + 20 * MS, tid=12)
-        synth.api("cudaMalloc_v3020", start, start + 21 * MS, tid=12)
-    idle = found(synth, "gpu_idle")
-    assert any("while others are in cudaHostAlloc" in one.title for one in idle) is holds
-    assert not any("cudaMalloc" in one.title for one in idle), "it waits itself"
-
-
-@pytest.mark.parametrize("holds", [True, False])
-def test_a_launch_that_lasts_while_another_thread_allocates_names_that_call(
-    tmp_path: Path, holds: bool
-) -> None:
-    """No lock is recorded: the launch lasts as long as the other thread's call, or for its own."""
-    synth = bare(tmp_path / "r.sqlite")
-    for number in range(10):
-        start = number * 30 * MS
-        call, gpu = (start, start + 20 * MS), (start + 21 * MS, start + 30 * MS)
-        synth.launch("gather", call, gpu, tid=10, grid=FULL)
-        begun = start if holds else start + 21 * MS
-        synth.api("cudaHostAlloc_v3020", begun, begun + (20 if holds else 8) * MS, tid=11)
-    titles = [one.title for one in found(synth, "gpu_idle")]
-    assert any("cudaLaunchKernel lasts, others in cudaHostAlloc" in one for one in titles) is holds
-
-
 @pytest.mark.parametrize(
     ("call", "advice"),
     [
