@@ -562,7 +562,6 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.serving_with_a_store: "",
     programs.fetching: "idle, wait: poll",
     programs.far_memory: "slow Host-to-Device copies",
-    programs.growing_softmax: "",
     programs.halo: "idle, MPI: MPI_Sendrecv",
     programs.handing_over: "idle, wait: while loader runs decode_jpeg",
     programs.held_up: "",
@@ -586,7 +585,6 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.stopped: "kernels of several streams run apart",
     programs.stages: "idle, its stream waits for GPUs by turns",
     programs.ticking: "",
-    programs.throttled: "kernels of GPU 0 slow down",
     programs.waiting_for_ranks: "idle, MPI: MPI_Waitall",
     programs.ranges_of_mpi: "idle, MPI: MPI_Waitall",
     programs.ranges_alike: "idle, host compute",
@@ -693,10 +691,6 @@ PLANTED: Final = {
     ),
     "slow_steps": Planted(
         (slow_step,), (uneven_steps, steps, programs.logging, programs.autotuning)
-    ),
-    "slowing_kernels": Planted(
-        (programs.throttled, ranks.slow_from_half),
-        (programs.growing_softmax, programs.two_phases, ranks.more_long_ones_at_the_end, steps),
     ),
     "small_copies": Planted((scalar_reads,), (reads_ahead, training.queued_reads)),
     "small_grids": Planted(

@@ -115,26 +115,6 @@ def autotuning(path: Path) -> Synth:
     return run.report
 
 
-def throttled(path: Path, growing: str = "") -> Synth:
-    """Kernels take 3 % longer from step to step: all of them, or only those of a name."""
-    run = Machine(path)
-    for step in range(40):
-        since, part = run.now, 1 + 0.03 * max(0, step - 15)
-        for name in ("gemm", "softmax", "norm", "gelu"):
-            run.launch(name, int(MS * (part if growing in ("", name) else 1)))
-        run.wait()
-        run.named(f"train step {step}", since)
-        clock = int(1410 / part)
-        for sample in range(5):
-            time = since + sample * (run.now - since) // 5
-            run.report.gpu_metric(time, "GPC Clock Frequency [MHz]", clock)
-    return run.report
-
-
-def growing_softmax(path: Path) -> Synth:
-    return throttled(path, "softmax")
-
-
 def by_turns(path: Path, together: bool = False, blocks: int = 1080) -> Synth:
     """Two processes on one GPU: their kernels alternate, or run together."""
     synth = Machine(path).report
@@ -419,15 +399,6 @@ def loading_again(path: Path) -> Synth:
 
 def allocating(path: Path) -> Synth:
     return allocating_at_first(path, 400)
-
-
-def two_phases(path: Path) -> Synth:
-    """From the middle on one kernel has twice the work: no growth."""
-    run = Machine(path)
-    for step in range(60):
-        run.launch("gemm", 2 * MS if step >= 30 else MS)
-        run.launch("norm", MS)
-    return run.report
 
 
 def fused_little(path: Path, tiny: int = 4 * US) -> Synth:
@@ -939,21 +910,6 @@ def late_back(path: Path, *, all_taken: bool = True) -> Synth:
         run.call("cudaDeviceSynchronize_v3020", done + 3 * MS + 2 * US - run.now)
     report.sched(run.now, True, tid=51, cpu=1).sched(run.now + US, False, tid=51, cpu=1)
     return report
-
-
-def slowing(path: Path, *, grows: bool = False) -> Synth:
-    """All kernels take longer and longer, at the same grids or as these grow."""
-    run = Machine(path)
-    for step in range(60):
-        for name in ("gemm", "softmax", "norm"):
-            corr = run.report.next_correlation()
-            run.call("cudaLaunchKernel_v7000", 5 * US, corr)
-            start = run.free.get((0, 7), run.now) + US
-            grid = (1080 + (step if grows else 0), 1, 1)
-            end = start + 100 * US + step * 2 * US
-            run.report.kernel(name, start, end, corr=corr, grid=grid)
-            run.free[0, 7] = end
-    return run.report
 
 
 def asking(path: Path) -> Synth:

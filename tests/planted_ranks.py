@@ -1,4 +1,4 @@
-"""Planted runs of ranks that wait for each other, and of kernels that only seem to slow down."""
+"""Planted runs of ranks that wait for each other."""
 
 from __future__ import annotations
 
@@ -137,18 +137,6 @@ def slow_from_half(path: Path) -> Synth:
             end = begin + max(took) + 200 * US
             synth.kernel("ncclDevKernel_AllReduce", begin + took[gpu], end, **_where(gpu))
         begin += max(took) + 200 * US
-    return synth
-
-
-def more_long_ones_at_the_end(path: Path) -> Synth:
-    """Kernels of one name and shape are short forward and long back; a third ends amid a step."""
-    synth, now = _ranks(path, 1), 0
-    for _ in range(4):
-        for back in range(2):
-            for launch in range(60):
-                name, lasts = ("gemm", "norm")[launch % 2], (100 + 100 * back) * US
-                synth.kernel(name, now, now + lasts, grid=FULL, **_where(0))
-                now += lasts + US
     return synth
 
 

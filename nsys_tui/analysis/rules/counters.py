@@ -23,8 +23,6 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.units import format_percent, format_share
 
-OF_ONE_GPU: Final = ("gpu_imbalance", "slowing_kernels")
-"""Rules on a GPU that takes longer, which its clock may explain."""
 SMS, DRAM, TENSOR = "SMs active", "DRAM", "tensor cores"
 _COUNTERS: Final = {
     SMS: re.compile(r"(?i)^SMs? active"),
@@ -100,7 +98,7 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
     if finding.device is None or spans is None or not len(spans[0]):
         return finding
-    if finding.rule in OF_ONE_GPU and not finding.subject.endswith(MORE_WORK):
+    if finding.rule == "gpu_imbalance" and not finding.subject.endswith(MORE_WORK):
         return _clocked(case, finding, finding.device)
     witness = means(case.report, finding.device, spans)
     if not witness:
@@ -164,24 +162,15 @@ def _samples(report: Report, device: int, code: int, spans: Intervals) -> Int64:
 
 
 def _clocked(case: Case, finding: Finding, device: int) -> Finding:
-    """Whether a slow GPU's clock was lower than the others', or than at the beginning."""
-    if finding.rule == "slowing_kernels" and finding.window:
-        begin, until = case.base[0], (2 * case.base[0] + case.base[1]) // 3
-        spans, whose = {-1: (begin, until), device: finding.window}, "that at first"
-    else:
-        model = case.report.devices[device].name
-        alike = (one for one in case.splits if one.device.name == model)
-        spans, whose = {split.index: case.base for split in alike}, "the others'"
-    clocks = {
-        one: clock
-        for one, span in spans.items()
-        if (clock := _clock(case, device if one < 0 else one, span))
-    }
+    """Whether a slow GPU's clock was lower than that of others of its model."""
+    model = case.report.devices[device].name
+    alike = (one.index for one in case.splits if one.device.name == model)
+    clocks = {one: clock for one in alike if (clock := _clock(case, one))}
     others = [clock for other, clock in clocks.items() if other != device]
     if device not in clocks or not others:
         return finding
     own, usual = clocks[device], float(np.median(others))
-    told = f"clock {format_share(own, usual)} of {whose}"
+    told = f"clock {format_share(own, usual)} of the others'"
     finding = replace(finding, metrics=told)
     if own > usual * (1 - _SLOWER):
         doubt = f"GPU metrics do not explain it ({told}): it may have more work"
@@ -194,9 +183,9 @@ def _clocked(case: Case, finding: Finding, device: int) -> Finding:
     )
 
 
-def _clock(case: Case, device: int, span: tuple[int, int]) -> float:
+def _clock(case: Case, device: int) -> float:
     """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
-    whole = (np.array(span[:1], np.int64), np.array(span[1:], np.int64))
+    whole = intervals.union(*np.array([case.base], np.int64).T)
     starts, ends = case.idle_time.idle_part(device, whole)
     apart = ends - starts >= _RESTS
     busy = intervals.subtract(whole, (starts[apart], ends[apart]))

@@ -351,9 +351,6 @@ CERTAINTY: Final = {
         "no event says whether MPS is on; they may need the GPU at different times anyway",
         "echo get_server_list | nvidia-cuda-mps-control",
     ),
-    "slowing_kernels": Certainty(
-        _INFERRED, "their data may grow in the course of the run", _CLOCKS
-    ),
     "small_copies": Certainty(
         _INFERRED, "the host may need each value before it can go on", _STALLS
     ),

@@ -50,7 +50,7 @@ _ABOUT: Final = {
 _OF_GPUS: Final = frozenset(
     (
         *("exposed_communication", "exposed_copies", "gpu_imbalance", "memsets"),
-        *("serial_streams", "slow_copies", "slowing_kernels"),
+        *("serial_streams", "slow_copies"),
     )
 )
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""

@@ -1,4 +1,4 @@
-"""Our rules on who works when: slower kernels, processes by turns, GPUs without work."""
+"""Our rules on who works when: processes by turns, GPUs without work."""
 
 from __future__ import annotations
 
@@ -8,150 +8,25 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gpu_work import filled
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Int64, Integers
+from nsys_tui.model.arrays import Indices
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
+from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import brief
 
-_FEWEST: Final = 10
-"""Launches in the first and in the last third from which a pace is known."""
-_FEW: Final = 2
-"""Of a kernel and grid that has less than the above, so many, if the last are all longer."""
-_NEARLY_ALL: Final = 0.9
-"""Part of the time whose kernels must slow down: of one alone its data may have grown."""
-_GROWN, _SLOWEST = 1.5, 3
-"""Factors by which a kernel alone, or all, can be longer at low clocks: else there is more work."""
-_OUTLIERS: Final = 10
-"""Per cent of the launches that may be shorter, or longer, than those that last alike."""
-_BESIDE: Final = 1.05
-"""From so many times as many kernels at once as before on, they share the GPU more than before."""
 _TURNS: Final = 20
 _HARDLY: Final = 0.001
 """Part of what the busiest GPU does below which one hardly works."""
 _NAME_CELLS: Final = 15
 _GPUS_NAMED: Final = 3
-
-
-@rule(
-    "Kernels that take longer and longer",
-    advice="All kernels slow down from the first third of the run to the last: look at the GPU's"
-    " clocks, power limit and temperature, and for other programs on it.",
-    nothing="Kernels take as long at the end as at the beginning, or only some take longer.",
-    parameters=(Parameter("slower", 5.0, "mean increase that counts, in percent"),),
-)
-def slowing_kernels(case: Case, arguments: Arguments) -> Result:
-    """Mean time of each kernel in the last third of a GPU's work against the first third.
-
-    Nearly all of them must slow down, each at the same grid and block, and by no more than clocks
-    do: else they have more to do, as one alone that takes longer and longer.
-    Their short launches must as well as their long ones: else there are but more long ones at the
-    end. What could be saved is against the first ninth: in the rest of the first third some may be
-    slow already. Where launches bind, it is nothing. Kernels that come to run beside each other
-    share the GPU, and are not looked at.
-    """
-    ops = case.report.operations
-    findings: list[Finding] = []
-    listed: list[tuple[str, float, float, str]] = []
-    slowed: list[tuple[int, int, float, bool, tuple[int, int]]] = []
-    for device, rows in case.by_device.items():
-        rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
-        third = len(rows) // 3
-        if third < _FEWEST:
-            continue
-        took, shape = ops.durations(rows), case.report.launch_attributes.code[rows]
-        kind, kinds = factorise_rows((ops.name[rows], shape))
-        parts = slice(third), slice(len(rows) - third, None)
-        early, late = (_paces(kind[part], took[part], len(kinds)) for part in parts)
-        known = np.flatnonzero((np.minimum(early[1], late[1]) >= _FEW) & (early[0] > 0))
-        first, last = (times[known] / count[known] for times, count in (early, late))
-        slow = last >= first * (1 + arguments.number("slower") / 100)
-        least = _NEARLY_ALL * max(late[0].sum(), 1)
-        enough = bool(late[0][known[slow]].sum() >= least)
-        groups = [rows_of_codes(kind[part], len(kinds)) for part in parts] if enough else []
-        times = [
-            [took[part][group[one]] for part, group in zip(parts, groups, strict=True)]
-            for one in known[slow].tolist() * enough
-        ]
-        alone = len(np.unique(kinds[known[slow], 0])) == 1
-        if not enough or (alone and not all(map(_is_even, times))):
-            continue
-        factor = 1 + arguments.number("slower") / 200
-        longer = [_is_longer(both, factor) for both in times]
-        beside = [took[part].sum() / intervals.total(*ops.runs(rows[part])) for part in parts]
-        if late[0][known[slow][longer]].sum() < least or beside[1] > _BESIDE * beside[0]:
-            continue
-        usual = np.zeros(len(kinds))
-        usual[known] = first
-        expected = usual[kind]
-        begun = slice(max(third // 3, _FEWEST))
-        pace = min(1.0, took[begun][expected[begun] > 0].sum() / max(expected[begun].sum(), 1))
-        bind = case.launches_bind(device)
-        bound = np.searchsorted(bind[0], ops.start[rows], side="right")
-        bound = ops.start[rows] < np.append(-FARTHEST, bind[1])[bound]
-        more = (took - pace * expected) * ((expected > 0) & ~bound)
-        by_time = np.argsort(-late[0][known], kind="stable")
-        label = case.device_labels([device])
-        listed += [
-            (label, first[k], last[k], ops.shown[kinds[known[k], 0]]) for k in by_time.tolist()
-        ]
-        factor = float(late[0][known].sum() / (first * late[1][known]).sum())
-        window = int(ops.start[rows[-third]]), int(ops.end[rows].max())
-        if factor < _SLOWEST:
-            slowed.append((max(0, int(more.sum())), device, factor, alone, window))
-    if slowed:
-        saved, device, factor, alone, window = max(slowed)
-        label = case.device_labels([device])
-        others = AND_OTHERS * (sum(2 * one[0] > saved for one in slowed) > 1)
-        findings += case.finding(
-            "slowing_kernels",
-            f"kernels of {label}{others} take {units.format_share(factor - 1)} longer at the end"
-            " than at first",
-            "see its clocks, power limit and temperature, and what else runs on it",
-            subject=f"kernels of {label} slow down",
-            saved_ns=saved,
-            confidence=Confidence.GUESS if alone else None,
-            window=window,
-            device=device,
-        )
-    shown, hidden = cut(listed, arguments)
-    columns = (
-        (Column("GPU"), [row[0] for row in shown]),
-        (Column("First Third", Unit.NS), [row[1] for row in shown]),
-        (Column("Last Third", Unit.NS), [row[2] for row in shown]),
-        (Column("Kernel"), [row[3] for row in shown]),
-    )
-    return Result(
-        columns, tuple(sorted(findings, key=lambda one: -one.order_ns)[:1]), hidden=hidden
-    )
-
-
-def _is_longer(times: Sequence[Int64], factor: float) -> bool:
-    """Whether both short and long launches take longer later; of few launches every one."""
-    early, late = (np.percentile(some, (25, 75)) for some in times)
-    apart = min(map(len, times)) >= _FEWEST or times[1].min() > times[0].max()
-    return bool(apart and (late >= factor * early).all())
-
-
-def _is_even(times: Sequence[Int64]) -> bool:
-    """Whether many launches differ more between thirds than within, not as by more data."""
-    low, high = np.array([np.percentile(time, (_OUTLIERS, 100 - _OUTLIERS)) for time in times]).T
-    even = (2 * (high - low) < low[1] - low[0]).all() and high[1] < _GROWN * low[0]
-    return bool(even and min(map(len, times)) >= _FEWEST)
-
-
-def _paces(kind: Integers, took: Int64, kinds: int) -> tuple[Int64, Int64]:
-    """GPU time and launches by kind."""
-    return sums(kind, took, kinds), np.bincount(kind, minlength=kinds).astype(np.int64)
 
 
 @rule(

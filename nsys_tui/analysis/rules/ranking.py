@@ -30,7 +30,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     warm_up,
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
-from nsys_tui.analysis.rules.counters import OF_ONE_GPU, unpriced, witnessed
+from nsys_tui.analysis.rules.counters import unpriced, witnessed
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity, decides
 from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
@@ -176,7 +176,7 @@ _FAR_MORE: Final = 3
 """So many times as much is lost by turns as by one GPU that has more to do in all."""
 _LATE: Final = ("gpu_imbalance", "gpu_idle")
 _MAKE_LATE: Final = ("gpu_idle", "slow_copies", "exposed_copies", "warm_up")
-_BESIDE: Final = ("exposed_communication", "slowing_kernels")
+_BESIDE: Final = ("exposed_communication",)
 """Rules whose findings stay beside the one that tells why, however grave."""
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
@@ -184,12 +184,11 @@ _LEADERS: Final = {
     "exposed_copies": ("slow_copies", "memsets", "gpu_idle"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
-    "slowing_kernels": ("gpu_imbalance",),
     "small_copies": ("gpu_idle",),
     "small_grids": ("serial_streams", "shared_gpus"),
     "slow_steps": (
         *("gpu_idle", "sync_by_range", "frequent_allocation", "module_loading"),
-        *OF_ONE_GPU,
+        "gpu_imbalance",
     ),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies", *_LATE),
@@ -247,10 +246,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "gpu_imbalance":
         return leader.subject == BY_TURNS and leader.saved_ns >= _FAR_MORE * finding.saved_ns
     if finding.rule == "slow_steps":  # Its GPU, if any, alone works longer in these steps.
-        return leader.rule in OF_ONE_GPU and leader.device == finding.device
-    if finding.rule == "slowing_kernels":
-        alone = leader.device == finding.device and AND_OTHERS not in finding.title
-        return alone and 2 * leader.saved_ns >= finding.saved_ns
+        return leader.rule == "gpu_imbalance" and leader.device == finding.device
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)

@@ -175,7 +175,7 @@ def not_looked_at(case: Case) -> list[NotLookedAt]:
 
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
-_SAID: Final = ("outside_work", "shared_gpus", "slowing_kernels", "unused_gpus")
+_SAID: Final = ("outside_work", "shared_gpus", "unused_gpus")
 """Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""

@@ -1025,12 +1025,6 @@ def test_longer_steps_that_look_meant_are_told_and_rated_low(
     assert one.severity is Severity.LOW
 
 
-def test_a_falling_clock_is_named_where_all_kernels_slow_down(tmp_path: Path) -> None:
-    (one,) = [o for o in find_in(case_of(programs.throttled, tmp_path)) if "slow down" in o.subject]
-    assert one.confidence is Confidence.MEASURED
-    assert ", clock 6" in one.title
-
-
 def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path) -> None:
     idle = [o for o in find_in(case_of(programs.one_thread_two_gpus, tmp_path)) if o.device == 1]
     assert any(one.title.endswith("cudaLaunchKernel of other work comes first") for one in idle)
@@ -1265,13 +1259,6 @@ def test_a_prefetch_belongs_into_the_loop_and_earlier(
         run.call(f"{call}_v8000", MS)
     (one,) = [o for o in find_in(Case(open_report(run.report.write()))) if call in o.title]
     assert one.advice.startswith(advice)
-
-
-@pytest.mark.parametrize("grows", [True, False])
-def test_kernels_whose_grids_grow_do_not_slow_down(tmp_path: Path, grows: bool) -> None:
-    case = Case(open_report(programs.slowing(tmp_path / "r.sqlite", grows=grows).write()))
-    found = [one for one in find_in(case) if one.rule == "slowing_kernels"]
-    assert ["clocks" in one.advice and one.saved_ns > 0 for one in found] == [True] * (not grows)
 
 
 @pytest.mark.parametrize(("slow", "told"), [("other", False), ("usual", True)])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import planted_ranks as ranks
 import pytest
 from planted import MS, STEPS, US, slow_gpu
-from planted_programs import growing_softmax
 from planted_training import many_waves
 from synth import Synth
 
@@ -126,19 +125,6 @@ def test_who_waits_for_a_late_rank_needs_no_compute_to_hide_it(tmp_path: Path) -
     assert one.saved_ns == pytest.approx(12 * 5 * MS, rel=0.05)
 
 
-def test_a_gpu_that_slows_down_and_is_slower_than_others_is_told_once(tmp_path: Path) -> None:
-    case, findings = found(ranks.slow_from_half, tmp_path)
-    slower = next(one for one in findings if one.rule == "gpu_imbalance")
-    (slows,) = [one for one in findings if one.rule == "slowing_kernels"]
-    assert slows.same_as == slower.subject
-    assert "slow down" not in verdict(case, findings)
-
-
-def test_more_long_launches_at_the_end_are_no_slower_ones(tmp_path: Path) -> None:
-    _, findings = found(ranks.more_long_ones_at_the_end, tmp_path)
-    assert "slowing_kernels" not in {one.rule for one in findings}
-
-
 def test_a_gpu_with_more_work_in_all_is_part_of_work_that_is_uneven_by_turns(
     tmp_path: Path,
 ) -> None:
@@ -169,11 +155,8 @@ def test_much_idle_time_without_a_reason_leads_a_little_that_could_be_saved(
     assert "copies not hidden" in verdict(case, findings)
 
 
-@pytest.mark.parametrize(("run", "more"), [(growing_softmax, "else "), (many_waves, "")])
-def test_nothing_else_is_found_where_something_without_a_price_is_said(
-    tmp_path: Path, run: Callable[[Path], Synth], more: str
-) -> None:
-    assert verdict(*found(run, tmp_path)).endswith(f"Nothing {more}found that would give back 1%")
+def test_nothing_is_found_where_nothing_else_is_said(tmp_path: Path) -> None:
+    assert verdict(*found(many_waves, tmp_path)).endswith("Nothing found that would give back 1%")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +8,7 @@ from synth import Synth
 
 from nsys_tui.analysis.diagnostics import messages
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.ranking import RULES, linked
+from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.rules.register import parse_rule
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
@@ -348,81 +347,6 @@ def test_work_that_others_would_do_gains_half_of_it(
     (one,) = run(synth, "gpu_imbalance").findings
     assert one.saved_ns == saved * US
     assert one.advice.startswith("give the others" if saved == 10 else "balance the work")
-
-
-def test_kernels_that_slow_down_early_cost_all_that_they_take_longer(tmp_path: Path) -> None:
-    synth = Synth(tmp_path / "r.sqlite").process(10)
-    start = 0
-    for number in range(90):
-        for name in ("gemm", "norm"):
-            end = start + (1000 + 10 * min(number, 30)) * US
-            synth.kernel(name, start, end)
-            start = end
-    (one,) = run(synth, "slowing_kernels").findings
-    longer = start - 2 * 90 * 1000 * US
-    assert 0.8 * longer < one.saved_ns <= longer
-
-
-def few_steps(path: Path, late: float, *, odd: float, gpus: int = 1, streams: int = 1) -> Synth:
-    """Six steps of twelve kernels of 1 ms, queued ahead; the last three steps take longer.
-
-    Args:
-        path: of the report.
-        late: how much longer.
-        odd: how much longer one of three launches is in these steps, in place of that.
-        gpus: of which each does the same.
-        streams: on which kernels of the last steps run side by side.
-    """
-    synth = Synth(path).process(10)
-    for device in range(gpus):
-        now = 0
-        for step in range(6):
-            for number in range(12):
-                factor = 1.0 if step < 3 else odd if step == 4 else late
-                end = now + round(factor * (1000 + 20 * number + step) * US)
-                stream = 7 + number % streams * (step >= 3)
-                synth.kernel(f"k{number}", now, end, device=device, stream=stream)
-                now = end if stream == 6 + streams or step < 3 else now
-    return synth
-
-
-def test_of_few_launches_all_later_ones_must_take_longer(tmp_path: Path) -> None:
-    (one,) = run(few_steps(tmp_path / "slow", 1.4, odd=1.4), "slowing_kernels").findings
-    assert one.title == "kernels of GPU 0 take 40.5% longer at the end than at first"
-    assert one.saved_ns == pytest.approx(0.4 * 3 * 12 * 1110 * US, rel=0.05)
-    assert run(few_steps(tmp_path / "odd", 1.4, odd=0.99), "slowing_kernels").findings == ()
-
-
-def test_no_clock_makes_kernels_three_times_as_long(tmp_path: Path) -> None:
-    assert run(few_steps(tmp_path / "more", 3.5, odd=3.5), "slowing_kernels").findings == ()
-
-
-def test_kernels_that_run_beside_each_other_later_do_not_slow_down(tmp_path: Path) -> None:
-    beside = few_steps(tmp_path / "beside", 1.9, odd=1.9, streams=2)
-    assert run(beside, "slowing_kernels").findings == ()
-
-
-def test_gpus_that_slow_down_alike_are_one_story_and_no_slow_gpu(tmp_path: Path) -> None:
-    synth = few_steps(tmp_path / "all", 1.5, odd=1.5, gpus=2)
-    (one,) = run(synth, "slowing_kernels").findings
-    assert one.title.startswith("kernels of GPU 1 and others take 50.")
-    slow = replace(one, rule="gpu_imbalance", subject="GPU 1 slower than the others")
-    assert [found.same_as for found in linked([slow, one])] == ["", ""]
-    (alone,) = run(few_steps(tmp_path / "one", 1.5, odd=1.5), "slowing_kernels").findings
-    slow = replace(alone, rule="gpu_imbalance", subject="GPU 0 slower than the others")
-    assert [found.same_as for found in linked([slow, alone])] == ["", slow.subject]
-
-
-def test_slower_kernels_cost_nothing_where_launches_bind(tmp_path: Path) -> None:
-    synth = Synth(tmp_path / "r.sqlite").process(10)
-    for number in range(300):
-        start, lasts = number * 20 * US, (4 if number < 150 else 6) * US
-        synth.launch(
-            f"k{number % 2}", (start, start + 5 * US), (start + 8 * US, start + 8 * US + lasts)
-        )
-    outcome = run(synth, "slowing_kernels")
-    assert rows(outcome, "First Third", "Last Third") == [(4 * US, 6 * US)] * 2
-    assert outcome.findings == ()
 
 
 def test_a_gpu_of_another_model_stays_slow(tmp_path: Path) -> None:

@@ -529,21 +529,6 @@ def test_threads_that_share_a_stream_are_told_to_have_their_own(
 
 
 @pytest.mark.parametrize(
-    ("spread", "factor", "told"), [(1, 16, True), (1, 100, False), (12, 16, False)]
-)
-def test_one_kernel_that_lasts_longer_from_some_time_on_may_be_throttled(
-    tmp_path: Path, spread: int, factor: int, told: bool
-) -> None:
-    """Per cent: by how much launches differ, and by how much they last longer later."""
-    run = Machine(tmp_path / "r.sqlite")
-    for number in range(90):
-        longer = factor if number >= 45 else 0
-        run.launch("attention", (100 + longer + number % 2 * spread) * MS // 100)
-    slow = [one for one in found(run.report, "slowing_kernels") if one.saved_ns]
-    assert [one.confidence for one in slow] == [Confidence.GUESS] * told
-
-
-@pytest.mark.parametrize(
     ("call", "advice"),
     [
         ("cudaGraphInstantiate_v12000", "build the graph once"),
