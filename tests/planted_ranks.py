@@ -244,8 +244,6 @@ def late_together(
     write: int = 6 * MS,
     turns: int = 1,
     known: bool = True,
-    *,
-    copies: bool = False,
 ) -> Synth:
     """Ranks 1 and 2 of four start late: one polls, one writes; all compute 2 ms and reduce.
 
@@ -255,7 +253,6 @@ def late_together(
         write: how late rank 2 is, ns.
         turns: 2 where each of them is in every second step alone.
         known: whether the call of rank 2 is recorded.
-        copies: whether both copy meanwhile instead.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
@@ -264,9 +261,7 @@ def late_together(
         until = max(came) + 2 * MS + 300 * US
         for gpu, at in enumerate(came):
             synth.process(10 + gpu)
-            if at > begin and copies:
-                synth.memcpy(begin, at, src="pinned", **_where(gpu))
-            elif at > begin and (known or gpu == 1):
+            if at > begin and (known or gpu == 1):
                 synth.osrt("poll" if gpu == 1 else "write", begin, at)
             computes, reduces = (at + 10 * US, at + 2 * MS), (at + 2 * MS, until)
             synth.launch("gemm", (at, at + 5 * US), computes, grid=FULL, **_where(gpu))
@@ -475,7 +470,6 @@ def uneven_by_turns(
     path: Path,
     more: int = 800 * US,
     reduce: str = "ncclDevKernel_AllReduce",
-    upload: int = 0,
 ) -> Synth:
     """Four ranks compute 4 x 2 ms a step, one by turns longer, and reduce each part for 1.4 ms.
 
@@ -483,13 +477,9 @@ def uneven_by_turns(
         path: of the report.
         more: how much longer the parts of that one take; where negative, of all a quarter of it.
         reduce: the kernel that reduces.
-        upload: how long all of them copy before each step.
     """
     synth, begin = _ranks(path, 4), 0
     for step in range(16):
-        for gpu in range(4 if upload else 0):
-            synth.memcpy(begin, begin + upload, src="pinned", **_where(gpu))
-        begin += upload
         since, ends = [begin] * 4, 0
         longer = [max(more * (gpu == step % 4), -more // 4) for gpu in range(4)]
         for part in range(4):

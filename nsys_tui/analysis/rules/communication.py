@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.iterations.kernel_pattern import are_alike
 from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
 from nsys_tui.analysis.rules.copies import bare
@@ -19,7 +18,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, sums
-from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
 
 _FEWEST: Final = 3
 """Steps from which on it is known what comes in each."""
-_REDUCTIONS: Final = ("AllReduce", "ReduceScatter")
-_OF_A_PASS: Final = 20
-"""Kernels of a forward and backward pass at least, more than a layer has."""
 _FINER: Final = (8, 4, 2)
 """Times as many micro-batches that a pipeline is imagined with."""
 _QUICK: Final = 0.25
@@ -45,7 +40,6 @@ SEVERAL: Final = 3
 class _Stretches(NamedTuple):
     """Exposed communication of a device in steps: what compute does not separate is one stretch."""
 
-    rows: Indices
     exposed: Int64
     step: Integers
     """Of each row, from 1 on."""
@@ -55,10 +49,6 @@ class _Stretches(NamedTuple):
     """Step of each stretch."""
     counts: Bool
     """Stretches half as long as the longest of their step, or longer."""
-    compute: Indices
-    """Rows of the device's compute."""
-    starts: Int64
-    """Of the steps."""
 
 
 def _stretches(case: Case, device: int) -> _Stretches | None:
@@ -77,7 +67,7 @@ def _stretches(case: Case, device: int) -> _Stretches | None:
     longest = np.zeros(step.max() + 1, np.int64)
     np.maximum.at(longest, of_step, time)
     counts = np.asarray(2 * time >= longest[of_step], np.bool_)
-    return _Stretches(comm, exposed, step, stretch, of_step, counts, compute, steps.start)
+    return _Stretches(exposed, step, stretch, of_step, counts)
 
 
 def staying(case: Case, device: int) -> int:
@@ -85,9 +75,9 @@ def staying(case: Case, device: int) -> int:
 
     Where a step has one stretch alone, its collectives count; a lone one can be split.
     """
-    if (found := case.once(f"stretches {device}", lambda: _stretches(case, device))) is None:
+    if (found := _stretches(case, device)) is None:
         return 0
-    _, exposed, step, stretch, of_step, counts, *_ = found
+    exposed, step, stretch, of_step, counts = found
     lone = np.bincount(of_step[counts]) == 1
     parts, whole = (lone[of_step] & counts)[stretch], counts & ~lone[of_step]
     time = np.append(sums(stretch, exposed, len(of_step))[whole], exposed[parts])
@@ -118,31 +108,6 @@ def could_hide(case: Case, device: int) -> int:
     hiding = sums(part[before], alone, len(last))
     exposed = sums(of_comm, bare(case, device, comm, (Category.COMPUTE,)), len(last))
     return int(np.minimum(hiding, exposed).sum())
-
-
-def accumulates(case: Case, device: int) -> bool:
-    """Whether several times a step gradients seem to be reduced, each time after as much compute.
-
-    So it is where they add up over micro-batches and need be reduced once. Layers that are split
-    over GPUs reduce after a few kernels each, or after more or less work by turns.
-    """
-    if (found := case.once(f"stretches {device}", lambda: _stretches(case, device))) is None:
-        return False
-    ops, counted = case.report.operations, found.counts[found.stretch]
-    reduce = np.array([any(kind in name.short for kind in _REDUCTIONS) for name in ops.names], bool)
-    chosen = found.rows[counted]
-    many = np.bincount(found.of_step[found.counts])[1:]
-    if not reduce[ops.name[chosen]].all() or not len(many) or np.median(many) < 2:
-        return False
-    _, heads = np.unique(found.stretch[counted], return_index=True)
-    step = np.searchsorted(found.starts, case.begun(found.compute), side="right")
-    before = np.searchsorted(ops.start[chosen[heads]], ops.start[found.compute])
-    stretch_step = np.append(found.of_step[found.counts], -1)
-    of_part, kinds = factorise_rows((before, step))
-    inside = stretch_step[kinds[:, 0]] == kinds[:, 1]
-    work = sums(of_part, ops.durations(found.compute), len(kinds))[inside]
-    passes = len(work) > 0 and np.median(np.bincount(of_part)[inside]) >= _OF_A_PASS
-    return bool(passes) and are_alike(work)
 
 
 def steps_of(case: Case, rows: Indices) -> Iterations:
@@ -176,22 +141,6 @@ def late_gpu(case: Case, device: int, waited: int) -> tuple[int, bool]:
     if 2 * for_each[late] < for_each.sum() or 2 * waits_too >= waited:
         return -1, True
     return late, False
-
-
-def resting_beside(case: Case, device: int) -> int:
-    """How long GPUs that one waits for in collectives idle, or copy, while it does neither, ns.
-
-    A late one may rest while that one still computes, and compute while that one waits.
-    """
-    late = np.flatnonzero(waited_for(case.report, device)).tolist()
-    works = _works(case, device)
-    return sum(intervals.total(*intervals.subtract(works, _works(case, one))) for one in late)
-
-
-def _works(case: Case, device: int) -> Intervals:
-    """When a GPU does more than copy."""
-    ops, rows = case.report.operations, case.by_device[device]
-    return ops.runs(rows[ops.category[rows] != Category.MEMORY])
 
 
 def launched_late(case: Case, device: int) -> int:

@@ -15,7 +15,6 @@ from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.nccl.collectives import names_collectives
 from nsys_tui.analysis.rules.communication import (
     SEVERAL,
-    accumulates,
     could_hide,
     exchange_little,
     finer_batches,
@@ -24,7 +23,6 @@ from nsys_tui.analysis.rules.communication import (
     launched_late,
     of_last_ranks,
     pairwise,
-    resting_beside,
     staying,
     waiting,
 )
@@ -85,9 +83,6 @@ _AMONG_RANKS: Final = (
 where more micro-batches would hardly help."""
 _EXCHANGE: Final = (
     "exchange more at once and less often (wider halos), or compute the inside meanwhile"
-)
-_ONCE_A_STEP: Final = (
-    "if micro-batches add up, reduce once a step (DDP: no_sync()); else overlap or bucket"
 )
 _EVERY_RANK: Final = "nsys-tui fleet FOLDER, with a report of every rank"
 """What tells waiting from transferring where a report has one rank alone."""
@@ -254,9 +249,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         rest = f"{units.format_duration(waited)} of it waiting"
         late, by_turns = late_gpu(case, worst.index, waited)
         if by_turns:
-            advice = "balance the work of each step: GPUs come late to their collectives by turns"
-            if 2 * resting_beside(case, worst.index) > waited:
-                advice = "see why GPUs idle or copy by turns: those come late to their collectives"
+            advice = "see what each GPU does before its collectives: they come late by turns"
             subject, rest = BY_TURNS, f"{rest} for GPUs by turns"
         else:
             whom = case.device_labels([late]) if late >= 0 else "other ranks"
@@ -273,9 +266,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
         kept = max(waited, staying(case, worst.index))
         transfers = of_last_ranks(case, worst.index, (Category.COMPUTE, Category.MEMORY))
         saved = min(least_of_all, hidden, worst.exposed_comm_ns - kept, transfers)
-        if accumulates(case, worst.index):
-            advice = _ONCE_A_STEP
-        elif _LITTLE * worst.exposed_comm_ns > hidden:
+        if _LITTLE * worst.exposed_comm_ns > hidden:
             advice = NOT_TO_HIDE
     return case.finding(
         "exposed_communication",
