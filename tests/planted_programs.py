@@ -788,31 +788,6 @@ def computing(path: Path, waits: bool = True) -> Synth:
     return run.report
 
 
-def pauses_after_waits(
-    path: Path, waits: bool = True, computes: int = MS, fetches: int = 0
-) -> Synth:
-    """Steps of 4 ms on the GPU after which the host computes, in each sixth for 20 ms more.
-
-    Args:
-        path: of the report.
-        waits: whether the host waits for each step before.
-        computes: how long the host computes in each, ns.
-        fetches: bytes that come to the host before the longer ones.
-    """
-    run = Machine(path)
-    run.report.sched(0, True)
-    for step in range(24):
-        since = run.now
-        run.launch("gemm", 4 * MS)
-        if waits:
-            run.wait()
-        if fetches and step % 6 == 4:
-            run.copy(fetches, 20, "DtoH")
-        run.now += computes + 20 * MS * (step % 6 == 4)
-        run.named(f"step {step}", since)
-    return run.report
-
-
 def stopped(path: Path, default: bool = True) -> Synth:
     """After each kernel of three streams a tiny one on the default stream, or on another."""
     synth = Machine(path).report.stream_info(7, flag=3 if default else 2)

@@ -182,38 +182,6 @@ def unexplained(path: Path, idle: int) -> Synth:
     return run.report
 
 
-def handed_over(path: Path, works: int = 4 * MS, rests: int = 0) -> Synth:
-    """Rank 1 starts when rank 0 is done, over a socket that nobody records; then it is its turn.
-
-    Args:
-        path: of the report.
-        works: how long rank 0 does, from the start of each round of 4 ms and a bit on.
-        rests: how long its kernels are apart.
-    """
-    synth, round_ = _ranks(path, 2), 8 * MS
-    for number in range(24):
-        begin, parts = number * round_, works // (500 * US)
-        own = [(begin + part * 500 * US, begin + (part + 1) * 500 * US) for part in range(parts)]
-        for gpu, spans in ((0, own), (1, [(begin + 4 * MS + 100 * US, begin + round_ - 100 * US)])):
-            synth.process(10 + gpu)
-            for start, end in spans:
-                call = (start - 9 * US, start - 4 * US)
-                synth.launch(f"stage {gpu}", call, (start, end - rests), grid=FULL, **_where(gpu))
-    return synth
-
-
-def beside_one_that_never_rests(path: Path) -> Synth:
-    return handed_over(path, 8 * MS)
-
-
-def beside_one_that_often_rests(path: Path) -> Synth:
-    return handed_over(path, 8 * MS, 50 * US)
-
-
-def both_idle(path: Path) -> Synth:
-    return handed_over(path, MS)
-
-
 def slow_link_and_reads(path: Path) -> Synth:
     """Uploads to the second GPU are slow; in each fourth step the first one's host reads a file."""
     synth, now = Synth(path), 0

@@ -21,7 +21,6 @@ from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.groups import rows_of_values
-from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import api_name, brief
 
 _NAME_CELLS: Final = 22
@@ -123,17 +122,6 @@ def await_results(case: Case, gaps: Gaps) -> bool:
     """Whether most of the time the host waited for what was copied to it just before."""
     fetched = np.isin(case.report.operations.copy_kind[gaps.previous], TO_HOST)
     return hold_most(gaps, fetched & (gaps.previous >= 0))
-
-
-def hidden_ahead(case: Case, gaps: Gaps) -> Intervals:
-    """What of some gaps a host would hide that does not wait for the GPU before them.
-
-    Long ones, too: the lead that it gains in many steps is used up in one pause. None of those that
-    begin when data have come to the host, as before they are saved.
-    """
-    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
-    ahead = np.where(_fetched(case, gaps, SMALL_COPY), 0, _ahead(case, gaps))
-    return gaps.start, gaps.start + np.minimum(ahead, gaps.idle)
 
 
 def _ahead(case: Case, gaps: Gaps) -> Int64:

@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.nsys import (
     SMALL_COPY,
     TO_HOST,
 )
-from nsys_tui.analysis.rules.run import A_RUN, PREFETCHED
+from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.staged import staged_advice
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
@@ -154,8 +154,6 @@ def page_advice(case: Case, rows: Integers) -> str:
         return ON_PAGES
     if not case.prefetches:
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
-    if _taken_back(case, pages):
-        return "prefetch right before the launch: the host takes these pages back before it"
     computes = case.runs(int(ops.device[rows[0]]), Category.COMPUTE)
     before = intervals.busy_before(computes, intervals.prefix(*computes), ops.start[rows].max())
     if 2 * int(before) < int(ops.durations(rows).sum()):
@@ -175,20 +173,6 @@ def is_one_page(case: Case, device: int) -> bool:
         if len(moved) < A_RUN or 2 * int((moved <= _PAGE).sum()) <= len(moved):
             return False
     return True
-
-
-def _taken_back(case: Case, pages: Indices) -> bool:
-    """Whether the host touches most of what is prefetched for a kernel before that one begins."""
-    ops = case.report.operations
-    kernels = np.sort(ops.start[ops.of_kind(OpKind.KERNEL)])
-    up = ops.copy_kind[pages] == UVM_COPY_KINDS[0]
-    asked = pages[up & (ops.migration[pages] == PREFETCHED)]
-    back = pages[~up & case.on_demand(pages)]
-    turn, of_back = (np.searchsorted(kernels, ops.start[rows]) for rows in (asked, back))
-    sent = np.bincount(turn, ops.bytes[asked], len(kernels) + 1)
-    taken = np.bincount(of_back, ops.bytes[back], len(kernels) + 1)
-    taken[-1:] = 0
-    return bool(2 * np.minimum(sent, taken).sum() > max(sent.sum(), 1))
 
 
 def _back(case: Case, rows: Indices) -> Indices:

@@ -21,7 +21,6 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
-from nsys_tui.model.kinds import Kind
 from nsys_tui.names import strip_op_id
 
 _BY_CALL: Final = SHARES[Cause.PROFILER : Cause.HOST]
@@ -30,12 +29,6 @@ _FOR_OTHERS: Final = (Cause.MPI, Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP)
 """Causes with which no host can be ahead: others, or the clock, end them, or files."""
 _BESIDE: Final = 0.05
 """Part of the time from which other calls are worth a word."""
-_REST_NS: Final = 10_000
-"""Work of a GPU is done where it idles for so long."""
-_HANDED_NS: Final = 300_000
-"""Within this time results of one GPU reach the launch on the next one."""
-_CHANCE: Final = 0.2
-"""Part of the time near ends of another GPU's work up to which a gap's end there is no chance."""
 _NEARLY: Final = 0.9
 _ONCE: Final = 3
 """So few gaps hardly come again."""
@@ -48,11 +41,6 @@ _PAUSE: Final = 5
 """So many times as long as usual the host computes in a pause."""
 _LEAVES_NS: Final = 20_000
 """So soon after a call a thread blocks that has nothing else to do."""
-_MANY: Final = 100
-_SMALL: Final = 4096
-"""Messages, and bytes of each, whose number takes time, not their size."""
-_MESSAGE_NS: Final = 20_000
-"""No small message takes longer, staged through the host or not."""
 _PARTS: Final = 8
 """Parts of a gap with a call in each, from which calls are all along it."""
 _FILLED: Final = 0.1
@@ -221,19 +209,6 @@ def free_time(case: Case, thread: Integers, starts: Int64, ends: Int64) -> Inter
     return intervals.joined(*parts)
 
 
-def exchange_small(case: Case, gaps: Gaps) -> bool:
-    """Whether in each of some gaps the host sends or receives many small messages of MPI.
-
-    None where so many take no such time: somebody comes late.
-    """
-    _, thread, start, size = case.report.numbers(Kind.MPI_P2P, "global_tid", "start", "size")
-    spans = intervals.union(gaps.start, gaps.end)
-    mine = (thread == thread_of(case, gaps)) & (size >= 0)
-    size = size[mine & (intervals.covered(spans, start, start + 1) > 0)]
-    many = len(size) >= max(_MANY * len(gaps), int(gaps.idle.sum()) // _MESSAGE_NS)
-    return many and int(size.sum()) <= _SMALL * len(size)
-
-
 def thread_of(case: Case, gaps: Gaps) -> int:
     """The thread that most gaps waited for, -1 for none."""
     count = np.bincount(gaps.caller[gaps.caller >= 0])
@@ -330,31 +305,6 @@ def copies_wait(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that copy wait for other GPUs through most of some gaps of one."""
     waiting = intervals.overlap_length(until_copies(case.report, case.copies), lost)
     return 2 * waiting > intervals.total(*lost) and bool(waits_for(case, gaps, queued=False))
-
-
-def follows(case: Case, gaps: Gaps) -> int:
-    """The GPU of another process whose work ends right before most of some gaps do, -1 for none.
-
-    Others work meanwhile, and so rarely end that chance does not tell: GPUs that idle together
-    wait for no stage.
-    """
-    device, whole = int(gaps.device[0]), intervals.union(*np.array([case.base], np.int64).T)
-    ops, idle, best = case.report.operations, intervals.union(gaps.start, gaps.end), (0, -1)
-    owners = {gpu: np.bincount(ops.process[rows]) for gpu, rows in case.by_device.items()}
-    mine = {*np.flatnonzero(owners[device]).tolist()}
-    for other, counts in owners.items():
-        if not mine.isdisjoint(np.flatnonzero(counts).tolist()):
-            continue
-        idle = case.idle_time.idle_part(other, idle)
-        starts, ends = case.idle_time.idle_part(other, whole)
-        done = starts[ends - starts >= _REST_NS]
-        since = np.maximum(gaps.start, gaps.end - _HANDED_NS)
-        near = np.searchsorted(done, gaps.end) > np.searchsorted(done, since)
-        rare = len(done) * _HANDED_NS <= _CHANCE * case.base_ns
-        best = max(best, (int(gaps.idle[near].sum()) * rare, other))
-    lost = int(gaps.idle.sum())
-    works = intervals.total(*idle) <= (1 - _NEARLY) * lost
-    return best[1] if works and best[0] >= _NEARLY * lost else -1
 
 
 def after_host_functions(case: Case, gaps: Gaps) -> bool:

@@ -13,7 +13,6 @@ from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
-from nsys_tui.analysis.rules.host_only import longer_in
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.rules.warm_up import first_uses
@@ -330,8 +329,6 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if len(outliers):
         worst, closed = int(slowest[0]), int((~steps.never_closed).sum())
         why = longer_because(case.report, steps, worst, case.scope, case.work)
-        if why and not case.works and len(steps.rows):
-            why += longer_in(case, steps, worst)
         what, meant = _how(case, outliers, busy=busy)
         by_range = " (by range)" if steps.rule is StepRule.OUTERMOST else ""
         findings = case.finding(

@@ -13,7 +13,6 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls
-from nsys_tui.analysis.iterations.steps import Iterations
 from nsys_tui.analysis.iterations.warm_up import does_more
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity
@@ -364,26 +363,6 @@ def _sets_up(case: Case, part: Part, state: State) -> bool:
         calls = calls[api.threads[api.thread[calls]] == one.thread]
         first += int(intervals.covered(api.runs(calls), one.starts, one.ends).sum())
     return 2 * first > state.ns
-
-
-def longer_in(case: Case, steps: Iterations, step: int) -> str:
-    """What the thread of steps does longer in one: ``, +303 ms lock: pthread_mutex_lock``.
-
-    Empty where nothing is known of half of the time that it takes longer than a typical one.
-    """
-    ranges = case.report.ranges
-    thread = int(ranges.threads[ranges.thread[steps.rows[step]]])
-    usual, this = (
-        stretch_of(thread, int(steps.start[one]), int(steps.end[one]))
-        for one in (steps.typical, step)
-    )
-    more = _shares(case, this) - _shares(case, usual)
-    cause = Cause(int(np.argmax(more)))
-    if cause is Cause.NOTHING or 2 * more[cause] <= more.sum():
-        return ""
-    name = next(iter(_names(case, this, cause)), "")
-    named = f": {brief(name, _LABEL_CELLS)}" if name else ""
-    return f", +{units.format_duration(int(more[cause]))} {_STATES.get(cause, cause.key)}{named}"
 
 
 def advice_for(case: Case, part: Part, state: State) -> str:

@@ -11,7 +11,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.begun import await_results, begun, hidden_ahead
+from nsys_tui.analysis.rules.begun import await_results, begun
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
 from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
@@ -132,20 +132,12 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     unknown = unknown and not (once or advice in (words.COMPILES, *words.MEANT))
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
-    elif cause is Cause.MPI and facts.exchange_small(case, gaps):
-        advice = words.MESSAGES
     if advice in words.SPREAD:
         devices, others = case.by_device, facts.waits_for(case, gaps, cause in words.QUEUED)
         late = others[0] if len(others) == 1 else -1
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
-    saved, gone = min(total, most, of_each(case, cause, gaps)), lost
-    if cause is Cause.HOST and words.MOVED in advice:
-        pauses, hidden = _hidden_pauses(case, gaps)
-        saved += pauses
-        advice += words.PAUSED.format(units.format_duration(pauses)) if pauses else ""
-        gone = intervals.joined(lost, hidden)
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
     title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
     short = told[told.index(", ") :] if told.startswith(" ") else told
@@ -155,7 +147,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
         advice,
         subject=about.removesuffix(_UNTOLD),
-        saved_ns=0 if unpriced else saved,
+        saved_ns=0 if unpriced else min(total, most, of_each(case, cause, gaps)),
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         device=device,
@@ -166,7 +158,6 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         doubt=said.doubt,
         settle=said.settled_by(case.report),
         lost=lost,
-        gone=gone,
         when=intervals.union(gaps.start, gaps.end),
         late=late,
         held=_held(case, cause, gaps, lost, advice),
@@ -183,22 +174,6 @@ def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) ->
         return None
     inside = facts.usual_name(case, gaps.range, gaps.idle)
     return held(case, facts.thread_of(case, gaps), lost, inside)
-
-
-def _hidden_pauses(case: Case, gaps: Gaps) -> tuple[int, Intervals]:
-    """How much of pauses, beside some gaps, a host hides that does not wait before them, and when.
-
-    Nothing where it is less than what is worth a line.
-    """
-    every, _ = case.once("idle by witness", lambda: _idle_by_witness(case))
-    mine = (every.device == gaps.device[0]) & (every.cause == Cause.HOST)
-    mine &= every.caller == np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
-    every = every.take(np.flatnonzero(mine))
-    if not facts.pauses(case, every).any():
-        return 0, intervals.empty()
-    hidden = hidden_ahead(case, every)
-    more = intervals.total(*hidden) - int(gaps.idle.sum())
-    return (more, hidden) if more >= WORTH_A_LINE * case.base_ns else (0, intervals.empty())
 
 
 def _told(
@@ -313,9 +288,6 @@ def _told(
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice if what else words.CALLS)
     advice = words.AWAITED if awaits else words.CHILD if child else advice
-    if cause is Cause.NOTHING and (before := facts.follows(case, gaps)) >= 0:
-        told = f", {cause.label} until {case.device_labels([before])} is done"
-        return told, inferred, words.STAGES
     if cause is Cause.NOTHING:
         at = begun(case, gaps)
         if at.loads:

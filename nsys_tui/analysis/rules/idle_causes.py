@@ -76,7 +76,6 @@ MAY_BE_PIPE: Final = re.compile(r"_*(readv?|fgets|fread|getc|getline)(_unlocked)
 PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
 EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"
-PAUSED: Final = "; being ahead hides {} of pauses, too"
 WAITS_FIRST: Final = "wait later, if nothing needs the result yet"
 ON_HOST: Final = (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING, Cause.UNKNOWN)
 """Causes with which the host may work on pages that it touches."""
@@ -227,7 +226,6 @@ ON_FLAG: Final = (
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 PAGES: Final = (ON_FLAG, ON_PAGES)
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
-MESSAGES: Final = "send many small messages as one; else see which rank comes late to it"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 ALSO_WAITS: Final = "that thread waits itself: see for which one, or for what from outside"
@@ -245,9 +243,6 @@ SPREAD: Final = (
 )
 ALIKE: Final = 2
 """Which of these is for a GPU that is not busier than the one that waits."""
-STAGES: Final = (
-    "if one is the next stage of the other: more, smaller micro-batches, or stages of equal work"
-)
 AWAITED: Final = "see who is to send what it waits for: late or busy, or a client that asks nothing"
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 WAIT_ONCE: Final = "wait once for many of them"

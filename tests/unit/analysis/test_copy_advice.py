@@ -172,19 +172,6 @@ def test_a_prefetch_that_nothing_hides_comes_no_earlier(
     assert one.advice.startswith(told)
 
 
-@pytest.mark.parametrize(("since", "told"), [(4 * MS, True), (12 * MS, False)])
-def test_pages_that_the_host_takes_back_are_prefetched_later(
-    tmp_path: Path, since: int, told: bool
-) -> None:
-    """Before the kernel that they were prefetched for, or after it, as results."""
-    synth = pages(tmp_path / "r.sqlite")
-    for n in range(20):
-        begun = since + n * 20 * US
-        synth.memcpy(begun, begun + 19 * US, bytes=2**21, kind="UVM DtoH", migrationCause=2)
-    (one,) = found(synth, "exposed_copies")
-    assert one.advice.startswith("prefetch right before the launch") is told
-
-
 @pytest.mark.parametrize("waits", [True, False])
 def test_pages_that_come_back_after_all_prefetches_are_read(tmp_path: Path, waits: bool) -> None:
     """No cause is recorded; what comes before the host has waited may be prefetched, too."""

@@ -192,34 +192,6 @@ def test_where_nothing_tells_which_thread_ran_the_calls_of_one_are_told(tmp_path
     assert found.title == "poller: 99.00 ms; 60.6% sleep: nanosleep"
 
 
-@pytest.mark.parametrize(
-    ("call", "cause"),
-    [
-        ("pthread_mutex_lock", "lock: pthread_mutex_lock"),
-        ("pread", "I/O: pread"),
-        ("nanosleep", "sleep: nanosleep"),
-        (None, "on a CPU"),
-    ],
-)
-def test_a_slow_step_without_gpu_work_says_what_its_thread_did_longer(
-    tmp_path: Path, call: str | None, cause: str
-) -> None:
-    synth = Synth(tmp_path / "r.sqlite").process(10)
-    at = 0
-    for step in range(10):
-        extra = 300 if step == 7 else 0
-        synth.nvtx(f"step {step}", at * MS, (at + 50 + extra) * MS)
-        synth.nvtx("solve", at * MS, (at + 49 + extra) * MS)
-        if call is not None and extra:
-            synth.osrt(call, (at + 20) * MS, (at + 320) * MS)
-        on = extra if call is None else 0
-        synth.sched(at * MS, True).sched((at + 20 + on) * MS, False)
-        at += 50 + extra
-    case = Case(open_report(synth.session(at * MS + 9).write()))
-    (slow,) = [one for one in find_in(case) if one.rule == "slow_steps"]
-    assert slow.advice == (f"look at what is longer there: +300.0 ms solve, +300.0 ms {cause}")
-
-
 def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "solver")
     synth.session(duration=100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)

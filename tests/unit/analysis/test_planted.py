@@ -918,42 +918,6 @@ def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
         assert found[0].name == idle
 
 
-@pytest.mark.parametrize(("computes", "hides"), [(MS, True), (6 * MS, False)])
-def test_a_host_that_does_not_wait_hides_pauses_by_the_lead_that_it_gains(
-    computes: int, hides: bool, tmp_path: Path
-) -> None:
-    cases = {}
-    for waits in (True, False):
-        path = tmp_path / f"{waits}.sqlite"
-        report = programs.pauses_after_waits(path, waits, computes).write()
-        cases[waits] = Case(open_report(report))
-    (usual,) = [one for one in find_in(cases[True]) if "empties the queue" in one.advice]
-    assert ("of pauses, too" in usual.advice) is hides
-    if hides:
-        gained = cases[True].base_ns - cases[False].base_ns
-        assert usual.saved_ns == pytest.approx(gained, rel=0.1)
-
-
-@pytest.mark.parametrize(("computes", "most"), [(MS, True), (2_500_000, False)])
-def test_pauses_that_being_ahead_hides_count_once(
-    computes: int, most: bool, tmp_path: Path
-) -> None:
-    def run(path: Path) -> Synth:
-        return programs.pauses_after_waits(path, computes=computes)
-
-    case = case_of(run, tmp_path)
-    found = find_in(case)
-    (usual,) = [one for one in found if "of pauses, too" in one.advice]
-    (pauses,) = [one for one in found if one.subject.endswith("in few steps")]
-    line = verdict(case, found)
-    assert pauses.same_as == (usual.subject if most else "")
-    assert (" of it the same time)" in line) is not most
-    assert (pauses.subject in line) is not most
-    assert usual.same_as == ""
-    idle = sum(split.idle_ns for split in case.splits)
-    assert pauses.stake_ns + usual.stake_ns == pytest.approx(idle, rel=0.01)
-
-
 def test_the_wait_before_host_compute_is_named_where_there_is_one(tmp_path: Path) -> None:
     for waits in (True, False):
         folder = tmp_path / str(waits)
@@ -1272,14 +1236,6 @@ def test_steps_of_another_kind_are_not_slow(tmp_path: Path, slow: str, told: boo
         run.named(f"train step {step}", since)
     found = find_in(Case(open_report(run.report.write())))
     assert bool([one for one in found if one.rule == "slow_steps"]) is told
-
-
-@pytest.mark.parametrize(("fetches", "hides"), [(8, True), (20_000_000, False)])
-def test_pauses_in_which_fetched_data_are_saved_cannot_be_hidden_by_being_ahead(
-    fetches: int, hides: bool, tmp_path: Path
-) -> None:
-    case = case_of(lambda path: programs.pauses_after_waits(path, fetches=fetches), tmp_path)
-    assert any("of pauses, too" in one.advice for one in find_in(case)) is hides
 
 
 @pytest.mark.parametrize("run", [hpc.allocated_once, hpc.parsed_once])

@@ -138,24 +138,6 @@ def test_nothing_is_found_where_nothing_else_is_said(tmp_path: Path) -> None:
     assert verdict(*found(many_waves, tmp_path)).endswith("Nothing found that would give back 1%")
 
 
-@pytest.mark.parametrize(
-    ("run", "follows"),
-    [
-        (ranks.handed_over, True),
-        (ranks.beside_one_that_never_rests, False),
-        (ranks.beside_one_that_often_rests, False),
-        (ranks.both_idle, False),
-    ],
-)
-def test_idle_time_without_a_reason_that_ends_with_another_ranks_work_says_so(
-    tmp_path: Path, run: Callable[[Path], Synth], follows: bool
-) -> None:
-    _, findings = found(run, tmp_path)
-    (idle,) = [one for one in findings if "nothing recorded" in one.title]
-    assert ("until GPU 0 is done" in idle.title, "next stage" in idle.advice) == (follows, follows)
-    assert idle.saved_ns == 0
-
-
 def test_ranks_late_by_turns_are_explained_by_what_makes_each_of_them_late(tmp_path: Path) -> None:
     _, findings = found(ranks.slow_link_and_reads, tmp_path)
     (waits,) = [one for one in findings if one.rule == "exposed_communication"]

@@ -839,31 +839,6 @@ def test_a_library_that_is_set_up_is_no_work_to_launch_ahead_of(
     assert one.advice.startswith("do so once" if once else "launch ahead")
 
 
-@pytest.mark.parametrize(
-    ("messages", "size", "wait", "many"),
-    [
-        (400, 512, 2 * MS, True),
-        (400, 1 << 20, 2 * MS, False),
-        (8, 512, 2 * MS, False),
-        (400, 512, 10 * MS, False),  # so long no messages take: a rank comes late
-    ],
-)
-def test_many_small_messages_are_to_be_sent_as_one(
-    tmp_path: Path, messages: int, size: int, wait: int, many: bool
-) -> None:
-    run = Machine(tmp_path / "r.sqlite")
-    for _ in range(20):
-        run.launch("flux", MS)
-        run.wait()
-        for _ in range(messages):
-            run.report.mpi("MPI_Isend", run.now, run.now + 3 * US, "p2p", size=size)
-            run.now += 3 * US
-        run.report.mpi("MPI_Waitall", run.now, run.now + wait, "wait")
-        run.now += wait
-    (one,) = [one for one in found(run.report, "gpu_idle") if "MPI" in one.title]
-    assert one.advice.startswith("send many small messages as one" if many else "see which rank")
-
-
 @pytest.mark.parametrize(("caller", "library"), [("cusolverDnCreate", True), ("solve", False)])
 def test_allocations_of_a_library_that_is_set_up_are_its_own(
     tmp_path: Path, caller: str, library: bool
