@@ -13,12 +13,14 @@ from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import (
     KEEP,
+    between_pieces,
     bus_rate,
     copy_advice,
     from_pageable,
     go_straight_back,
     mpi_advice,
     pinning_ns,
+    staged_advice,
     too_few_to_pin,
 )
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
@@ -33,7 +35,6 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
-from nsys_tui.analysis.rules.staged import between_pieces, staged_advice
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64

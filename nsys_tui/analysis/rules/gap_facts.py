@@ -49,6 +49,10 @@ _REST: Final = 0.2
 """Part of a GPU's work up to which it is the rest."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
+_OWN: Final = (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT)
+"""Causes for which one thread waits while others work."""
+_MANY: Final = 4
+"""Sleeps in a gap from which on one of them is hardly anything of it."""
 
 
 def pauses(case: Case, gaps: Gaps) -> Bool:
@@ -242,12 +246,6 @@ def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     return 2 * intervals.overlap_length(could, lost) > intervals.total(*lost)
 
 
-def sleeps_on(case: Case, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether the thread sleeps several times a gap: what it waits for has not come yet."""
-    sleeps = case.work.near(thread_of(case, gaps), *lost).by_class[Cause.SLEEP]
-    return len(sleeps.starts) >= 2 * len(lost[0])
-
-
 def usual_name(case: Case, codes: Integers, idle: Int64) -> str:
     """The name that more than half of the idle time has, empty for none."""
     group, names = factorise(codes)
@@ -348,3 +346,36 @@ def are_long(case: Case, gaps: Gaps) -> bool:
     within = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
     long = (calls >= 0) & (api.durations(calls) >= LONG_CALL_NS)
     return 2 * int(within[long].clip(0).sum()) > int(gaps.idle.sum())
+
+
+def looks_again(case: Case, gaps: Gaps, waits: Intervals) -> bool:
+    """Whether a sleeping thread does so again and again in a gap: what it awaits is not there.
+
+    Only the last sleep of a gap may be too long.
+    """
+    sleeps = case.work.near(thread_of(case, gaps), *waits).by_class[Cause.SLEEP]
+    return len(sleeps.starts) >= _MANY * len(gaps)
+
+
+def of_each(case: Case, cause: Cause, gaps: Gaps) -> int:
+    """How much sooner each of the threads that launch side by side is done without its waits.
+
+    The next launch comes from another one while one waits: what all of them wait counts but once.
+    """
+    if cause not in _OWN:
+        return FARTHEST
+    api, mine = case.report.api, gaps.caller >= 0
+    idle = np.bincount(gaps.caller[mine], gaps.idle[mine], minlength=1)
+    threads = np.flatnonzero(2 * idle > max(idle.max(), 1))
+    if len(threads) < 2:
+        return FARTHEST
+    waited, lived, live = 0, 0, intervals.empty()
+    for thread in threads.tolist():
+        calls = np.flatnonzero(api.thread == thread)
+        span = api.start[calls[:1]], api.end[calls].max(keepdims=True)
+        lived, live = lived + intervals.total(*span), intervals.joined(live, span)
+        work = case.work.thread(int(api.threads[thread])).by_class
+        if cause in work:
+            waits = work[cause].starts, work[cause].ends
+            waited += intervals.total(*intervals.clip(*waits, *case.base))
+    return waited * intervals.total(*live) // max(lived, 1)

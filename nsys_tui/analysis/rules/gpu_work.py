@@ -11,7 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, by_ncu, longest_of
-from nsys_tui.analysis.rules.paced import Spare, waited_for
+from nsys_tui.analysis.rules.late_ranks import Spare, waited_for
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import clipped

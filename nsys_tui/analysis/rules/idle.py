@@ -14,18 +14,16 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
-from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
+from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice, pieces
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.migrations import results_read
-from nsys_tui.analysis.rules.own_waits import looks_again, of_each
 from nsys_tui.analysis.rules.rates import begins_by_a_clock, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
-from nsys_tui.analysis.rules.staged import pieces
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of, launched_first
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
@@ -147,7 +145,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
         advice,
         subject=about.removesuffix(_UNTOLD),
-        saved_ns=0 if unpriced else min(total, most, of_each(case, cause, gaps)),
+        saved_ns=0 if unpriced else min(total, most, facts.of_each(case, cause, gaps)),
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         device=device,
@@ -239,13 +237,14 @@ def _told(
     if cause is Cause.IO and words.MAY_BE_PIPE.match(what):
         advice = words.PIPE_OR_FILE
     awaits = cause is Cause.WAIT and words.WAITS.match(what) is not None
-    waits = cause in FOR_THREADS and (cause is not Cause.SLEEP or facts.sleeps_on(case, gaps, lost))
+    looks = cause is Cause.SLEEP and facts.looks_again(case, gaps, lost)
+    waits = looks or (cause in FOR_THREADS and cause is not Cause.SLEEP)
     if waits and (other := awaited.workers(case, thread, lost)):
         return f", {cause.label}: while {other}", inferred, words.LATE_THREAD
     if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
         other = brief(other, _PLACE_CELLS)
         return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
-    if cause is Cause.SLEEP and looks_again(case, gaps, lost):
+    if looks:
         return f", sleeps until something comes: {call}", inferred, words.LOOKS
     woken = cause is Cause.WAIT and not (awaits or child)
     waker = awaited.waker(case, thread, lost) if woken else ("",) * 4

@@ -37,7 +37,6 @@ _MODEL_CELLS: Final = 30
 _NAME_CELLS: Final = 22
 _ALIKE: Final = 0.5
 """Part of the slowest GPU's excess from which another one holds the run up beside it."""
-_NAMED: Final = 3
 _BY_SHAPE: Final = "nsys-tui stats REPORT -r cuda_gpu_kern_gb_sum --by-device"
 
 
@@ -91,8 +90,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             subject = f"{brief(case.report.operations.shown[name], _NAME_CELLS)} longer on {label}"
             doubt, settle = "if its clock is lower, all of the difference could be saved", _BY_SHAPE
         elif sum(slower.values()) > 1:
-            alike = [splits[row] for row in near if slower[row]]
-            label, computes = _together(case, alike, split), "compute up to"
+            label, computes = label + AND_OTHERS, "compute up to"
             subject = f"{label} slower than the others"
         paces = _paces(case, split.index)
         findings = case.finding(
@@ -121,13 +119,6 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
     return Result(columns, findings)
-
-
-def _together(case: Case, alike: Sequence[DeviceSplit], slowest: DeviceSplit) -> str:
-    """GPUs that are slow together: the slowest gains nothing alone, while others still pace it."""
-    if len(alike) <= _NAMED:
-        return case.device_labels(split.index for split in alike)
-    return slowest.device.label + AND_OTHERS
 
 
 def _is_another_model(split: DeviceSplit, splits: Sequence[DeviceSplit]) -> bool:

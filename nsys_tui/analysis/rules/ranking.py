@@ -10,7 +10,6 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     copies,
     copy_rates,
     dominant,
-    failed,
     gpu,
     gpu_work,
     host,

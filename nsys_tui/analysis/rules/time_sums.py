@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.staged import pieces
+from nsys_tui.analysis.rules.copy_advice import pieces
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
