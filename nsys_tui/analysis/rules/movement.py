@@ -65,13 +65,12 @@ _OPERANDS: Final = re.compile(r"rray<char ?\*, ?(?:\([a-z ]+\))?(\d)|\b(BinaryF|
 """Of PyTorch: how many tensors are read and written, or that there are three."""
 _LEAST_NS: Final = 2_000
 """What a kernel takes however little it moves."""
-_EXPONENTIAL: Final = re.compile(r"softmax|elementwise exp")
-_REDUCES: Final = re.compile(r"softmax|reduce")
+_EXPONENTIAL: Final = re.compile(r".*softmax|elementwise exp\b")
+_REDUCES: Final = re.compile(r".*softmax|reduce")
+_OF_OTHERS: Final = re.compile(r"(?i).*(split_?k|nll|loss|entropy|log softmax)|elementwise log")
 _OF_ATTENTION: Final = 20
-"""Most kernels between the two products of attention, the second one counted."""
-_SDPA: Final = (
-    "use scaled_dot_product_attention or FlashAttention: one kernel keeps scores on the SM"
-)
+"""Most kernels between the two products of attention, the second one counted, and what is none of
+them: the end of a product that is split, not batched, and a loss, which takes logarithms."""
 
 
 @rule(
@@ -225,15 +224,16 @@ def _attention(case: Case, device: int, least: float) -> list[Finding]:
     """What kernels take between two batched products of a stream, if it is attention."""
     ops, every = case.report.operations, case.by_device[device]
     short = [short_name(name.demangled, name.short).name for name in ops.names]
-    product, reduces, takes_exp = (
+    product, reduces, others, takes_exp = (
         np.array([bool(test(name)) for name in short], bool)
-        for test in (product_kind, _REDUCES.match, _EXPONENTIAL.match)
+        for test in (product_kind, _REDUCES.match, _OF_OTHERS.match, _EXPONENTIAL.match)
     )
     rows = every[np.argsort(ops.stream[every], kind="stable") if takes_exp.any() else slice(0)]
     at = np.flatnonzero(product[ops.name[rows]])
     batched = case.report.launch_attributes.of(rows[at], GRID)[:, -1] > 1
-    reduced = np.cumsum(reduces[ops.name[rows]])[at]
-    chain = batched[:-1] & batched[1:] & (np.diff(reduced) > 0) & (np.diff(at) <= _OF_ATTENTION)
+    seen = [np.diff(np.cumsum(of[ops.name[rows]])[at]) for of in (reduces, others)]
+    chain = batched[:-1] & batched[1:] & (seen[0] > 0) & (seen[1] == 0)
+    chain &= np.diff(at) <= _OF_ATTENTION
     chain &= np.diff(ops.stream[rows[at]]) == 0
     edges = np.zeros(len(rows), np.int8)
     edges[at[:-1][chain] + 1] += 1
@@ -246,7 +246,7 @@ def _attention(case: Case, device: int, least: float) -> list[Finding]:
         "movement_kernels",
         f"attention written out: {units.format_duration(spent)} between its products on"
         f" {case.device_labels([device])}, {units.format_share(spent, whole)} of its GPU time",
-        _SDPA,
+        "use scaled_dot_product_attention or FlashAttention: one kernel keeps scores on the SM",
         subject="attention written out",
         saved_ns=spent,
         window=longest_of(ops, rows),

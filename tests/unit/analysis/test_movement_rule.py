@@ -204,16 +204,21 @@ def test_while_pages_migrate_a_copy_waits_for_these(tmp_path: Path, after: int, 
 
 
 @pytest.mark.parametrize(
-    ("heads", "softmax", "told"),
-    [(8, True, True), (1, True, False), (8, False, False)],
-    ids=["attention", "loss", "no exponential"],
+    ("heads", "takes", "last", "told"),
+    [
+        (8, "exp", "div", True),
+        (1, "exp", "div", False),
+        (8, "gelu", "div", False),
+        (8, "exp", "log", False),
+    ],
+    ids=["attention", "not batched", "no exponential", "loss"],
 )
 def test_scores_between_batched_products_are_attention_written_out(
-    tmp_path: Path, heads: int, softmax: bool, told: bool
+    tmp_path: Path, heads: int, takes: str, last: str, told: bool
 ) -> None:
     synth = bare(tmp_path / "r.sqlite")
-    torch = "void at::native::vectorized_elementwise_kernel<4, at::native::"
-    names = (GEMM, ADD, planted.REDUCE, f"{torch}exp_kernel_cuda>(int)" if softmax else GELU, GEMM)
+    torch = "void at::native::vectorized_elementwise_kernel<4, at::native::{}_kernel_cuda>(int)"
+    names = (GEMM, planted.REDUCE, torch.format(takes), torch.format(last), GEMM)
     for number in range(100):
         start = number * MS
         synth.kernel(names[number % 5], start, start + MS, grid=(40, 1, heads))
