@@ -28,8 +28,6 @@ _ROUNDED: Final = {7: "fp16"}
 """To what tensor cores round single precision, by major compute capability; later ones to two."""
 _SOONER: Final = 1 / 2, 2 / 3
 """Part of an FP32 product that rounding saves: on tensor cores of twice its rate, and of eight."""
-_SMALL: Final = 8, 12
-"""Major compute capabilities of chips with few tensor cores, but for 8.0."""
 _ROUNDING: Final = "≈ {}, of 16-bit numbers: they may not do, and converting to them takes time"
 _LAUNCHES: Final = "fewer or faster launches of it shorten the run: ncu -k says what limits it"
 _ONE_LAUNCH: Final = "it is one launch, as long as what it does: ncu -k says what limits it"
@@ -82,7 +80,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         least, mine = arguments.number("share"), rows[codes == top]
         if len(alike) > 1:
             findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
-        if not findings or mine[0] not in alike:
+        if not findings or not np.isin(mine, alike).any():
             rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
             leads = _LEADS if time[top] >= rest else 1
             findings += _dominant(case, mine, names[top], whole, leads * least)
@@ -123,7 +121,7 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
         advice, settle = _IN_GRAPH, _GRAPH_NODES
     elif len(rows) == 1:
         advice = _ONE_LAUNCH
-    if len(_could_use_tensor_cores(case, rows[:1])):
+    if len(_could_use_tensor_cores(case, rows)):
         formats, part = _formats(case.report.devices[device].info)
         advice = f"it uses no tensor cores: allow {formats}, if a less exact result will do"
     elif reads_host(case)[ops.process[on_it[0]]]:
@@ -186,24 +184,24 @@ def _waits_for_pages(case: Case, device: int, name: str) -> int:
 
 
 def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
-    """Those of some kernels that are FP32 products, on a GPU whose tensor cores can round."""
+    """Those of some kernels that are long FP32 products, on a GPU whose tensor cores can round."""
     ops = case.report.operations
     able = np.array([_formats(device.info)[1] > 0 for device in case.report.devices], bool)
     plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
-    chosen: Indices = rows[np.array(plain, bool)[ops.name[rows]] & able[ops.device[rows]]]
-    return chosen
+    rows = rows[np.array(plain, bool)[ops.name[rows]] & able[ops.device[rows]]]
+    return rows[ops.durations(rows) >= _SOON_NS]
 
 
 def _formats(info: GpuInfo | None) -> tuple[str, float]:
     """To what a GPU's tensor cores round single precision, and what of a product that saves.
 
-    Those of its large chips, such as 8.0 and 9.0, are eight times as quick, of 8.6 or 12.0 twice.
+    Those of large chips, such as 8.0 and 9.0, are eight times as quick, of 8.6 or 12.0 twice.
     """
     major, minor = (info and info.compute_capability) or (0, 0)
     if info is None or major < min(_ROUNDED) or "GTX" in info.name:
         return "", 0.0
-    few = (major == _SMALL[0] and minor > 0) or major == _SMALL[1]
-    return _ROUNDED.get(major, "TF32 or bf16"), _SOONER[not few]
+    quick = major != 12 and (major != 8 or minor == 0)
+    return _ROUNDED.get(major, "TF32 or bf16"), _SOONER[quick]
 
 
 def _beside(case: Case, device: int, rows: Indices, runs: Intervals) -> int:

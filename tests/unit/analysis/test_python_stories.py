@@ -100,14 +100,17 @@ def test_single_precision_products_of_many_shapes_count_together(
     ] * told
 
 
-@pytest.mark.parametrize(("every", "told"), [(4, True), (6, False)])
+@pytest.mark.parametrize(
+    ("every", "unit", "told"), [(4, MS, True), (6, MS, False), (4, 15 * US, False)]
+)
 def test_single_precision_products_are_told_of_from_a_fifth_beside_the_kernel_that_leads(
-    tmp_path: Path, every: int, told: bool
+    tmp_path: Path, every: int, unit: int, told: bool
 ) -> None:
+    """Short ones take as long as a kernel takes at least."""
     synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0, computeMajor=8, computeMinor=0)
     for number in range(240):
         name = "ampere_sgemm_64x64_nn" if number % every == 0 else "solve"
-        synth.kernel(name, number * MS, (number + 1) * MS, grid=FULL)
+        synth.kernel(name, number * unit, (number + 1) * unit, grid=FULL)
     subjects = [one.subject for one in found(synth, "dominant_kernel")]
     assert subjects == ["gemm f32 64x64 NN"] * told + ["solve"]
 
