@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -125,17 +126,24 @@ def await_results(case: Case, gaps: Gaps) -> bool:
 
 
 def _ahead(case: Case, gaps: Gaps) -> Int64:
-    """How far ahead of each gap, by their ends, its thread is if it waits for no work of the GPU.
+    """How far ahead of gaps, by their ends, their thread is if it waits for no work of the GPU."""
+    caller, ends = np.array([thread_of(case, gaps)]), (gaps.end, gaps.idle)
+    return ahead(case, caller, (Cause.COPY, Cause.SYNC), int(gaps.device[0]), *ends)
+
+
+def ahead(
+    case: Case, threads: Int64, waits: Iterable[Cause], device: int, ends: Int64, idle: Int64
+) -> Int64:
+    """How far ahead of gaps threads are that leave some waits for a GPU out, as ``lead`` gives it.
 
     Only while the GPU works a call waits for it: one that sets CUDA up takes long without.
     """
-    api, work = case.report.api, case.work
-    rows = np.flatnonzero(np.isin(work.api_classes, (Cause.COPY, Cause.SYNC)))
-    rows = rows[api.threads[api.thread[rows]] == thread_of(case, gaps)]
+    api = case.report.api
+    rows = np.flatnonzero(np.isin(case.work.api_classes, [*waits]))
+    rows = rows[np.isin(api.threads, threads)[api.thread[rows]]]
     rows = rows[np.argsort(api.end[rows], kind="stable")]
-    busy = case.idle_time.busy(int(gaps.device[0]))
-    waited = intervals.covered(busy, api.start[rows], api.end[rows])
-    return lead(api.end[rows], waited, gaps.end, gaps.idle)
+    waited = intervals.covered(case.idle_time.busy(device), api.start[rows], api.end[rows])
+    return lead(api.end[rows], waited, ends, idle)
 
 
 def lead(ends: Int64, waited: Int64, gap_ends: Int64, idle: Int64) -> Int64:

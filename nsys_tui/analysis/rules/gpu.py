@@ -161,10 +161,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     elif _OFTEN_READ * int(values.sum()) >= len(inside):
         advice = READ_LESS
     elif mostly_copies:
-        advice = (
-            mpi_advice(case, inside[small])
-            or "gather the small copies in one, or keep the data on the GPU; then fuse kernels"
-        )
+        advice = mpi_advice(case, inside[small]) or _GATHER
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "

@@ -18,11 +18,11 @@ from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice, pieces
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
+from nsys_tui.analysis.rules.launch_rate import short_gaps, straight
 from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.rates import begins_by_a_clock, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
-from nsys_tui.analysis.rules.short_gaps import short_gaps
 from nsys_tui.analysis.rules.small_work import between_tiny
 from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of, launched_first
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
@@ -77,8 +77,9 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes) & ~launched_first(case, every))
     if not len(gaps):
         return []
-    inside, alike = between_tiny(case, gaps)
-    gaps, inside = gaps.take(~alike), inside[~alike]
+    inside = straight(case, gaps) & between_tiny(case, gaps)
+    kept = ~inside | (gaps.cause == Cause.HOST)
+    gaps, inside = gaps.take(kept), inside[kept]
     apart = np.where(inside, 2, facts.pauses(case, gaps))
     waits = np.flatnonzero(gaps.cause == Cause.WAIT)
     apart[waits[~come_again(case, gaps.take(waits))]] = 3

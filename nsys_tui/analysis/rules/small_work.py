@@ -12,31 +12,24 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.gap_facts import waits_for_each
-from nsys_tui.analysis.rules.gpu_work import filled, waves_of
-from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE
+from nsys_tui.analysis.rules.gpu_work import filled
+from nsys_tui.analysis.rules.launch_rate import late_launches, pace_ns, queued_alike, would_queue
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.warm_up import first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import wait_causes
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST, Operations
-from nsys_tui.model.groups import regroup, rows_of_codes, rows_of_values, sums
+from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import regroup, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9
-_BESIDE: Final = ", in which streams run side by side"
-_TELLING: Final = 4
-"""Part of what a graph saves, one of so many, from which running side by side is told."""
-_STRAIGHT: Final = (Cause.HOST, Cause.LAUNCH_LATENCY, Cause.NOTHING)
-"""Causes of gaps in which a host may go from one launch straight to the next."""
-_GRAPH_NS: Final = 5_000
-"""What launching a graph takes longer than a kernel."""
 _TINY_NS: Final = 10_000
 _NEXT_NS: Final = 1_000_000
 """A launch that comes later after a kernel waits for something else, too."""
@@ -49,30 +42,24 @@ _NEXT_NS: Final = 1_000_000
     nothing="Few kernels are shorter than their launches, or a graph launches them.",
     parameters=(
         Parameter("longest", _TINY_NS / 1000, "kernels shorter than this are tiny, in us"),
-        Parameter("share", 10.0, "of the time with the idle time around them, in percent"),
     ),
 )
 def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name that end before another can be launched, with a launch call for each.
 
-    They count where they have a tenth of a GPU's time with the idle time around them, without what
-    happens once.
-    What could be saved is the time in which a GPU is idle while such a launch is made, or for a
-    moment beside such a kernel, whichever is more: by a CUDA graph the part of it that queued
-    kernels would not need, where these are queued between two of them, which fusing leaves out.
-    Kernels of several streams that come late run side by side in a graph, as far as they have room,
-    up to where their streams wait for each other.
+    What could be saved is the time in which a GPU is idle while such a launch is made, or beside
+    such a kernel until the next one comes straight after it, whichever is more, without what
+    happens once: by a CUDA graph the part of it that queued kernels would not need, where these are
+    queued between two of them, which fusing leaves out.
     """
-    ops, longest, share = case.report.operations, *map(arguments.number, ("longest", "share"))
+    ops, longest = case.report.operations, arguments.number("longest")
     rows, calls = _one_by_one(case, 1000 * longest)
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     time = sums(codes, ops.durations(rows), len(names))
     most = np.lexsort((-time, -count))[: np.count_nonzero(count)]
     order, hidden = cut(most, arguments)
-    findings: list[Finding] = []
-    if len(rows) >= A_RUN:
-        findings = _tiny(case, rows, calls, codes == most[0], share)
+    findings = _tiny(case, rows, calls, codes == most[0]) if len(rows) >= A_RUN else []
     columns = (
         (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -83,8 +70,9 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 
 def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
-    """Kernels shorter than so many ns with a launch call for each, and these calls."""
+    """Kernels shorter than so many ns, or than launches are apart, with a call for each."""
     report, ops = case.report, case.report.operations
+    longest = max(longest, pace_ns(case))
     rows = case.where(
         lambda rows: (ops.durations(rows) < longest) & (ops.kind[rows] == OpKind.KERNEL)
     )
@@ -93,29 +81,16 @@ def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
     return rows[alone], calls[alone]
 
 
-def between_tiny(case: Case, gaps: Gaps) -> tuple[Bool, Bool]:
-    """Which gaps are told of as lying between tiny kernels, and which are alike on other GPUs.
-
-    The host goes straight to the next launch in them.
-    """
-    inside, alike = np.zeros((2, len(gaps)), bool)
-    straight = np.isin(gaps.cause, _STRAIGHT)
-    for one in RULES["tiny_kernels"].run(case).findings:
-        if one.lost is None or not len(one.lost[0]):
-            continue
-        rows, _ = _one_by_one(case, _TINY_NS)
-        for device in case.by_device:
-            mine = rows[case.report.operations.device[rows] == device]
-            same = device == one.device
-            lost = one.lost if same else _between(case, mine, device)[0]
-            covered = intervals.covered(lost, gaps.start, gaps.end)
-            told = straight & (gaps.device == device) & (2 * covered > gaps.idle)
-            inside |= told & same
-            alike |= told & (not same)
-    return inside, alike
+def between_tiny(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps straight from one launch to the next lie beside kernels that are told as tiny."""
+    ops, told = case.report.operations, RULES["tiny_kernels"].run(case).findings
+    chosen = np.zeros(len(ops), bool)
+    chosen[_one_by_one(case, _TINY_NS)[0] if told else []] = True
+    beside = chosen[gaps.previous] | chosen[gaps.next]
+    return beside & queued_alike(ops, gaps.previous) & queued_alike(ops, gaps.next)
 
 
-def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -> list[Finding]:
+def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool) -> list[Finding]:
     ops = case.report.operations
     device, lost = case.idle_time.held_up_by_calls(calls)
     mine = ops.device[rows] == device
@@ -132,18 +107,14 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     if intervals.total(*around) > intervals.total(*lost):
         lost, where = around, "between them"
     graph, took = intervals.total(*case.idle_time.late_part(device, lost)), ops.durations(rows)
-    graph += (beside := _together(case, device))
-    told, in_turn = _TELLING * beside > graph, 2 * beside > graph
     if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
         lost = between
     idle = intervals.total(*lost)
-    if 100 * (took.sum() + idle) < least * case.judged_ns:
-        return []
-    each = f"{words.WAIT_ONCE}, then " * waits_for_each(case, calls)
+    each = words.WAIT_LESS * (graphs and would_queue(case, calls, device, lost))
+    each = f"{words.WAIT_ONCE}, then " if waits_for_each(case, calls) else each
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
-    does = "runs its streams in turn" if in_turn else f"idle {units.format_duration(idle)} {where}"
-    idles = f": {case.device_labels([device])} {does}"
+    idles = f": {case.device_labels([device])} idle {units.format_duration(idle)} {where}"
     if often:
         led, times = f", {most_of(often, len(rows))} ", f" ({units.format_count(often)})"
         room = TITLE_CELLS - len(kernels + led + times + idles)
@@ -152,15 +123,14 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool, least: float) -
     return case.finding(
         "tiny_kernels",
         kernels + idles,
-        f"{each}{f'capture a CUDA graph{_BESIDE * told}, or ' * graphs}fuse them: that shortens"
+        f"{each}{'capture a CUDA graph, or ' * graphs}fuse them: that shortens"
         f" their own {units.format_duration(int(took.sum()))} of GPU time, too",
-        subject="tiny kernels launched one by one" if in_turn else "idle around tiny kernels",
+        subject="idle around tiny kernels",
         saved_ns=graph if graphs else idle,
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
         device=device,
         screen="3",
         lost=lost,
-        doubt="kernels that run side by side may slow each other" * told,
     )
 
 
@@ -183,79 +153,17 @@ def _off(case: Case, device: int, calls: Integers) -> list[Intervals]:
     ]
 
 
-def _together(case: Case, device: int) -> int:
-    """How much sooner kernels on several streams are done if all of them are launched at once.
-
-    From one wait for a stream, or for the GPU, to the next it takes as long as the longest stream,
-    or as they all have room. What is queued by now waits for no launch.
-    """
-    report, ops, api = case.report, case.report.operations, case.report.api
-    rows = case.by_device[device]
-    rows = rows[(report.calls[rows] >= 0) & (ops.category[rows] == Category.COMPUTE)]
-    used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
-    ordered = any(one.default for one in used) and any(one.blocking for one in used)
-    if len(used) < 2 or ordered or len(np.unique(ops.process[rows])) > 1:
-        return 0
-    calls, took = report.calls[rows], ops.durations(rows)
-    reach = np.maximum.accumulate(ops.end[rows])
-    parts, step = np.searchsorted(_orders(case), api.start[calls]), case.idle_time.steps[device]
-    count = int(parts.max()) + 1
-    late, longest = np.zeros(len(rows), bool), np.zeros(count)
-    for place in rows_of_codes(ops.stream[rows], len(ops.streams)):
-        late[place[1:]] = api.end[calls[place[1:]]] >= ops.end[rows[place[:-1]]]
-        longest = np.maximum(longest, np.bincount(parts[place], took[place] + step, count))
-    apart = ops.start[rows] - np.append(-FARTHEST, reach[:-1])
-    busy = np.maximum(took + np.minimum(apart, 0), 0) + np.clip(apart, 0, step)
-    share = waves_of(case)[1][device, report.launch_attributes.code[rows]]
-    share = np.where(share > 0, np.minimum(share, 1), 1)
-    late &= took < report.launch_bound.duration
-    whole, needed, bound = (
-        np.bincount(parts, of, count) for of in (busy, share * (took + step), 2 * late - 1)
-    )
-    sooner = whole - np.maximum(longest, needed) - _GRAPH_NS
-    return int(sooner[(sooner > 0) & (bound >= 0)].sum())
-
-
-def _orders(case: Case) -> Int64:
-    """When calls begin by which streams wait for each other, or the host for the GPU."""
-    api = case.report.api
-    orders = np.array(["WaitEvent" in name for name in api.names], bool)[api.name]
-    orders |= np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    return np.sort(api.start[orders])
-
-
 def _between(case: Case, rows: Indices, device: int) -> tuple[Intervals, Intervals]:
     """When a device idles beside a kernel of some, and between two: shortly, or in a run."""
     ops = case.report.operations
     chosen = np.zeros(len(ops), bool)
     chosen[rows] = True
-    some = case.short_gaps(device, case.launch_bound(device)), _straight(case, device)
-    before, after, starts, ends = map(np.concatenate, zip(*some, strict=True))
-    kept = _queued_alike(ops, before) & _queued_alike(ops, after)
+    before, after, starts, ends = late_launches(case, device)
+    kept = queued_alike(ops, before) & queued_alike(ops, after)
     beside, both = (
         kept & one for one in (chosen[before] | chosen[after], chosen[before] & chosen[after])
     )
     return intervals.union(starts[beside], ends[beside]), intervals.union(starts[both], ends[both])
-
-
-def _straight(case: Case, device: int) -> tuple[Integers, Integers, Int64, Int64]:
-    """Longer gaps, as short as in a launch-bound run, from one launch straight to the next."""
-    api, gaps = case.report.api, case.stalls.gaps
-    mine = (gaps.device == device) & (gaps.edge == Edge.INNER) & (gaps.call >= 0)
-    mine &= gaps.idle <= case.report.launch_bound.gap
-    rows = np.flatnonzero(mine & np.isin(gaps.cause, _STRAIGHT))
-    waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    waits &= np.isin(api.thread, np.unique(api.thread[gaps.call[rows]]))
-    waited = intervals.union(api.start[waits], api.end[waits])
-    rows = rows[intervals.covered(waited, gaps.start[rows], gaps.end[rows]) == 0]
-    return gaps.previous[rows], gaps.next[rows], gaps.start[rows], gaps.end[rows]
-
-
-def _queued_alike(ops: Operations, rows: Integers) -> Bool:
-    """Which operations stay within a GPU: the host queues them like kernels."""
-    kind = ops.kind[rows]
-    within = (kind == OpKind.KERNEL) | (kind == OpKind.MEMSET)
-    return np.asarray(within | (ops.copy_kind[rows] == DEVICE_TO_DEVICE), np.bool_)
 
 
 @rule(
