@@ -327,14 +327,6 @@ def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     return _take_most(case, calls, lost)
 
 
-def launch_for_others(case: Case, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether calls that put work on other GPUs, of the threads that end the gaps, take most."""
-    ops, threads = case.report.operations, case.report.api.thread
-    others = case.where(lambda rows: ops.device[rows] != gaps.device[0])
-    _, calls = case.report.called(others)
-    return _take_most(case, calls[np.isin(threads[calls], gaps.caller)], lost)
-
-
 def _take_most(case: Case, calls: Integers, lost: Intervals) -> bool:
     covered = intervals.overlap_length(case.report.api.runs(calls), lost)
     return 2 * covered > intervals.total(*lost)

@@ -14,13 +14,12 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.awaited import is_asked
+from nsys_tui.analysis.rules.awaited import is_asked, spread
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
-from nsys_tui.analysis.rules.rates import spread
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import ThreadWork

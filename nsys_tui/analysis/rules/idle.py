@@ -20,7 +20,6 @@ from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.launch_rate import short_gaps, straight
 from nsys_tui.analysis.rules.migrations import results_read
-from nsys_tui.analysis.rules.rates import begins_by_a_clock, keeps_a_rate
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny
@@ -194,7 +193,7 @@ def _told(
         advice = words.PAGES[not is_one_page(case, int(gaps.device[0]))]
     elif cause is Cause.UNKNOWN and facts.hold_most(gaps, migrates):
         advice = page_advice(case, gaps.next[migrates])
-    if cause in _NOT_KNOWN and begins_by_a_clock(gaps):
+    if cause in _NOT_KNOWN and awaited.begins_by_a_clock(gaps):
         does = "frames keep" if advice == words.RENDERING.advice else "work keeps"
         return f", its {does} a rate", inferred, words.PACED
     if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
@@ -230,7 +229,7 @@ def _told(
     if facts.serves(case, cause, what, gaps, lost):
         whom, advice = awaited.asked_by(case, thread)
         return f", waits for {whom}: {call}", inferred, advice
-    if cause is Cause.SLEEP and keeps_a_rate(case, cause, thread, gaps, lost):
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
         return f", sleeps to keep a rate: {call}", inferred, words.PACED
     if cause in (Cause.IO, Cause.WAIT) and awaited.is_answered(case, thread, lost):
         return f", waits for input: {call}", inferred, words.INPUT
@@ -250,7 +249,7 @@ def _told(
     woken = cause is Cause.WAIT and not (awaits or child)
     waker = awaited.waker(case, thread, lost) if woken else ("",) * 4
     ticks = cause in (Cause.WAIT, Cause.OSRT) and words.PACED not in waker
-    if ticks and keeps_a_rate(case, cause, thread, gaps, lost):
+    if ticks and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
         return f", waits for the next tick: {call}", inferred, words.PACED
     if awaits and awaited.is_fed(case, thread, lost):
         return f", waits for input: {call}", inferred, words.INPUT
@@ -282,8 +281,6 @@ def _told(
         advice = words.HELD_LAUNCH["GraphLaunch" in what]
         why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
         return f": {call} {why}", inferred, advice
-    if cause is Cause.API and facts.launch_for_others(case, gaps, lost):
-        return ": launches for other GPUs come first", sure, words.OWN_THREADS
     if cause is Cause.API:
         kept = (advised for named, advised in words.KEPT if named.match(what))
         advice = next(kept, advice if what else words.CALLS)

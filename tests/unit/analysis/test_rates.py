@@ -9,10 +9,10 @@ import pytest
 from machine import MS, US, Machine
 from planted import bare
 
+from nsys_tui.analysis.rules.awaited import at_usual_rate
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.rates import at_usual_rate
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 

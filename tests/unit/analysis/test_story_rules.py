@@ -449,7 +449,6 @@ def test_one_thread_that_launches_for_all_gpus_makes_the_last_one_late(
     (waits,) = [one for title, one in idle.items() if title.startswith("cudaDeviceSync")]
     assert waits.advice.startswith("it has no more work") is alike
     assert waits.advice.startswith("spread that GPU's work") is not alike
-    assert any("launches for other GPUs come first" in title for title in idle)
 
 
 @pytest.mark.parametrize("ranges", [True, False])
