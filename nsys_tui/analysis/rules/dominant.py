@@ -60,8 +60,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to.
 
     Single-precision products of libraries count together, of all shapes, where tensor cores could
-    round: a half or more of their time has a price. Beside them the kernel that leads, where it has
-    more time than all but compute and what is moved once: nothing shortens the run as much.
+    round: a half or more of their time has a price. Beside them one or two kernels that lead, where
+    these have more time than all but compute and what is moved once: nothing shortens it as much.
     """
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
@@ -74,15 +74,13 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     moves = np.zeros(len(names), bool)
     moves[codes] = np.isin(ops.category[rows], (Category.MEMORY, Category.COMM))
-    if len(told := used[~moves[used]]):
-        top = int(told[np.argmax(time[told])])
-        alike = _could_use_tensor_cores(case, rows)
-        least, mine = arguments.number("share"), rows[codes == top]
-        if len(alike) > 1:
-            findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
+    told, least = used[~moves[used]], arguments.number("share")
+    if len(alike := _could_use_tensor_cores(case, rows)) > 1:
+        findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
+    rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
+    for top in told[np.argsort(-time[told], kind="stable")][:2].tolist():
+        mine, leads = rows[codes == top], _LEADS if time[top] >= rest else 1
         if not findings or not np.isin(mine, alike).any():
-            rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
-            leads = _LEADS if time[top] >= rest else 1
             findings += _dominant(case, mine, names[top], whole, leads * least)
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),

@@ -205,11 +205,15 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):
         parts.append("No kernel ran, only copies")
     parts += said
-    most = _decisive(case, findings)
+    decisive = _decisive(case, findings)
+    most = decisive[0] if decisive else None
     if most is not None:
-        share = format_share(most.stake_ns, most.of_ns)
-        part = f"Most of the time ({share})" if _has_most(most) else f"{share} of the time"
-        parts.append(f"{part} is {_subject(case, most)}")
+        shares = [format_share(one.stake_ns, one.of_ns) for one in decisive]
+        shares[0] = (
+            f"Most of the time ({shares[0]})" * _has_most(most) or f"{shares[0]} of the time"
+        )
+        told = zip(shares, decisive, strict=True)
+        parts.append(", ".join(f"{share} is {_subject(case, one)}" for share, one in told))
     parts.append(_worth_fixing(case, findings, most))
     if other := other_generation(case.report):
         parts.append(other.capitalize())
@@ -279,12 +283,13 @@ def judged(
     return verdict(case, findings), parts(case, findings)
 
 
-def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
-    """What has most of the time, whatever it could give back; else the kernel that leads."""
+def _decisive(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """What has most of the time, whatever it could give back; else the kernels that lead."""
     busy = sum(split.compute_ns for split in case.splits) / len(case.splits) > case.judged_ns / 2
     told = [one for one in findings if one is findings[0] or one.severity is Severity.HIGH]
-    leads = (one for one in told[: None if busy else 1] if one.rule == "dominant_kernel")
-    return next(filter(_has_most, findings), next((k for k in leads if not k.saved_ns), None))
+    kernels = [one for one in told[: None if busy else 1] if one.rule == "dominant_kernel"]
+    leads, most = [k for k in kernels if not k.saved_ns], [*filter(_has_most, findings)][:1]
+    return leads if leads[:1] == most or not most else most
 
 
 def _has_most(one: Finding) -> bool:

@@ -91,7 +91,7 @@ class TestDominantKernel:
     ) -> None:
         launched(synth, "heavy", 0, 60 * MS, SMS)
         synth.kernel("other", 0, beside * MS, stream=8, grid=(SMS, 1, 1))
-        (finding,) = found(synth, "dominant_kernel")
+        finding = found(synth, "dominant_kernel")[0]
         assert finding.subject == ("heavy, others beside it" if told else "heavy")
         assert finding.advice.startswith("shorten what runs beside it") is told
 

@@ -88,6 +88,14 @@ def test_a_kernel_that_leads_is_named_below_half_of_the_time(
     assert ("40.0% of the time is long." in told(synth)) == named
 
 
+@pytest.mark.parametrize(("third", "said"), [(1, True), (5, False)])
+def test_two_kernels_that_lead_are_both_named(tmp_path: Path, third: int, said: bool) -> None:
+    synth, at = Synth(tmp_path / "r.sqlite").process(10), 0
+    for name, took in (("long", 5), ("next", 3), ("c", third), ("d", third)) * 4:
+        synth.launch(name, call=(at, at + 5), gpu=(at + 10, at := at + took * 10 * MS))
+    assert ("% of the time is long, 30.0% is next. Nothing" in told(synth)) is said
+
+
 @pytest.mark.parametrize(("idle", "said"), [(0, True), (30 * MS, False)])
 def test_a_busy_gpus_kernel_is_named_before_what_is_worth_fixing(
     tmp_path: Path, idle: int, said: bool
