@@ -40,8 +40,6 @@ class Begun(NamedTuple):
     """What to do about what the host does after a call that it waits in; empty for no such one."""
     waits: bool = False
     """Whether it would be far enough ahead without that wait."""
-    loads: bool = False
-    """Whether the call after it loads code, which was likely compiled meanwhile."""
 
     @property
     def told(self) -> str:
@@ -62,8 +60,6 @@ def begun(case: Case, gaps: Gaps) -> Begun:
     gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
     before, after = _around(case, gaps)
     call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
-    if hold_most(gaps, (after >= 0) & (case.work.api_classes[after] == Cause.MODULE)):
-        return Begun(call, then, loads=True)
     ended, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
     if hold_most(gaps, ended & _fetched(case, gaps, SMALL_COPY)):
         return Begun(call, then, ON_RESULTS)

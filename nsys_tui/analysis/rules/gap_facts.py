@@ -19,7 +19,7 @@ from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise, factorise_rows, rows_of_values
+from nsys_tui.model.groups import factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import strip_op_id
 
@@ -30,15 +30,11 @@ _FOR_OTHERS: Final = (Cause.MPI, Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP)
 _BESIDE: Final = 0.05
 """Part of the time from which other calls are worth a word."""
 _NEARLY: Final = 0.9
-_ONCE: Final = 3
-"""So few gaps hardly come again."""
-_FAR_LONGER: Final = 10
-"""So many times as long as the next one is a gap of its own kind, beside as many others."""
+_LEAP: Final = 5
+"""So many times as long as the next one are few long times beside many others."""
 _MOSTLY: Final = 2 / 3
 _FEW: Final = 4
-"""So many times as many steps as gaps with nearly all of the time: these are pauses."""
-_PAUSE: Final = 5
-"""So many times as long as usual the host computes in a pause."""
+"""So many times as many are all gaps, or steps, as few long ones: these are pauses."""
 _LEAVES_NS: Final = 20_000
 """So soon after a call a thread blocks that has nothing else to do."""
 _PARTS: Final = 8
@@ -55,16 +51,6 @@ _MANY: Final = 4
 """Sleeps in a gap from which on one of them is hardly anything of it."""
 
 
-def pauses(case: Case, gaps: Gaps) -> Bool:
-    """In which gaps the host computes so much longer than in the others that few steps have one."""
-    pausing = np.zeros(len(gaps), bool)
-    for device in np.flatnonzero(np.bincount(gaps.device)):
-        mine = np.flatnonzero((gaps.device == device) & (gaps.cause == Cause.HOST))
-        long = mine[gaps.idle[mine] > _PAUSE * np.median(gaps.idle[mine])] if len(mine) else mine
-        pausing[long] = case.has_named_steps and _FEW * len(long) <= len(case.iterations)
-    return pausing
-
-
 def waits_for_each(case: Case, calls: Integers) -> bool:
     """Whether between most of these calls their threads wait for the GPU."""
     api = case.report.api
@@ -79,24 +65,11 @@ def is_rare(case: Case, gaps: Gaps) -> bool:
     return case.has_named_steps and _FEW * len(_most(gaps.idle)) <= len(case.iterations)
 
 
-def compiles(case: Case, gaps: Gaps) -> bool:
-    """Whether few of the named steps lose nearly all of it, most of it before code is loaded."""
-    loads = np.sort(case.report.api.start[case.work.api_classes == Cause.MODULE])
-    loaded = np.greater(*np.searchsorted(loads, (gaps.end, gaps.start)))
-    return hold_most(gaps, loaded) and is_rare(case, gaps)
-
-
 def _most(times: Int64) -> Indices:
     """The longest of some times, which have nearly all of the sum, and those half as long."""
     falling = np.sort(times)[::-1]
     done = np.cumsum(falling)
     return np.flatnonzero(2 * times >= falling[np.searchsorted(done, _NEARLY * done[-1])])
-
-
-def told_where(case: Case, gaps: Gaps) -> str:
-    """How many steps have nearly all of some gaps, if most named ones have none, else the gaps."""
-    few = few_steps(case, gaps.start, gaps.end, gaps.idle)
-    return few or units.plural(len(gaps), "gap")
 
 
 def few_steps(case: Case, start: Int64, end: Int64, times: Int64) -> str:
@@ -164,31 +137,28 @@ def files_along(case: Case, thread: int, starts: Int64, ends: Int64) -> tuple[st
 
 
 def comes_once(case: Case, gaps: Gaps) -> bool:
-    """Whether gaps are few, one has most of the time, or nearly all work is done before."""
+    """Whether one gap has most of the time, or nearly all work is done before."""
     most, works = _most(gaps.idle), case.idle_time.busy(int(gaps.device[0]))
     since = np.array([gaps.start[most].min()])
     rest = intervals.meet(works, (since, np.array([case.base[1]])))
-    few = len(gaps) <= _ONCE or has_one_long(gaps)
-    return few or intervals.total(*rest) <= _REST * intervals.total(*works)
+    return has_one_long(gaps) or intervals.total(*rest) <= _REST * intervals.total(*works)
 
 
-def outweigh(gaps: Gaps, kind: Integers) -> Bool:
-    """Which gaps last longer than all the many others of their GPU and kind, and far longer.
+def few_long(times: Int64, kind: Integers) -> Bool:
+    """Which times are the fewest far longer than all others of their kind, and most of all of it.
 
     Args:
-        gaps: idle gaps.
+        times: how long each lasts.
         kind: of each.
     """
-    every, _ = factorise_rows((kind, gaps.device))
-    order = np.lexsort((gaps.idle, every))
-    idle, count = np.bincount(every, gaps.idle), np.bincount(every)
-    last = np.cumsum(count) - 1
-    longest, second = order[last], order[np.maximum(last - 1, 0)]
-    apart = (2 * gaps.idle[longest] > idle) & (count > _FAR_LONGER)
-    apart &= gaps.idle[longest] >= _FAR_LONGER * gaps.idle[second]
-    outlying = np.zeros(len(gaps), np.bool_)
-    outlying[longest[apart]] = True
-    return outlying
+    long = np.zeros(len(times), np.bool_)
+    for _, mine in rows_of_values(kind):
+        falling = np.sort(times[mine])[::-1]
+        few = np.arange(1, len(mine) // _FEW + 1)
+        apart = falling[few - 1] >= _LEAP * falling[few]
+        apart &= 2 * np.cumsum(falling)[few - 1] > falling.sum()
+        long[mine] = times[mine] >= falling[apart.argmax()] if apart.any() else False
+    return long
 
 
 def has_one_long(gaps: Gaps) -> bool:

@@ -15,7 +15,7 @@ from nsys_tui.analysis.rules.communication import steps_of
 from nsys_tui.analysis.rules.finding import Finding, Severity, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
-from nsys_tui.analysis.rules.warm_up import first_uses
+from nsys_tui.analysis.rules.warm_up import LOOKUP_NS, first_uses
 from nsys_tui.analysis.stalls.causes import Cause, Edge, host_event_classes
 from nsys_tui.analysis.thread_states import Doing, sampled
 from nsys_tui.model import intervals
@@ -40,8 +40,6 @@ _ALLOCATE = (
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _BY_LIBRARY = "a library makes them as it is set up: do that once, and use its handle again"
 _FREES = re.compile(r"Free|Unregister|Release|Unmap|Destroy|Trim")
-_LOOKUP_NS = 20_000
-"""Shorter calls about modules look something up and load nothing."""
 _UNLOADS = 3
 """One unload among so many calls is no end of the program."""
 
@@ -178,7 +176,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     again = case.has_loop or not first_uses(case, loading).all()
     calls = _inside(case, case.calls) if again else np.empty(0, np.intp)
     calls = calls[case.work.api_classes[calls] == Cause.MODULE]
-    calls = calls[api.durations(calls) >= _LOOKUP_NS]
+    calls = calls[api.durations(calls) >= LOOKUP_NS]
     others = np.flatnonzero(
         (host_event_classes(events) == Cause.MODULE) & (events.start >= lo) & (events.start < hi)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,13 @@ from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny
-from nsys_tui.analysis.rules.warm_up import come_again, first_uses, kinds_of, launched_first
+from nsys_tui.analysis.rules.warm_up import (
+    before_code,
+    come_again,
+    first_uses,
+    kinds_of,
+    launched_first,
+)
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import Spans, by_witness, when
 from nsys_tui.analysis.stalls.host_activity import LATE_NS
@@ -79,11 +86,12 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     inside = straight(case, gaps) & between_tiny(case, gaps)
     kept = ~inside | (gaps.cause == Cause.HOST)
     gaps, inside = gaps.take(kept), inside[kept]
-    apart = np.where(inside, 2, facts.pauses(case, gaps))
+    apart = np.where(inside, 2, 0)
     waits = np.flatnonzero(gaps.cause == Cause.WAIT)
     apart[waits[~come_again(case, gaps.take(waits))]] = 3
     kind, _ = factorise_rows((*kinds_of(gaps), apart))
-    group, kinds = factorise_rows((gaps.cause, kind, facts.outweigh(gaps, kind).astype(np.int64)))
+    few = facts.few_long(gaps.idle, kind).astype(np.int64)
+    group, kinds = factorise_rows((gaps.cause, kind, few))
     findings: list[Finding] = []
     for number, cause in enumerate(kinds[:, 0].tolist()):
         mine = gaps.take(group == number)
@@ -97,9 +105,13 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
     gaps = gaps.take(~first_uses(case, gaps) & ~np.isin(gaps.next, pieces(case)))
     gaps = gaps.take(~before_clean_up(case, gaps))
-    causes = [*words.CAUSES, *words.QUEUED, Cause.SYNC]
+    compiles = before_code(case, gaps)
+    whole = np.full(compiles.sum(), Cause.MODULE, np.uint8)
+    compiled = replace(gaps.take(compiles), cause=whole, shares={})
+    causes = [Cause.SYNC, *words.QUEUED, *(one for one in words.CAUSES if one is not Cause.MODULE)]
     causes += [Cause.COPY] * (len(case.by_device) > 1)
-    return by_witness(case.work, gaps, causes, WORTH_A_LINE * case.base_ns)
+    parts, spans = by_witness(case.work, gaps.take(~compiles), causes, WORTH_A_LINE * case.base_ns)
+    return parts.beside(compiled), spans
 
 
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
@@ -125,9 +137,10 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
+    unpriced |= cause is Cause.MODULE and not case.has_named_steps
     once = facts.comes_once(case, gaps)
     unpriced |= once and advice == words.AWAITED
-    unknown = unknown and not (once or advice in (words.COMPILES, *words.MEANT))
+    unknown = unknown and not (once or advice in words.MEANT)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
@@ -137,7 +150,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
         advice = words.hiding(advice, total, case.idle_time.busy_ns(device))
     label = case.device_labels([device]) + (AND_OTHERS if several else "")
-    title = f"{label} idle {units.format_duration(total)} in {facts.told_where(case, gaps)}"
+    where = facts.few_steps(case, gaps.start, gaps.end, gaps.idle) or units.plural(len(gaps), "gap")
+    title = f"{label} idle {units.format_duration(total)} in {where}"
     short = told[told.index(", ") :] if told.startswith(" ") else told
     about = ("idle in one gap" if len(gaps) == 1 else "idle") + (told if not priced else short)
     return case.finding(
@@ -199,13 +213,13 @@ def _told(
     if cause in _NOT_KNOWN and (pages or facts.hold_most(gaps, migrates)):
         where = "while pages come to the host" if pages else "before pages migrate"
         return f", {Cause.NOTHING.label} {where}", inferred, advice
+    if cause is Cause.MODULE:
+        return f", {words.BEFORE_CODE}", inferred, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):
         seen = Off.RUNNABLE in case.work.scheduling.off_by_why(thread)
         return ", waits for a CPU", sure if seen else inferred, words.NO_CPU
-    if cause is Cause.OFF_CPU and facts.compiles(case, gaps):
-        return f", {cause.label}", inferred, words.COMPILES
     unseen = cause is Cause.OFF_CPU and len(case.report.osrt) > 0
     if unseen:
         advice = words.NO_CALL
@@ -287,8 +301,6 @@ def _told(
     advice = words.AWAITED if awaits else words.CHILD if child else advice
     if cause is Cause.NOTHING:
         at = begun(case, gaps)
-        if at.loads:
-            return f", {cause.label}{words.BEFORE_CODE}", inferred, words.COMPILES
         tells = f"; else {Capability.SCHED.option} tells"
         tells *= not case.report.can(Capability.SCHED)
         told = f"{at.told}, {cause.label}{inside}"
@@ -326,11 +338,9 @@ def _host(
     if advice in words.PAGES:
         pass
     elif facts.is_rare(case, gaps):
-        advice = words.COMPILES if facts.compiles(case, gaps) else words.PAUSES
+        advice = words.PAUSES
         inside = inside or _RARELY
-    elif (at := begun(case, gaps)).loads:
-        inside, advice = words.BEFORE_CODE, words.COMPILES
-    elif at.advice:
+    elif (at := begun(case, gaps)).advice:
         after, ahead = at.told, words.EMPTIED.format(at.call) + words.MOVED
         advice = ahead if at.waits else at.advice
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED

@@ -91,8 +91,8 @@ OF_HOST: Final = (Cause.LAUNCH_LATENCY, Cause.IO, Cause.OSRT, Cause.HOST)
 PAUSES: Final = "see what makes it come in so few steps: compiling, collecting garbage, saving"
 """What to do about what the host computes in few of the steps alone."""
 COMPILES: Final = "code is loaded there, likely compiled before: keep to few shapes, or warm up"
-"""What to do about pauses that end when code is loaded."""
-BEFORE_CODE: Final = " before code is loaded"
+"""What to do about gaps that end when code is loaded."""
+BEFORE_CODE: Final = "before code is loaded"
 OF_PROFILER: Final = f", {Cause.PROFILER.label}"
 CAUSES: Final = {
     Cause.LAUNCH_LATENCY: Words(
@@ -104,6 +104,12 @@ CAUSES: Final = {
         "caused by profiling: trace less, or flush less often",
         "without the profiler something else may hold the GPU up",
         "nsys profile --cuda-flush-interval=10000 --sample=none",
+    ),
+    Cause.MODULE: Words(
+        COMPILES,
+        "the host may do something else before it loads code",
+        "nsys-tui stacks REPORT --source cpu",
+        needs=Capability.SAMPLES,
     ),
     Cause.QUEUE: Words(
         "too many launches are queued: launch fewer, or as one CUDA graph",

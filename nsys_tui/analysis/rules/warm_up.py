@@ -19,7 +19,7 @@ from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Int32, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise_rows, rows_of_values
@@ -165,14 +165,6 @@ def _middle(gaps: Gaps) -> Int64:
     return (gaps.start + gaps.end) // 2
 
 
-def _before_all_kernels(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps end with the first kernel of their GPU: libraries set themselves up before it."""
-    ops, named = case.report.operations, np.sort(case.first_of_names)
-    kernels = named[ops.kind[named] == OpKind.KERNEL]
-    _, first = np.unique(ops.device[kernels], return_index=True)
-    return np.isin(gaps.next, kernels[first])
-
-
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the process that ends them makes its first CUDA call."""
     api = case.report.api
@@ -195,6 +187,8 @@ def _first_calls(api: ApiCalls) -> Int64:
 
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
+LOOKUP_NS: Final = 20_000
+"""Shorter calls about modules look something up and load nothing."""
 _AGAIN: Final = 5
 """Loads before kernels that ran already, after set-up, from which on loading belongs to the run."""
 
@@ -202,15 +196,17 @@ _AGAIN: Final = 5
 def come_again(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part, of one cause and about as long, and so not once.
 
-    What the host does besides calling CUDA counts whole: GPU work may hide a part of it.
+    What the host does besides calling CUDA counts whole: GPU work may hide a part of it. What comes
+    before code is loaded is seen, and no gap comes again for it.
     """
+    compiles = before_code(case, gaps)
     kind, _ = factorise_rows([*kinds_of(gaps)])
     again = np.zeros(len(gaps), np.bool_)
-    for lasted in (gaps.idle, _between_calls(case, gaps)):
-        steady = gaps.end - lasted // 2 >= case.set_up_until[gaps.device]
+    for lasted, whose in ((gaps.idle, True), (_between_calls(case, gaps), ~compiles)):
+        steady = (gaps.end - lasted // 2 >= case.set_up_until[gaps.device]) & ~compiles
         longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
         np.maximum.at(longest, kind[steady], lasted[steady])
-        again |= lasted <= 2 * longest[kind]
+        again |= whose & (lasted <= 2 * longest[kind])
     return again
 
 
@@ -274,18 +270,19 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
         return np.ones(len(gaps), np.bool_)
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     used_first = np.isin(gaps.next, case.first_of_names) & before
-    first: Bool = (gaps.cause == Cause.MODULE) & before
-    again = first & ~used_first & (_middle(gaps) >= case.set_up_until[gaps.device])
-    if again.sum() >= _AGAIN:
-        first &= ~again
-    early = (_middle(gaps) < case.set_up_until[gaps.device]) & ~come_again(case, gaps)
+    early, compiles = _middle(gaps) < case.set_up_until[gaps.device], before_code(case, gaps)
+    loads: Bool = compiles | (gaps.cause == Cause.MODULE)
+    known = loads & ~early & (compiles | ~np.isin(gaps.next, case.first_of_names))
+    if known.sum() >= _AGAIN:
+        loads &= ~known
+    again = come_again(case, gaps)
+    first, early = loads & ~(compiles & again), early & ~again
     unusual = gaps.take(early)
     first[early] |= ~(_lacks_cpu(case, unusual) | _waits_for_others(case, unusual))
     first |= used_first & (gaps.time(Cause.MODULE) > 0) & (gaps.cause != Cause.HOST)
     allocates = (gaps.cause == Cause.ALLOCATION) & (gaps.time(Cause.ALLOCATION) >= CONTEXT_NS)
     first |= used_first & allocates  # A library sets itself up so.
     first |= _sets_up(case, gaps) & before
-    first |= _before_all_kernels(case, gaps) & np.isin(gaps.cause, (Cause.ALLOCATION, Cause.API))
     first |= launched_first(case, gaps) & before
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
@@ -294,6 +291,29 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
     first[by_api] |= np.isin(gaps.what[by_api], [case.work.code(name) for name in rare])
     return first
+
+
+def before_code(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps lie mostly before their process loads code, which is likely compiled meanwhile.
+
+    Whatever the host is seen to do then, be it to wait for the compiler, but for calls of CUDA.
+    """
+    api, loads = case.report.api, case.once("loads of code", lambda: _loads(case))
+    compiles = np.zeros(len(gaps), np.bool_)
+    mine = np.flatnonzero(np.isin(gaps.cause, _BESIDE_CALLS) & (gaps.caller >= 0))
+    for process, places in rows_of_values(api.thread_process[gaps.caller[mine]]):
+        of_process = loads[api.thread_process[api.thread[loads]] == process]
+        loaded, some = np.append(-FARTHEST, api.start[of_process]), mine[places]
+        last = loaded[np.searchsorted(loaded, gaps.end[some]) - 1]
+        compiles[some] = last >= _middle(gaps)[some]
+    return compiles
+
+
+def _loads(case: Case) -> Indices:
+    """Rows of the calls that load code: short ones look something up."""
+    api, rows = case.report.api, np.flatnonzero(case.work.api_classes == Cause.MODULE)
+    unloads = np.array(["Unload" in name for name in api.names], bool)[api.name[rows]]
+    return rows[~unloads & (api.durations(rows) >= LOOKUP_NS)]
 
 
 def launched_first(case: Case, gaps: Gaps) -> Bool:

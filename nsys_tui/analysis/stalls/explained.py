@@ -195,7 +195,7 @@ def _witnessed(work: HostWork, parts: Gaps, cause: UInt8, until: Int64) -> tuple
 def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
     """The time that gaps of one GPU and one cause stand for, both as ``by_witness`` gives them."""
     cause = Cause(parts.cause[0])
-    if cause >= len(SHARES):
+    if cause >= len(SHARES) or cause is Cause.MODULE:
         return intervals.union(parts.start, parts.end)
     until = host_part(work, parts)[1]
     pair = cause in (Cause.SYNC, Cause.LAUNCH_LATENCY)

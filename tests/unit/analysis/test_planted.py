@@ -694,14 +694,16 @@ def test_pauses_of_few_steps_could_go_altogether(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asleep", [False, True])
-@pytest.mark.parametrize(("loads", "compiles"), [(3, True), (1, False), (0, False)])
+@pytest.mark.parametrize(
+    ("pauses", "loads", "told"), [(3, 3, "warm_up"), (3, 0, "gpu_idle"), (6, 6, "gpu_idle")]
+)
 def test_pauses_that_end_with_loading_code_compile_it(
-    asleep: bool, loads: int, compiles: bool, tmp_path: Path
+    asleep: bool, pauses: int, loads: int, told: str, tmp_path: Path
 ) -> None:
-    """Code is loaded in all three pauses, in one of them, or in none."""
+    """Code is loaded in all pauses, or in none; new code again and again is no set-up."""
     run = Machine(tmp_path / "r.sqlite")
     run.report.sched(0, True)
-    for step in range(24):
+    for step in range(8 * pauses):
         since = run.now
         run.layers(2)
         run.wait()
@@ -713,9 +715,11 @@ def test_pauses_that_end_with_loading_code_compile_it(
                 run.call("cuModuleLoadData", MS)
         run.named(f"train step {step}", since)
     found = find_in(Case(open_report(run.report.write(), use_cache=False)))
-    (one,) = [one for one in found if one.rule == "gpu_idle" and one.saved_ns > 100 * MS]
-    assert one.subject.startswith("idle, off the CPU" if asleep else "idle, host compute")
-    assert ("likely compiled" in one.advice) is compiles
+    (one,) = [one for one in found if one.saved_ns > 100 * MS and one.rule != "slow_steps"]
+    assert one.rule == told
+    usual = "idle, off the CPU" if asleep else "idle, host compute"
+    assert one.subject.startswith(usual) is (not loads)
+    assert ("likely compiled" in one.advice) is (pauses == 6)
 
 
 def test_pauses_are_told_apart_from_what_the_host_computes_in_every_step(tmp_path: Path) -> None:
@@ -1280,8 +1284,8 @@ def test_what_a_host_computes_before_it_loads_code_is_no_set_up(
 ) -> None:
     program = partial(programs.new_shapes, computes=computes * MS, loads=loads * MS)
     leader = find_in(case_of(program, tmp_path))[0]
-    assert (leader.rule == "gpu_idle" and "host compute" in leader.title) is said
-    assert not said or leader.saved_ns == pytest.approx(11 * 30 * MS, rel=0.1)
+    assert (leader.rule == "gpu_idle" and "before code is loaded" in leader.title) is said
+    assert not said or leader.stake_ns == pytest.approx(11 * 33 * MS, rel=0.1)
 
 
 def reading(
