@@ -73,10 +73,8 @@ class Covered:
         """Covered ns of each window [start, end): int64 [n]."""
         if not len(self.starts):
             return np.zeros(len(starts), np.int64)
-        edges = intervals.busy_before(
-            (self.starts, self.ends), self._before, np.stack((starts, ends))
-        )
-        return np.asarray(edges[1] - edges[0], np.int64)
+        lo, hi = (intervals.busy_before(self.pair, self._before, one) for one in (starts, ends))
+        return hi - lo
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +89,6 @@ class Coverage:
     starts: Int64
     """Of these operations, cut to the window."""
     ends: Int64
-    active: tuple[int, int]
-    """From the device's first operation at any time to its last, cut to the window."""
 
     @cached_property
     def busy(self) -> Covered:
@@ -211,16 +207,9 @@ class DeviceSplit:
 
 def coverages(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[Coverage]:
     """When each device in scope did what; one at a time, since the sets may be large."""
-    ops, window = report.operations, scope.window
-    parts = scope.by_device(report)
-    if window is None:
-        for device, rows in parts:
-            yield _coverage(ops, rows, device, None, None)
-        return
-    for (device, rows), (_, every) in zip(
-        parts, scope.at_any_time().by_device(report), strict=True
-    ):
-        yield _coverage(ops, rows, device, window, _active(*clipped(ops, every, None), window))
+    ops = report.operations
+    for device, rows in scope.by_device(report):
+        yield Coverage(ops, device, rows, *clipped(ops, rows, scope.window))
 
 
 def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSplit]:
@@ -229,24 +218,16 @@ def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSpl
     return [*map(partial(split_of, report, scope=scope), coverages(report, scope))]
 
 
-def _coverage(
-    ops: Operations,
-    rows: Rows,
-    device: int,
-    window: tuple[int, int] | None,
-    active: tuple[int, int] | None,
-) -> Coverage:
-    starts, ends = clipped(ops, rows, window)
-    return Coverage(ops, device, rows, starts, ends, active or _active(starts, ends, None))
-
-
 def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
     """Where the time of one device went, from its coverage."""
     ops, rows, base = report.operations, coverage.rows, scope.base(report)
     figures = {f"{name}_ns": total for name, total in coverage.totals().items()}
     counted, category = ops.counted[rows], ops.category[rows]
     begun = counted if scope.window is None else counted & starting(ops, rows, scope.window)
-    lengths = coverage.ends - coverage.starts
+    lengths, active = coverage.ends - coverage.starts, (coverage.starts, coverage.ends)
+    if scope.window is not None:
+        every = dict(scope.at_any_time().by_device(report))[coverage.device]
+        active = clipped(ops, every, None)
     return DeviceSplit(
         index=coverage.device,
         device=report.devices[coverage.device],
@@ -256,7 +237,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         kernel_count=int(np.count_nonzero(begun & (ops.kind[rows] == OpKind.KERNEL))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
-        max_gap=_longest_gap(coverage.sets["busy"], coverage.active),
+        max_gap=_longest_gap(coverage.sets["busy"], _active(*active, scope.window)),
         longest_exposed_comm=_longest_exposed(coverage),
         exposed_is_upper_bound=bool((category == Category.GRAPH).any()),
         **figures,

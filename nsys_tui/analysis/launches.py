@@ -14,7 +14,7 @@ from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST, Operations, ThreadEvents
-from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.groups import rows_of_codes, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
@@ -176,17 +176,19 @@ def _mostly_others(report: Report, rows: Indices, gaps: Intervals) -> Bool:
     OS calls inside of CUDA's do not count.
     """
     api, mpi, osrt, calls = report.api, report.host_events, report.osrt, report.calls[rows]
-    launching = api.threads[np.flatnonzero(np.bincount(api.thread[calls[calls >= 0]]))]
+    launching = api.threads[used(api.thread[calls[calls >= 0]])]
 
-    def runs(events: ThreadEvents, chosen: Bool) -> Intervals:
-        own = np.isin(events.threads, launching)[events.thread]
-        return events.runs(np.flatnonzero(own & chosen))
+    def runs(events: ThreadEvents, rows: Indices) -> Intervals:
+        own = np.isin(events.threads, launching)
+        return events.runs(rows[own[events.thread[rows]]])
 
-    messages = runs(mpi, mpi.of_mpi), runs(report.ranges, _of_mpi(report))
-    near = intervals.meet(runs(osrt, osrt.nesting <= 0), gaps)
+    messages = (mpi, mpi.of_mpi), (report.ranges, _of_mpi(report))
+    near = intervals.meet(runs(osrt, np.flatnonzero(osrt.nesting <= 0)), gaps)
     if len(near[0]):
-        near = intervals.subtract(near, runs(api, api.real & api.near(near)))
-    inside = intervals.covered(intervals.joined(near, *messages), *gaps)
+        beside = api.near(near)
+        near = intervals.subtract(near, runs(api, beside[api.real[beside]]))
+    others = (runs(events, np.flatnonzero(chosen)) for events, chosen in messages)
+    inside = intervals.covered(intervals.joined(near, *others), *gaps)
     return np.asarray(2 * inside >= gaps[1] - gaps[0], np.bool_)
 
 

@@ -69,9 +69,11 @@ class Scope:
     def by_device(self, report: Report) -> Iterator[tuple[int, Rows]]:
         """Place in ``Report.devices`` and the operations of each device that is looked at."""
         ops = report.operations
-        chosen = self.operations(ops)
+        chosen = replace(self, devices=None).operations(ops)
         parts: list[Rows] = [EVERYTHING]
-        if len(ops.devices) != 1:
+        if len(ops.devices) != 1 and isinstance(chosen, slice):
+            parts = [*ops.of_devices]
+        elif len(ops.devices) != 1:
             parts = [*rows_of_codes(ops.device[chosen], len(ops.devices))]
         for device in self.device_rows(report):
             yield device, parts[device] if isinstance(chosen, slice) else chosen[parts[device]]

@@ -14,11 +14,12 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int16, Int32, Int64, Integers, UInt8
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise_rows
+from nsys_tui.model.groups import factorise_rows, rows_of_codes
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.kernel_names import short_name, short_names
 from nsys_tui.model.kinds import MPI
@@ -103,13 +104,16 @@ class EventSet:
         """When any of some events goes on, as a normalised set."""
         return intervals.union(self.start[rows], self.end[rows])
 
-    def near(self, spans: Intervals) -> Bool:
-        """Which events may overlap some intervals: all that do, and not many others."""
-        near: Bool = self.end - self.start > _LONG_NS
+    def places(self, rows: Indices, times: npt.ArrayLike) -> Indices:
+        """Places among ascending rows of the first that starts at each of a few times, or later."""
+        return np.searchsorted(rows, np.searchsorted(self.start, times))
+
+    def near(self, spans: Intervals) -> Indices:
+        """Rows of events that may overlap some intervals: all that do, and not many others."""
+        long = np.flatnonzero(self.end - self.start > _LONG_NS)
         first, stop = intervals.union(spans[0] - _LONG_NS, spans[1])
         inside = np.searchsorted(self.start, first), np.searchsorted(self.start, stop)
-        near[intervals.stretched(*inside)] = True
-        return near
+        return np.union1d(long, intervals.stretched(*inside))
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""
@@ -189,6 +193,11 @@ class Operations(EventSet):
         """Row numbers of the operations of one ``OpKind``."""
         rows = None if kind == OpKind.KERNEL else self.others
         return np.flatnonzero(self.kind == kind) if rows is None else rows[self.kind[rows] == kind]
+
+    @cached_property
+    def of_devices(self) -> list[Indices]:
+        """Row numbers of the operations of each device: asked for again and again."""
+        return rows_of_codes(self.device, len(self.devices))
 
     @cached_property
     def others(self) -> Indices:

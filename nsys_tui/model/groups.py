@@ -6,13 +6,13 @@ have a code book of their own (``reader.gather``), because their values are not 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.model.arrays import Indices, Int32, Int64, Integers
+from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers, UInt8
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -152,6 +152,21 @@ def sorted_places(values: Integers, *, descending: bool = False) -> Int32:
     packed.sort()
     packed &= (1 << place_bits) - 1
     return packed.astype(np.int32)
+
+
+def used(codes: Integers) -> Indices:
+    """Which codes occur, ascending; codes are not negative."""
+    present = np.zeros(int(codes.max(initial=-1)) + 1, bool)
+    present[codes] = True
+    return np.flatnonzero(present)
+
+
+def among(codes: UInt8, some: Iterable[int]) -> Bool:
+    """Which codes are some of these: ``np.isin`` takes three times as long."""
+    table = np.zeros(256, bool)
+    table[[*some]] = True
+    chosen: Bool = table[codes]
+    return chosen
 
 
 def first_rows(codes: Integers) -> Indices:

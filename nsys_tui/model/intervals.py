@@ -7,7 +7,7 @@ sorted, disjoint, not touching, each of positive length. Only numpy here: no rep
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from nsys_tui.model.arrays import Indices, Int64, Integers
 
 Intervals: TypeAlias = tuple[Int64, Int64]
 """Parallel arrays (starts, ends) in nanoseconds."""
+_MANY: Final = 4
+"""So many times as many sorted values are quicker looked for the other way round."""
 
 
 def empty() -> Intervals:
@@ -27,6 +29,14 @@ def empty() -> Intervals:
 def is_sorted(values: Int64) -> bool:
     """Whether the values never decrease."""
     return bool((values[1:] >= values[:-1]).all())
+
+
+def placed(edges: Int64, times: Int64, side: Literal["left", "right"] = "left") -> Indices:
+    """``np.searchsorted``: where there are many times, in order, in a fifth of the time."""
+    if np.ndim(times) != 1 or len(times) < _MANY * len(edges) or not is_sorted(times):
+        return np.searchsorted(edges, times, side)
+    heads = np.searchsorted(times, edges, "left" if side == "right" else "right")
+    return np.repeat(np.arange(len(edges) + 1), np.diff(heads, prepend=0, append=len(times)))
 
 
 def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
@@ -122,10 +132,18 @@ def meet(a: Intervals, b: Intervals) -> Intervals:
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """The time covered by ``a`` and not by ``b``, as a normalised set."""
-    a_starts, a_ends = union(*a)
-    if not len(a_starts):
-        return empty()
-    return meet((a_starts, a_ends), gaps(*b, int(a_starts[0]), int(a_ends[-1])))
+    (a_starts, a_ends), (b_starts, b_ends) = union(*a), union(*b)
+    if not len(a_starts) or not len(b_starts):
+        return a_starts, a_ends
+    lo = np.searchsorted(b_ends, a_starts, side="right")
+    counts = np.searchsorted(b_starts, a_ends, side="left") - lo + 1
+    tails = np.cumsum(counts) - 1
+    # What is covered parts each interval: into one piece more, some of no length.
+    place = stretched(lo, lo + counts)
+    begin, finish = b_ends[place - 1], b_starts[np.minimum(place, len(b_starts) - 1)]
+    begin[tails - counts + 1], finish[tails] = a_starts, a_ends
+    lasting = finish > begin
+    return begin[lasting], finish[lasting]
 
 
 def prefix(starts: Int64, ends: Int64) -> Int64:
@@ -144,13 +162,13 @@ def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
     Args:
         normalised: a normalised set, as ``union`` returns it.
         cum: its ``prefix``.
-        times: int64 nanoseconds, any shape and order. A float array would make numpy convert the
-            whole set at every call (65 ms for 10 M intervals).
+        times: int64 nanoseconds, any shape and order, best ascending. A float array would make
+            numpy convert the whole set at every call (65 ms for 10 M intervals).
     """
     starts, ends = normalised
     if not len(starts):
         return np.zeros(np.shape(times), np.int64)
-    begun = np.searchsorted(starts, times, side="right")
+    begun = placed(starts, times, "right")
     ahead = np.maximum(ends[np.maximum(begun - 1, 0)] - times, 0)
     before: Int64 = np.maximum(cum[begun] - ahead, 0)
     return before

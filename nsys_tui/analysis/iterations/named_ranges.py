@@ -15,7 +15,7 @@ from nsys_tui.analysis.iterations.kernel_pattern import FEWEST, are_alike
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.arrays import Bool, Indices, Int64
-from nsys_tui.model.groups import factorise
+from nsys_tui.model.groups import factorise, used
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx, strip_op_id
@@ -124,7 +124,7 @@ class Candidates:
     def _launching(self) -> Int64:
         """Threads that launch GPU work."""
         api, calls = self._report.api, self._report.calls
-        return api.threads[np.flatnonzero(np.bincount(api.thread[calls[calls >= 0]]))]
+        return api.threads[used(api.thread[calls[calls >= 0]])]
 
     def outermost(self, chosen: Bool) -> Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""

@@ -264,7 +264,7 @@ def _lead(report: Report, scope: Scope, iterations: Iterations) -> Float64:
     """Mean queueing of the operations that start in each step."""
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
-    edges = np.searchsorted(ops.start[rows], np.stack((iterations.start, iterations.end)))
+    edges = ops.places(rows, np.stack((iterations.start, iterations.end)))
     lo, hi = int(edges.min(initial=len(rows))), int(edges.max(initial=0))
     ahead = launches(report, rows[lo:hi])
     queue, called = (np.append(0, np.cumsum(part)) for part in (ahead.queue, ahead.called))

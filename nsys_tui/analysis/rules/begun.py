@@ -21,7 +21,7 @@ from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
-from nsys_tui.model.groups import rows_of_values
+from nsys_tui.model.groups import among, rows_of_values
 from nsys_tui.names import api_name, brief
 
 _NAME_CELLS: Final = 22
@@ -135,7 +135,7 @@ def ahead(
     Only while the GPU works a call waits for it: one that sets CUDA up takes long without.
     """
     api = case.report.api
-    rows = np.flatnonzero(np.isin(case.work.api_classes, [*waits]))
+    rows = np.flatnonzero(among(case.work.api_classes, waits))
     rows = rows[np.isin(api.threads, threads)[api.thread[rows]]]
     rows = rows[np.argsort(api.end[rows], kind="stable")]
     waited = intervals.covered(case.idle_time.busy(device), api.start[rows], api.end[rows])

@@ -37,7 +37,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import first_rows, rows_of_values
+from nsys_tui.model.groups import among, first_rows, rows_of_values, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -155,7 +155,9 @@ class Case(Run):
         if self.scope.window is not None:
             return self.report.operations.runs(self._doing(device, *categories))
         sets = self.device_coverage[device].sets
-        return intervals.joined(*(sets[OF_CATEGORY[one]].pair for one in categories))
+        first, *others = (sets[OF_CATEGORY[one]].pair for one in categories)
+        some = [one for one in others if len(one[0])]
+        return intervals.joined(first, *some) if some else first
 
     @cached_property
     def sm_counts(self) -> Int64:
@@ -179,7 +181,7 @@ class Case(Run):
         reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
         after = np.flatnonzero(begun > reach)
         reach, begun = reach[after], begun[after]
-        run = np.searchsorted(runs[0], reach, side="right")
+        run = intervals.placed(runs[0], reach, "right")
         inside = begun <= np.append(-FARTHEST, runs[1])[run]
         kept = (begun - reach < self.stalls.threshold_ns) | inside
         after = after[kept]
@@ -192,10 +194,10 @@ class Case(Run):
 
     def launches_bind(self, device: int) -> Intervals:
         """The same without the waits of those who launch: what they wait for binds them, too."""
-        api, calls = self.report.api, self.report.calls[self.by_device[device]]
-        waits = np.isin(self.work.api_classes, (Cause.SYNC, Cause.COPY))
-        waits &= np.isin(api.thread, np.unique(api.thread[calls[calls >= 0]]))
-        return intervals.subtract(self.launch_bound(device), (api.start[waits], api.end[waits]))
+        api = self.report.api
+        waits = np.flatnonzero(among(self.work.api_classes, (Cause.SYNC, Cause.COPY)))
+        waits = waits[np.isin(api.thread[waits], self.launching(device))]
+        return intervals.subtract(self.launch_bound(device), api.runs(waits))
 
     def where(self, test: Callable[[Rows], Bool]) -> Indices:
         """Rows of the operations in scope that pass a test, which gets rows to look at.
@@ -216,12 +218,19 @@ class Case(Run):
         """Row of the first operation of each name in the whole report."""
         return first_rows(self.report.operations.name)
 
-    @cached_property
+    @property
     def calls(self) -> Indices:
-        """Rows of the API calls in scope, backtrace duplicates left out."""
-        api = self.report.api
-        rows = self.scope.threads(api)
-        return row_numbers(api, masked(rows, api.real[rows]))
+        """Rows of the API calls in scope, backtrace duplicates left out; all are not kept."""
+        return row_numbers(self.report.api, self.once("calls", self._calls))
+
+    def _calls(self) -> Rows:
+        rows = self.scope.threads(self.report.api)
+        return masked(rows, self.report.api.real[rows])
+
+    def launching(self, device: int) -> Indices:
+        """Places in ``Report.api.threads`` of the threads that launch work on a device."""
+        threads, rows = self.report.api.thread, self.by_device[device]
+        return self.once(f"launching {device}", lambda: used(threads[self.report.called(rows)[1]]))
 
     @cached_property
     def mpi_calls(self) -> tuple[Int64, Int64, Int64]:
@@ -252,7 +261,7 @@ class Case(Run):
             if one.device is None or one.window is None or AND_OTHERS in one.subject:
                 return self.base_ns
             rows, start = self.doing(one.device, Category.COMPUTE), one.window[0]
-            shown = rows[slice(*np.searchsorted(ops.start[rows], (start, start + 1)))]
+            shown = rows[slice(*ops.places(rows, (start, start + 1)))]
             names = ops.name[shown[ops.end[shown] == one.window[1]]]
             kernels.add((one.device, int(names[0]) if len(names) else -1 - len(kernels)))
         ((device, name), *others) = kernels

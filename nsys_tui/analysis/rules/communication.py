@@ -62,7 +62,7 @@ def _stretches(case: Case, device: int) -> _Stretches | None:
         return None
     begun = ops.start[comm] if steps.rule is Rule.PATTERN else case.begun(comm)
     step = np.searchsorted(steps.start, begun, side="right")
-    stretch, kinds = factorise_rows((step, np.searchsorted(ops.start[compute], ops.end[comm])))
+    stretch, kinds = factorise_rows((step, ops.places(compute, ops.end[comm])))
     time, of_step = sums(stretch, exposed, len(kinds)), kinds[:, 0]
     longest = np.zeros(step.max() + 1, np.int64)
     np.maximum.at(longest, of_step, time)
@@ -100,7 +100,7 @@ def could_hide(case: Case, device: int) -> int:
     copies = case.doing(device, Category.MEMORY)
     read = (ops.copy_kind[copies] == DEVICE_TO_HOST) & (ops.bytes[copies] <= VALUE)
     reads = ops.start[copies[read]]
-    part, of_comm = (np.searchsorted(reads, ops.start[rows]) for rows in (computes, comm))
+    part, of_comm = (intervals.placed(reads, ops.start[rows]) for rows in (computes, comm))
     last = np.zeros(len(reads) + 1, np.int64)
     np.maximum.at(last, of_comm, ops.start[comm])
     before = ops.start[computes] < last[part]
@@ -151,8 +151,9 @@ def launched_late(case: Case, device: int) -> int:
     """
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[(ops.category[rows] != Category.COMM) & (ops.category[rows] != Category.MEMORY)]
-    works = case.runs(device, Category.COMPUTE, Category.GRAPH)
-    alone = intervals.subtract(case.runs(device, Category.COMM), works)
+    alone = case.runs(device, Category.COMM)
+    for works in (Category.COMPUTE, Category.GRAPH):
+        alone = intervals.subtract(alone, case.runs(device, works))
     done, launched = np.maximum.accumulate(ops.end[rows])[:-1], case.begun(rows[1:])
     late = (launched > done) & (launched < ops.start[rows[1:]]) & (done >= case.first_step)
     done, launched = done[late], launched[late]

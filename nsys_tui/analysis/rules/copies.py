@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import DeviceSplit
+from nsys_tui.analysis.breakdown import OF_CATEGORY, DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import (
     KEEP,
@@ -135,10 +135,16 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     A graph that is traced as a whole may hide it: nobody knows, so it does.
     """
     ops, graphs = case.report.operations, case.doing(device, Category.GRAPH)
-    whole = ops.runs(graphs[ops.counted[graphs]])
-    work = intervals.joined(whole, case.runs(device, *hiding))
-    start, end = np.clip(np.stack((ops.start[rows], ops.end[rows])), *case.steady)
-    return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
+    start, end = (np.clip(of[rows], *case.steady) for of in (ops.start, ops.end))
+    whole, sets = ops.runs(graphs[ops.counted[graphs]]), case.device_coverage[device].sets
+    if case.scope.window is not None or len(whole[0]):
+        work = intervals.joined(whole, case.runs(device, *hiding))
+        return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
+    names = [OF_CATEGORY[one] for one in hiding]
+    hidden = sum(sets[name].within(start, end) for name in names)
+    if len(names) > 1:  # Compute comes first, and one other: sooner than one set of both.
+        hidden -= sets["_".join((*names, "overlap"))].within(start, end)
+    return np.asarray(end - start - hidden, np.int64)
 
 
 class _Alone(NamedTuple):

@@ -254,7 +254,7 @@ def memsets(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     rows = case.where(lambda rows: ops.counted[rows])
     devices = len(case.report.devices)
-    whole = np.bincount(ops.device[rows], ops.durations(rows), devices)
+    whole = sums(ops.device[rows], ops.durations(rows), devices)
     rows = rows[ops.kind[rows] == OpKind.MEMSET]
     time = sums(ops.device[rows], ops.durations(rows), devices)
     size = sums(ops.device[rows], ops.bytes[rows], devices)

@@ -17,7 +17,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.groups import regroup, sums
+from nsys_tui.model.groups import among, regroup, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import GpuInfo
@@ -73,7 +73,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     whole = float(time.sum()) or 1.0
     findings: list[Finding] = []
     moves = np.zeros(len(names), bool)
-    moves[codes] = np.isin(ops.category[rows], (Category.MEMORY, Category.COMM))
+    moves[codes] = among(ops.category[rows], (Category.MEMORY, Category.COMM))
     told, least = used[~moves[used]], arguments.number("share")
     if len(alike := _could_use_tensor_cores(case, rows)) > 1:
         findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)

@@ -138,10 +138,9 @@ def files_along(case: Case, thread: int, starts: Int64, ends: Int64) -> tuple[st
 
 def comes_once(case: Case, gaps: Gaps) -> bool:
     """Whether one gap has most of the time, or nearly all work is done before."""
-    most, works = _most(gaps.idle), case.idle_time.busy(int(gaps.device[0]))
-    since = np.array([gaps.start[most].min()])
-    rest = intervals.meet(works, (since, np.array([case.base[1]])))
-    return has_one_long(gaps) or intervals.total(*rest) <= _REST * intervals.total(*works)
+    device, since = int(gaps.device[0]), int(gaps.start[_most(gaps.idle)].min())
+    works = case.idle_time.busy_ns
+    return has_one_long(gaps) or works(device, since) <= _REST * works(device)
 
 
 def few_long(times: Int64, kind: Integers) -> Bool:
@@ -251,16 +250,14 @@ def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
         gaps: of one GPU.
         queued: the GPU itself waits, for whatever thread: the others idle while it works.
     """
-    report, spans = case.report, intervals.union(gaps.start, gaps.end)
-    device = int(gaps.device[0])
+    spans, device = intervals.union(gaps.start, gaps.end), int(gaps.device[0])
     if queued:
         others = [other for other in case.by_device if other != device]
         return others if case.idle_time.by_turns(device, others) else []
     waited_for: list[int] = []
     idle = spans
-    for other, rows in case.by_device.items():
-        threads = report.api.thread[report.called(rows)[1]]
-        if other == device or not np.isin(threads, gaps.caller).any():
+    for other in case.by_device:
+        if other == device or not np.isin(case.launching(other), gaps.caller).any():
             continue
         idle_of_other = case.idle_time.idle_part(other, spans)
         if 2 * intervals.total(*idle_of_other) < intervals.total(*spans):

@@ -147,7 +147,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     idle_ns = min(int(idle.max()), intervals.total(*lost))
     ops = case.report.operations
     rows = case.by_device[device]
-    edges = np.searchsorted(ops.start[rows], np.stack((starts, ends)))
+    edges = ops.places(rows, np.stack((starts, ends)))
     seen = edges[1] - edges[0]
     operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
     inside = np.concatenate([rows[first:last] for first, last in edges.T.tolist()])

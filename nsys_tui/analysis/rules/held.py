@@ -27,6 +27,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import among, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.units import format_duration
@@ -174,8 +175,8 @@ def _is_told(case: Case) -> bool:
     By a callback or a thread that asks for it, or from another process that uses GPUs.
     """
     api, (_, polls) = case.report.api, case.once("calls that may wait", lambda: _may_wait(case))
-    used = np.flatnonzero(np.bincount(api.name, minlength=len(api.names)))
-    calls_back = any(_CALLBACKS.search(api.names[code]) for code in used)
+    names = used(api.name)
+    calls_back = any(_CALLBACKS.search(api.names[code]) for code in names)
     several = len(api.thread_process) and len(np.unique(api.thread_process)) > 1
     return calls_back or bool(len(polls)) or several or any(one.comm_ns for one in case.splits)
 
@@ -315,12 +316,12 @@ def _waits_for(case: Case, device: int, finding: Finding) -> int:
     where no calls are recorded.
     """
     report, (lo, hi) = case.report, case.base
-    api, calls = report.api, report.calls[case.by_device[device]]
-    if not (calls >= 0).any() or finding.window is None:
+    api, launching = report.api, case.launching(device)
+    if not len(launching) or finding.window is None:
         return case.base_ns
     lo = max(lo, min(int(case.set_up_until[device]), finding.window[0]))
-    mine = api.real & np.isin(api.thread, np.unique(api.thread[calls[calls >= 0]]))
-    waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+    mine = api.real & np.isin(np.arange(len(api.threads)), launching)[api.thread]
+    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY))
     rows = np.flatnonzero(mine & (waits | (api.duration >= LONG_CALL_NS)))
     last = int(api.end[mine].max(initial=lo))
     spans = intervals.joined(api.runs(rows), intervals.clip([last], [hi], lo, hi))

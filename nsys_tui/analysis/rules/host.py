@@ -22,7 +22,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import FARTHEST, ApiCalls
-from nsys_tui.model.groups import factorise, regroup, rows_of_values, sums
+from nsys_tui.model.groups import factorise, regroup, rows_of_values, sums, used
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief, normalise_nvtx
 
@@ -40,6 +40,7 @@ _ALLOCATE = (
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _BY_LIBRARY = "a library makes them as it is set up: do that once, and use its handle again"
 _FREES = re.compile(r"Free|Unregister|Release|Unmap|Destroy|Trim")
+_SAMPLE = 64
 _UNLOADS = 3
 """One unload among so many calls is no end of the program."""
 
@@ -241,16 +242,30 @@ def _of_their_kind(case: Case, some: Indices) -> Indices:
     ops, rows, steps = case.report.operations, case.operations, case.iterations
     if len(some) < 2 or not len(rows):
         return some
-    step = np.searchsorted(steps.start, case.begun(rows), side="right")
     chosen = np.zeros(len(steps) + 1, bool)
     chosen[some + 1] = True
+
+    def step_of(launched: Indices) -> Indices:
+        return np.searchsorted(steps.start, case.begun(launched), side="right")
+
+    # Most names come in other steps: what some of all operations show of it need not be looked for.
+    seen, outside = np.zeros(len(ops.names), bool), rows[::_SAMPLE]
+    step = step_of(outside)
+    seen[ops.name[outside[~chosen[step] & (step > 0)]]] = True
+    few = rows[~seen[ops.name[rows]]]
+    step = step_of(few)
     mine = chosen[step]
-    name, where, took = ops.name[rows[mine]], step[mine] - 1, ops.durations(rows[mine])
+    name, where, took = ops.name[few[mine]], step[mine] - 1, ops.durations(few[mine])
     last, other = np.zeros(len(ops.names), np.intp), np.zeros(len(ops.names), bool)
     last[name] = where
     other[name[last[name] != where]] = True
-    other[ops.name[rows[~mine & (step > 0)]]] = False
-    whole, own = (np.bincount(where, time, len(steps)) for time in (took, took * other[name]))
+    other[ops.name[few[~mine & (step > 0)]]] = False
+    if not other.any():
+        return some
+    step = step_of(rows)
+    mine = chosen[step]
+    own = np.bincount(where, took * other[name], len(steps))
+    whole = np.bincount(step[mine] - 1, ops.durations(rows[mine]), len(steps))
     return some[2 * own[some] <= whole[some]]
 
 
@@ -315,9 +330,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if busy and len(outliers):
         device = _slower_gpu(case, outliers, lost)
         ops = case.report.operations
-        mine = ops.processes[ops.process[case.operations]] == steps.process
-        gpus = len(np.unique(ops.device[case.operations[mine]]))
-        launched = _launched(case, case.operations[mine]) // max(gpus, 1)
+        mine = case.where(lambda rows: (ops.processes == steps.process)[ops.process[rows]])
+        launched = _launched(case, mine) // max(len(used(ops.device[mine])), 1)
         if device < 0 and 2 * _longer(launched, steps, outliers) < lost:
             outliers = outliers[:0]
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]

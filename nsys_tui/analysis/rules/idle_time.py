@@ -12,6 +12,8 @@ from nsys_tui.analysis.breakdown import Coverage, Covered
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
@@ -48,15 +50,16 @@ class IdleTime:
         ops, idle = self.report.operations, {}
         for device, rows in self.by_device.items():
             busy = self.busy(device)
-            used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
+            streams = [ops.streams[code] for code in used(ops.stream[rows])]
             # No CUDA call holds rendering up.
-            owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
+            owners = frozenset(one.globalPid for one in streams if one.id >= -OpKind.GRAPH)
             idle[device] = Covered(*intervals.gaps(*busy, *self.base)), owners
         return idle
 
-    def busy_ns(self, device: int) -> int:
-        """How long a device worked."""
-        return self.base[1] - self.base[0] - self._idle_of[device][0].total()
+    def busy_ns(self, device: int, since: int = -FARTHEST) -> int:
+        """How long a device worked, since a time."""
+        edges = np.array([[max(since, self.base[0])], [self.base[1]]])
+        return int((edges[1] - edges[0] - self._idle_of[device][0].within(*edges))[0])
 
     def busy(self, device: int) -> Intervals:
         """When a device worked."""
@@ -119,7 +122,7 @@ class IdleTime:
         Returns:
             the place of the GPU, -1 for none, and disjoint intervals.
         """
-        known = {*processes[np.flatnonzero(np.bincount(codes))].tolist()}
+        known = {*processes[used(codes)].tolist()}
         devices_of: dict[frozenset[int], list[int]] = {}
         for device, (_, owners) in self._idle_of.items():
             if mine := owners & known:
@@ -147,19 +150,23 @@ class IdleTime:
         held = np.searchsorted(idle.starts, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = idle.starts[held], idle.ends[held]
-        after = np.append(rows, -1)[np.searchsorted(ops.start[rows], gaps[1])]
+        after = ops.places(rows, gaps[1])
+        after = np.where(after < len(rows), rows[np.minimum(after, len(rows) - 1)], -1)
         call = np.where(after >= 0, self.report.calls[after], -1)
         owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
-        queued = (call >= 0) & (api.start[call] < gaps[0]) & ~np.isin(call, calls, kind="table")
+        asked = np.zeros(len(api), bool)
+        asked[calls] = True
+        queued = (call >= 0) & (api.start[call] < gaps[0]) & ~asked[call]
         parts = []
-        for thread in np.flatnonzero(np.bincount(spans[2])).tolist():
+        for thread in used(spans[2]).tolist():
             own = ~queued & ((call < 0) | (api.thread[call] == thread))
-            own &= np.isin(owner, (-1, api.thread_process[thread]))
+            own &= (owner == -1) | (owner == api.thread_process[thread])
             mine = calls[spans[2] == thread]
             spent = api.runs(mine)
             parts.append(intervals.meet(spent, (gaps[0][own], gaps[1][own])))
         copies = ops.of_kind(OpKind.MEMCPY)
-        copies = copies[(ops.device[copies] != device) & np.isin(self.report.calls[copies], calls)]
+        copies, called = self.report.called(copies[ops.device[copies] != device])
+        copies = copies[asked[called]]
         copies = copies[np.isin(ops.processes[ops.process[copies]], [*owners])]
         waits = until_copies(self.report, copies)
         return device, intervals.subtract(intervals.joined(*parts), waits)

@@ -51,6 +51,8 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     for device, rows in case.by_device.items() if len(ops.processes) > 1 else ():
         rows = rows[ops.category[rows] != Category.MEMORY]
         code = ops.process[rows]
+        if (code[1:] == code[:-1]).all():
+            continue
         time = sums(code, ops.durations(rows), len(ops.processes))
         turns = np.flatnonzero(np.diff(code))
         several = case.report.devices[device].may_be_several

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -17,13 +17,13 @@ from nsys_tui.analysis.launches import graphs_made
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Rows, Scope, clipped, row_numbers
+from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_count, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise_rows
+from nsys_tui.model.groups import factorise_rows, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
@@ -43,6 +43,7 @@ _NEVER_AGAIN: Final = 1 / 5
 """Part of the copies from which on many of sizes that never come again are set-up there."""
 _UNTOLD, PREFETCHED = 0, 1
 """Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
+_PART: Final = 1 << 18
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
 
@@ -69,9 +70,9 @@ class Run:
         self.base = self.scope.base(report) if report.span else self.scope.bounds(report)
         self.base_ns = self.base[1] - self.base[0]
 
-    @cached_property
+    @property
     def operations(self) -> Indices:
-        """Rows of the operations in scope, whole where they straddle the window."""
+        """Rows of the operations in scope, whole where they straddle the window; not kept."""
         return row_numbers(self.report.operations, self._in_scope)
 
     @cached_property
@@ -91,7 +92,9 @@ class Run:
     @property
     def works(self) -> bool:
         """Whether any device works in the time looked at."""
-        return any(split.busy_ns for split in self.splits) or bool(len(self.operations))
+        return any(split.busy_ns for split in self.splits) or bool(
+            row_count(self.report.operations, self._in_scope)
+        )
 
     @property
     def session_ns(self) -> int:
@@ -161,16 +164,15 @@ class Run:
             return self.base[0]
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
-            early = self._moved((self.base[0], until)).values()
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
-            mostly = sum(intervals.total(*one) for one in early) >= _MOSTLY * moved
+            mostly = self._moved_ns((self.base[0], until)) >= _MOSTLY * moved
             return until if moved and (mostly or self._loads(until)) else self.base[0]
         ops, ranges, steps = self.report.operations, self.report.ranges, self.iterations
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
         begin = min(begin, round_begins(ranges, steps.rows))
-        launched = np.flatnonzero(self.begun() >= begin)
-        first = int(ops.start[launched[0]]) if len(launched) else 0
+        parts = (part[self.begun(part) >= begin] for part in _parts(len(ops)))
+        first = next((int(ops.start[part[0]]) for part in parts if len(part)), 0)
         return max(self.base[0], begin, first)
 
     def _loads(self, until: int) -> bool:
@@ -178,8 +180,8 @@ class Run:
 
         Where most of those after it are, too, that tells nothing.
         """
-        ops, rows = self.report.operations, self.operations
-        rows = rows[ops.kind[rows] == OpKind.MEMCPY]
+        ops, rows = self.report.operations, self._in_scope
+        rows = masked(rows, ops.kind[rows] == OpKind.MEMCPY)
         size, _ = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
         early, took = ops.start[rows] < until, ops.durations(rows)
         later = np.bincount(size, ~early)[size]
@@ -237,21 +239,18 @@ class Run:
             kernels = rows[ops.category[rows] != Category.MEMORY]
             begun = min(begun, int(ops.start[kernels].min(initial=begun)))
             done = max(done, int(ops.end[kernels].max(initial=done)))
-        last, between = (
-            sum(intervals.total(*one) for one in self._moved(part).values())
-            for part in ((done, self.base[1]), (max(begun, self.first_step), done))
-        )
         moved = sum(split.exposed_memory_ns for split in self.splits)
         recur = all(self._early[device] != -FARTHEST for device in self.by_device)
-        once = (between >= _RECURS * moved and self._are_new(done)) or (
-            recur and last >= _NEARLY_ALL * moved
+        last, between = (done, self.base[1]), (max(begun, self.first_step), done)
+        once = (recur and self._moved_ns(last) >= _NEARLY_ALL * moved) or (
+            self._are_new(done) and self._moved_ns(between) >= _RECURS * moved
         )
         return self.first_step, done if moved and once else self._asked_until(done)
 
     def _are_new(self, since: int) -> bool:
         """Whether most copies after a time are of sizes that none has before."""
-        ops, rows = self.report.operations, self.operations
-        rows = rows[ops.kind[rows] == OpKind.MEMCPY]
+        ops, rows = self.report.operations, self._in_scope
+        rows = masked(rows, ops.kind[rows] == OpKind.MEMCPY)
         size, kinds = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
         late, took = ops.start[rows] >= since, ops.durations(rows)
         new = late & (np.bincount(size, ~late, len(kinds))[size] == 0)
@@ -265,7 +264,7 @@ class Run:
         """
         ops, until = self.report.operations, done
         for rows in self.by_device.values():
-            late = rows[np.searchsorted(rows, np.searchsorted(ops.start, done)) :]
+            late = rows[ops.places(rows, done) :]
             until = max(until, int(ops.end[late[~self.on_demand(late)]].max(initial=until)))
         return min(until, self.base[1])
 
@@ -285,10 +284,13 @@ class Run:
         after = last, self._asked_until(last)
         return self._moved((self.base[0], first)), self._moved(after)
 
+    def _moved_ns(self, window: tuple[int, int]) -> int:
+        return sum(intervals.total(*one) for one in self._moved(window).values())
+
     def _moved(self, window: tuple[int, int]) -> dict[int, Intervals]:
         ops, alone = self.report.operations, {}
         for device, rows in self.by_device.items():
-            rows = rows[slice(*np.searchsorted(rows, np.searchsorted(ops.start, window)))]
+            rows = rows[slice(*ops.places(rows, window))]
             category = ops.category[rows]
             moving = rows[(category == Category.MEMORY) | (category == Category.COMM)]
             moved, computed = (
@@ -341,9 +343,8 @@ class Run:
             works = ops.category[rows] != Category.COMM
             done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
             first, third = np.searchsorted(done, np.array((_SET_UP, _EARLY)) * done[-1]).tolist()
-            used = np.flatnonzero(np.bincount(ops.process[rows]))
-            mine = np.isin(owners, ops.processes[used])
-            made = int(np.searchsorted(ops.start[rows], graphs[mine].max(initial=-FARTHEST)))
+            mine = np.isin(owners, ops.processes[used(ops.process[rows])])
+            made = int(ops.places(rows, graphs[mine].max(initial=-FARTHEST)))
             first = max(first, made * (made <= third), _tried(ops.name[rows], third))
             if len(rows) - first >= A_RUN:
                 until[device] = ops.start[rows[first]]
@@ -355,12 +356,19 @@ class Run:
         ops, parts = self.report.operations, self.device_coverage
         return {device: row_numbers(ops, one.rows) for device, one in parts.items()}
 
-    def begun(self, rows: Indices | None = None) -> Int64:
-        """When the launch of some operations, or of all, began; without a call, when they did."""
-        some = slice(None) if rows is None else rows
-        calls, started = self.report.calls[some], self.report.api.start
-        begun = started[calls] if len(started) else 0
-        return np.where(calls >= 0, begun, self.report.operations.start[some])
+    def begun(self, rows: Indices) -> Int64:
+        """When the launch of some operations began; without a call, when they did."""
+        calls, started = self.report.calls[rows], self.report.api.start
+        if not len(started):
+            return self.report.operations.start[rows]
+        begun, own = started[calls], calls < 0
+        begun[own] = self.report.operations.start[rows[own]]
+        return begun
+
+
+def _parts(count: int) -> Iterator[Indices]:
+    """Rows of so many events, part by part: what is looked for often comes soon."""
+    return (np.arange(lo, min(lo + _PART, count)) for lo in range(0, count, _PART))
 
 
 def _tried(names: Integers, early: int) -> int:

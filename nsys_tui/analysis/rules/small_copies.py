@@ -26,7 +26,7 @@ from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, 
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Integers
+from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
@@ -176,16 +176,22 @@ def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
 
 def _with_waits(case: Case, calls: Integers, reads: Integers) -> tuple[Integers, Integers]:
     """Calls with the waits after all of them and before reads, and which reads are waited for."""
-    api, rows = case.report.api, case.calls
-    before, after = np.full((2, len(api)), -1, np.int32)
-    for mine in rows_of_codes(api.thread[rows], len(api.threads)):
-        after[rows[mine[:-1]]], before[rows[mine[1:]]] = rows[mine[1:]], rows[mine[:-1]]
-    beside = np.concatenate((after[calls], before[reads]))
-    waits = case.work.api_classes == Cause.SYNC
-    awaited = (case.work.api_classes[reads] == Cause.COPY) | _of(waits, after[reads])
-    return np.union1d(calls, beside[_of(waits, beside)]), reads[awaited]
+    classes, of_read = case.work.api_classes, np.concatenate((calls, reads, reads))
+    step = np.repeat((1, -1, 1), (len(calls), len(reads), len(reads)))
+    beside = _beside(case, of_read, step)
+    waits = (beside >= 0) & (classes[beside] == Cause.SYNC)
+    awaited = (classes[reads] == Cause.COPY) | waits[len(calls) + len(reads) :]
+    waits[len(calls) + len(reads) :] = False
+    return np.union1d(calls, beside[waits]), reads[awaited]
 
 
-def _of(chosen: Bool, rows: Integers) -> Bool:
-    """Which rows are chosen, -1 for none never."""
-    return np.asarray((rows >= 0) & chosen[rows], np.bool_)
+def _beside(case: Case, calls: Integers, step: Integers) -> Integers:
+    """Of each call the one so many before or after it on its thread, -1 for none."""
+    api, rows, beside = case.report.api, case.calls, np.full(len(calls), -1, np.intp)
+    mine = rows_of_codes(api.thread[rows], len(api.threads))
+    for thread, at in rows_of_values(api.thread[calls]):
+        own = np.concatenate(([-1], rows[mine[thread]], [-1]))
+        place = np.searchsorted(own[:-1], calls[at])
+        known = own[place] == calls[at]
+        beside[at[known]] = own[(place + step[at])[known]]
+    return beside

@@ -189,7 +189,7 @@ def _device_stalls(
     starts, ends = clipped(ops, rows, None)
     begin, finish = intervals.gaps(*(busy or (starts, ends)), *report.extent)
     lo, hi = scope.bounds(report)
-    touching = (begin < hi) & (finish > lo)
+    touching = slice(np.searchsorted(finish, lo, "right"), np.searchsorted(begin, hi))
     begin, finish = begin[touching], finish[touching]
     idle = np.minimum(finish, hi) - np.maximum(begin, lo)
     edge = _edges(starts, ends, begin, finish)
@@ -284,7 +284,7 @@ def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:
     if not runs:
         return np.full(len(begin), -1, np.int64)
     starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
-    nearest = np.searchsorted(starts, begin, side="right") - 1
+    nearest = intervals.placed(starts, begin, "right") - 1
     return np.where((nearest >= 0) & (finish <= ends[nearest]), nearest, -1)
 
 

@@ -25,6 +25,7 @@ from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int32, Int64, Integers, UInt8
 from nsys_tui.model.events import ThreadEvents
+from nsys_tui.model.groups import used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.names import api_name
@@ -173,9 +174,9 @@ class HostWork:
 
     def codes(self, foreign: Integers, text: Callable[[int], str]) -> Int32:
         """Codes for codes of another dictionary, looked up through ``text``."""
-        used = np.flatnonzero(np.bincount(foreign))
-        code_of = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
-        code_of[used] = [self.code(text(code)) for code in used.tolist()]
+        occur = used(foreign)
+        code_of = np.zeros(int(occur[-1]) + 1 if len(occur) else 0, np.int32)
+        code_of[occur] = [self.code(text(code)) for code in occur.tolist()]
         mapped: Int32 = code_of[foreign]
         return mapped
 

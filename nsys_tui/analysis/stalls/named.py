@@ -68,10 +68,7 @@ class Named:
         """The events that may overlap one of the intervals [lo, hi); all where they are few."""
         if len(self.starts) <= _FEW * len(lo):
             return self
-        begin, end = self._candidates(lo, hi)
-        size = len(self.starts) + 1
-        begun = np.bincount(begin, minlength=size) - np.bincount(end, minlength=size)
-        rows = np.flatnonzero(np.cumsum(begun[:-1]))
+        rows = intervals.stretched(*intervals.union(*self._candidates(lo, hi)))
         return Named(self.starts[rows], self.ends[rows], self.name[rows])
 
     def outside(self, spans: Intervals) -> Named:
