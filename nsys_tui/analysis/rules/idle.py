@@ -37,6 +37,7 @@ from nsys_tui.analysis.stalls.host_activity import LATE_NS
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Doing, Off, Sampled, Witness, sampled
 from nsys_tui.model import intervals
+from nsys_tui.model.arrays import Bool, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
@@ -73,16 +74,32 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
     )
 
 
+_OWN: Final = (Cause.SYNC, Cause.COPY, Cause.HOST, Cause.NOTHING, Cause.LAUNCH_LATENCY)
+"""What a launching thread does itself from some GPU work to the next: being ahead hides it all."""
+_UNKNOWN: Final = 2
+"""What is not recorded leads where it takes so many times as long as what is."""
+_GOOD_PART: Final = 4
+"""Of one cause's time in a gap a part, one of so many, with which another one leads it."""
+_TOLD: Final = 5
+"""Part of the time, one of so many, from which a second cause is named."""
 _LARGE: Final = 0.1
 """Part of the time looked at from which idle time without a known reason leads the list."""
 
 
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
-    every, spans = case.once("idle by witness", lambda: _idle_by_witness(case))
-    gaps = every.take(np.isin(every.cause, causes) & ~launched_first(case, every))
-    if not len(gaps):
-        return []
+    findings: list[Finding] = []
+    told, spans = case.once("idle together", lambda: _together(case))
+    for gaps, beside in told:
+        if gaps.cause[0] in causes:
+            findings += _idle_finding(case, name, gaps, beside, spans)
+    return findings
+
+
+def _together(case: Case) -> tuple[list[tuple[Gaps, Gaps]], Spans]:
+    """Gaps of one cause or call, what one change gives back with it, and when causes were."""
+    gaps, spans = _idle_by_witness(case)
+    gaps = gaps.take(~launched_first(case, gaps))
     inside = straight(case, gaps) & between_tiny(case, gaps)
     kept = ~inside | (gaps.cause == Cause.HOST)
     gaps, inside = gaps.take(kept), inside[kept]
@@ -91,12 +108,24 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     apart[waits[~come_again(case, gaps.take(waits))]] = 3
     kind, _ = factorise_rows((*kinds_of(gaps), apart))
     few = facts.few_long(gaps.idle, kind).astype(np.int64)
-    group, kinds = factorise_rows((gaps.cause, kind, few))
-    findings: list[Finding] = []
-    for number, cause in enumerate(kinds[:, 0].tolist()):
-        mine = gaps.take(group == number)
-        findings += _idle_finding(case, name, Cause(cause), mine, spans)
-    return findings
+    group, _ = factorise_rows((gaps.cause, kind, few))
+    of = _led_by(gaps, group, np.isin(gaps.cause, _OWN) & ~inside)
+    leads, mine = np.flatnonzero(np.bincount(of)).tolist(), of == group
+    return [(gaps.take(mine & (of == n)), gaps.take(~mine & (of == n))) for n in leads], spans
+
+
+def _led_by(gaps: Gaps, group: Integers, own: Bool) -> Integers:
+    """Of each row the group that it is told with: one of more time with a good part of its gap."""
+    of, (place, distinct) = group.copy(), factorise_rows((gaps.device, gaps.start))
+    known = np.where(gaps.cause == Cause.NOTHING, gaps.idle // _UNKNOWN, gaps.idle)
+    weight = np.bincount(group, known * (own & (gaps.cause != Cause.COPY)))
+    for lead in np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)].tolist():
+        rows, part = np.flatnonzero((of == lead) & (group == lead)), np.zeros(len(distinct))
+        part[place[rows]] = gaps.idle[rows]
+        own[rows] = False
+        of[own & (_GOOD_PART * part[place] >= gaps.idle)] = lead
+        own &= of == group
+    return of
 
 
 def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
@@ -108,24 +137,24 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     compiles = before_code(case, gaps)
     whole = np.full(compiles.sum(), Cause.MODULE, np.uint8)
     compiled = replace(gaps.take(compiles), cause=whole, shares={})
-    causes = [Cause.SYNC, *words.QUEUED, *(one for one in words.CAUSES if one is not Cause.MODULE)]
-    causes += [Cause.COPY] * (len(case.by_device) > 1)
+    known = (one for one in words.CAUSES if one is not Cause.MODULE)
+    causes = [Cause.SYNC, Cause.COPY, *words.QUEUED, *known]
     parts, spans = by_witness(case.work, gaps.take(~compiles), causes, WORTH_A_LINE * case.base_ns)
     return parts.beside(compiled), spans
 
 
-def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
+def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans) -> list[Finding]:
     """GPUs idle at the same time lose it once: the one that loses most counts."""
-    each = np.bincount(gaps.device, gaps.idle)
+    cause, each = Cause(gaps.cause[0]), np.bincount(gaps.device, gaps.idle)
     device, several = int(np.argmax(each)), int((2 * each > each.max()).sum()) > 1
     late, most = late_rank(case, gaps) if cause is Cause.MPI else (-1, case.base_ns)
-    gaps = gaps.take(gaps.device == device)
+    gaps, beside = gaps.take(gaps.device == device), beside.take(beside.device == device)
     lost = case.idle_time.idle_part(device, when(case.work, gaps, spans))
     if cause is Cause.MPI:
         gaps, lost = without_messages(case, gaps, lost)
     if not len(gaps):
         return []
-    worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
+    worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum() + beside.idle.sum())
     if cause is Cause.COPY and not facts.copies_wait(case, gaps, lost):
         return []  # The rules on copies tell of it.
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
@@ -133,6 +162,10 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     said = words.RENDERING if cause in _NOT_KNOWN and facts.hold_most(gaps, renders) else said
     usual = said.advice or words.unseen(case.report)
     told, confidence, advice = _told(case, cause, gaps, lost, usual)
+    held = _held(case, cause, gaps, lost, advice)
+    parts = [beside.take(beside.cause == one) for one in np.unique(beside.cause)]
+    lost = intervals.joined(lost, *(when(case.work, part, spans) for part in parts))
+    lost = case.idle_time.idle_part(device, lost)
     said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
     unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
@@ -154,9 +187,14 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     title = f"{label} idle {units.format_duration(total)} in {where}"
     short = told[told.index(", ") :] if told.startswith(" ") else told
     about = ("idle in one gap" if len(gaps) == 1 else "idle") + (told if not priced else short)
+    title += (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY)
+    second = max(parts, key=lambda part: int(part.idle.sum()), default=beside)
+    if _TOLD * (time := int(second.idle.sum())) >= max(total, 1):
+        more = f"; {units.format_duration(time)} {Cause(second.cause[0]).label}"
+        title += more * (len(title + more) <= TITLE_CELLS)
     return case.finding(
         name,
-        title + (told if len(title + told) <= TITLE_CELLS else short).removesuffix(_RARELY),
+        title,
         advice,
         subject=about.removesuffix(_UNTOLD),
         saved_ns=0 if unpriced else min(total, most, facts.of_each(case, cause, gaps)),
@@ -172,7 +210,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
         lost=lost,
         when=intervals.union(gaps.start, gaps.end),
         late=late,
-        held=_held(case, cause, gaps, lost, advice),
+        held=held,
     )
 
 

@@ -417,11 +417,11 @@ FIRST = {
     "many-kernels-2025.5": ("small_copies", "3,829 small copies, most 4 B Device-to-Host"),
     "mpi-nvtx-callchains-2022.2": (
         "gpu_idle",
-        "545.7 ms in 5 gaps after cudaMemcpy, host compute: main",
+        "546.5 ms in 5 gaps after cudaMemcpy, host compute: main",
     ),
     "no-metadata-old": (
         "gpu_idle",
-        "GPU 0 idle 3.766 ms in 33 gaps after cudaEventSynchronize, host compute",
+        "GPU 0 idle 4.176 ms in 33 gaps after cudaEventSynchronize, host compute",
     ),
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": (

@@ -56,6 +56,32 @@ def test_the_smaller_cause_of_the_same_gaps_is_told_too(
     assert ("; allocations inside the loop (up to 9." in line) is named
 
 
+def round_trip(path: Path, waited: int, computed: int, together: bool) -> Synth:
+    """A wait returns late and the host computes before the next launch: both, or one by turns."""
+    synth, now = bare(path).sched(0, True), 0
+    for step in range(40):
+        synth.launch(f"k{step % 5}", (now, now + 5 * US), (now + 9 * US, now + MS), grid=FULL)
+        late = waited if together or step % 2 else 0
+        synth.api("cudaDeviceSynchronize_v3020", now + 9 * US, now + MS + late)
+        now += MS + late + (computed if together or not step % 2 else 0)
+    return synth.sched(now, False)
+
+
+@pytest.mark.parametrize(
+    ("waited", "together", "told"),
+    [(300 * US, True, "; 12.05 ms sync call"), (200 * US, True, ""), (300 * US, False, "")],
+)
+def test_what_a_host_does_in_the_same_gaps_is_one_finding_of_all_their_time(
+    tmp_path: Path, waited: int, together: bool, told: str
+) -> None:
+    case = case_of(round_trip(tmp_path / "r.sqlite", waited, 900 * US, together))
+    found = [one for one in find_in(case) if one.saved_ns and not one.same_as]
+    assert [one.rule for one in found] == ["gpu_idle", "sync_by_range"][: 2 - together]
+    gaps, more = (39, waited + 9 * US) if together else (20, 0)
+    assert found[0].saved_ns == gaps * (900 * US + more), "with the launch after the wait"
+    assert found[0].title.endswith(f" gaps after cudaDeviceSynchronize, host compute{told}")
+
+
 @pytest.mark.parametrize(
     ("call", "inside", "told"),
     [
