@@ -110,10 +110,11 @@ class EventSet:
 
     def near(self, spans: Intervals) -> Indices:
         """Rows of events that may overlap some intervals: all that do, and not many others."""
-        long = np.flatnonzero(self.end - self.start > _LONG_NS)
+        near = self.end - self.start > _LONG_NS
         first, stop = intervals.union(spans[0] - _LONG_NS, spans[1])
         inside = np.searchsorted(self.start, first), np.searchsorted(self.start, stop)
-        return np.union1d(long, intervals.stretched(*inside))
+        near[intervals.stretched(*inside)] = True
+        return np.flatnonzero(near)
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""

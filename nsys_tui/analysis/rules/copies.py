@@ -137,14 +137,15 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     ops, graphs = case.report.operations, case.doing(device, Category.GRAPH)
     start, end = (np.clip(of[rows], *case.steady) for of in (ops.start, ops.end))
     whole, sets = ops.runs(graphs[ops.counted[graphs]]), case.device_coverage[device].sets
-    if case.scope.window is not None or len(whole[0]):
-        work = intervals.joined(whole, case.runs(device, *hiding))
-        return np.asarray(end - start - intervals.covered(work, start, end), np.int64)
-    names = [OF_CATEGORY[one] for one in hiding]
-    hidden = sum(sets[name].within(start, end) for name in names)
+    names, alone = [OF_CATEGORY[one] for one in hiding], end - start
+    if case.scope.window is not None:
+        names, whole = [], intervals.joined(whole, case.runs(device, *hiding))
+    for name in names:
+        alone -= sets[name].within(start, end)
+        whole = intervals.subtract(whole, sets[name].pair)
     if len(names) > 1:  # Compute comes first, and one other: sooner than one set of both.
-        hidden -= sets["_".join((*names, "overlap"))].within(start, end)
-    return np.asarray(end - start - hidden, np.int64)
+        alone += sets["_".join((*names, "overlap"))].within(start, end)
+    return np.asarray(alone - intervals.covered(whole, start, end), np.int64)
 
 
 class _Alone(NamedTuple):

@@ -40,7 +40,6 @@ _ALLOCATE = (
 """What to do about frequent allocations: in general, and from a stream-ordered pool."""
 _BY_LIBRARY = "a library makes them as it is set up: do that once, and use its handle again"
 _FREES = re.compile(r"Free|Unregister|Release|Unmap|Destroy|Trim")
-_SAMPLE = 64
 _UNLOADS = 3
 """One unload among so many calls is no end of the program."""
 
@@ -242,30 +241,16 @@ def _of_their_kind(case: Case, some: Indices) -> Indices:
     ops, rows, steps = case.report.operations, case.operations, case.iterations
     if len(some) < 2 or not len(rows):
         return some
+    step = np.searchsorted(steps.start, case.begun(rows), side="right")
     chosen = np.zeros(len(steps) + 1, bool)
     chosen[some + 1] = True
-
-    def step_of(launched: Indices) -> Indices:
-        return np.searchsorted(steps.start, case.begun(launched), side="right")
-
-    # Most names come in other steps: what some of all operations show of it need not be looked for.
-    seen, outside = np.zeros(len(ops.names), bool), rows[::_SAMPLE]
-    step = step_of(outside)
-    seen[ops.name[outside[~chosen[step] & (step > 0)]]] = True
-    few = rows[~seen[ops.name[rows]]]
-    step = step_of(few)
     mine = chosen[step]
-    name, where, took = ops.name[few[mine]], step[mine] - 1, ops.durations(few[mine])
+    name, where, took = ops.name[rows[mine]], step[mine] - 1, ops.durations(rows[mine])
     last, other = np.zeros(len(ops.names), np.intp), np.zeros(len(ops.names), bool)
     last[name] = where
     other[name[last[name] != where]] = True
-    other[ops.name[few[~mine & (step > 0)]]] = False
-    if not other.any():
-        return some
-    step = step_of(rows)
-    mine = chosen[step]
-    own = np.bincount(where, took * other[name], len(steps))
-    whole = np.bincount(step[mine] - 1, ops.durations(rows[mine]), len(steps))
+    other[ops.name[rows[~mine & (step > 0)]]] = False
+    whole, own = (np.bincount(where, time, len(steps)) for time in (took, took * other[name]))
     return some[2 * own[some] <= whole[some]]
 
 

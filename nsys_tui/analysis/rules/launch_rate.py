@@ -20,7 +20,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64, Integers
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import Operations
-from nsys_tui.model.groups import rows_of_values
+from nsys_tui.model.groups import among, rows_of_values, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.units import plural
 
@@ -51,9 +51,8 @@ def _pace_ns(case: Case) -> int:
 def _waits(case: Case, calls: Integers) -> Intervals:
     """When threads that make some calls wait for GPUs."""
     api = case.report.api
-    waits = np.isin(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    waits &= np.isin(api.thread, np.unique(api.thread[calls]))
-    return intervals.union(api.start[waits], api.end[waits])
+    waits = np.flatnonzero(among(case.work.api_classes, (Cause.SYNC, Cause.COPY)))
+    return api.runs(waits[np.isin(api.thread[waits], used(api.thread[calls]))])
 
 
 def straight(case: Case, gaps: Gaps) -> Bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -44,6 +44,7 @@ _NEVER_AGAIN: Final = 1 / 5
 _UNTOLD, PREFETCHED = 0, 1
 """Causes of migrations: not recorded, and that cudaMemPrefetchAsync asked for it."""
 _PART: Final = 1 << 18
+"""Operations looked at in one go for what mostly comes soon."""
 A_RUN: Final = 20
 """Operations that make a run, of which the first twentieth is set-up."""
 
@@ -171,7 +172,8 @@ class Run:
         alike = ranges.name == ranges.name[steps.rows[0]]  # other ranks begin sooner
         begin = min(int(steps.first[0]), int(ranges.start[alike].min()))
         begin = min(begin, round_begins(ranges, steps.rows))
-        parts = (part[self.begun(part) >= begin] for part in _parts(len(ops)))
+        parts = (np.arange(lo, min(lo + _PART, len(ops))) for lo in range(0, len(ops), _PART))
+        parts = (part[self.begun(part) >= begin] for part in parts)
         first = next((int(ops.start[part[0]]) for part in parts if len(part)), 0)
         return max(self.base[0], begin, first)
 
@@ -364,11 +366,6 @@ class Run:
         begun, own = started[calls], calls < 0
         begun[own] = self.report.operations.start[rows[own]]
         return begun
-
-
-def _parts(count: int) -> Iterator[Indices]:
-    """Rows of so many events, part by part: what is looked for often comes soon."""
-    return (np.arange(lo, min(lo + _PART, count)) for lo in range(0, count, _PART))
 
 
 def _tried(names: Integers, early: int) -> int:

@@ -203,9 +203,10 @@ def _waited_for(case: Case, rows: Indices, share: float) -> Indices:
     """Kernels throughout which their calls go on, and that have such a part of these at least."""
     api, ops = case.report.api, case.report.operations
     rows, calls = case.report.called(rows)
-    waits = (api.start[calls] <= ops.start[rows]) & (api.end[calls] >= ops.end[rows])
+    waits = api.end[calls] >= ops.end[rows]
     rows, calls = rows[waits], calls[waits]
-    return rows[ops.durations(rows) >= share * api.durations(calls)]
+    much = ops.durations(rows) >= share * api.durations(calls)
+    return rows[much & (api.start[calls] <= ops.start[rows])]
 
 
 def _blocked(case: Case, rows: Indices) -> list[Finding]:
