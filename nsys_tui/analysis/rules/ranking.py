@@ -252,8 +252,11 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
         pages = leader.advice.startswith(PAGES) and "Unified Device-to-Host" in finding.title
         return pages and leader.device == finding.device and leader.saved_ns > 0
-    if finding.rule == "small_copies":  # What the host does after them tells more.
-        return _idle_together(leader, finding, after=True) >= _NEARLY_ALL * finding.saved_ns
+    if finding.rule == "small_copies":  # What the host does after them tells more, if it is known.
+        inside = intervals.total(*(finding.lost or intervals.empty()))
+        known = leader.saved_ns > 0 or 2 * inside <= finding.saved_ns
+        together = _idle_together(leader, finding, after=True)
+        return known and together >= _NEARLY_ALL * finding.saved_ns
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:

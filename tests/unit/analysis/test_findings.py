@@ -112,8 +112,8 @@ def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[s
         planted.setdefault(problem["kind"], []).append(problem)
     by_rule = {f.rule: f for f in reversed(found)}
     worst = {kind: max(p["duration_ns"] for p in mine) for kind, mine in planted.items()}
-    # The launches that come only after other waits are of these waits, too.
-    assert 1 <= by_rule["sync_by_range"].saved_ns / worst["sync_stall"] < 1.15
+    # What the host does after waits, and launches that come late for them, are of these waits, too.
+    assert 1 <= by_rule["sync_by_range"].saved_ns / worst["sync_stall"] < 1.2
     phase = max(planted["launch_bound"], key=lambda problem: problem["idle_ns"])
     # Queued kernels are up to a microsecond apart in the demo.
     assert 0 < phase["idle_ns"] - by_rule["launch_bound"].saved_ns <= 1000 * phase["operations"]
