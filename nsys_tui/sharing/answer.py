@@ -14,8 +14,9 @@ from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import OverviewAnswer
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.not_looked_at import NotLookedAt, not_looked_at
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.verdict import NotLookedAt, Part, not_looked_at, parts, verdict
+from nsys_tui.analysis.rules.verdict import Part, parts, verdict
 from nsys_tui.analysis.stacks.folding import Stacks, StackSource, gpu_stacks
 from nsys_tui.analysis.stacks.sources import host_stacks, sources
 from nsys_tui.analysis.stalls.answer import StallAnswer

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.verdict import NotLookedAt
+    from nsys_tui.analysis.rules.not_looked_at import NotLookedAt
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.report import Report
     from nsys_tui.ui.session import Session
@@ -46,8 +46,9 @@ def findings(
 
     def find() -> Findings:
         from nsys_tui.analysis.rules.case import Case
+        from nsys_tui.analysis.rules.not_looked_at import not_looked_at
         from nsys_tui.analysis.rules.ranking import find_in
-        from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
+        from nsys_tui.analysis.rules.verdict import verdict
         from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
         from nsys_tui.ui.idle_gaps import idle_gaps
 

@@ -10,17 +10,9 @@ from typing import Final
 from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, command_of
+from nsys_tui.analysis.rules.not_looked_at import NOT_LOOKED_AT, NotLookedAt, not_looked_at
 from nsys_tui.analysis.rules.register import Outcome
-from nsys_tui.analysis.rules.verdict import (
-    NOT_LOOKED_AT,
-    PART,
-    NotLookedAt,
-    Part,
-    not_looked_at,
-    parts,
-    verdict,
-    verdict_facts,
-)
+from nsys_tui.analysis.rules.verdict import PART, Part, parts, verdict, verdict_facts
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import (
     FACTS,

@@ -25,9 +25,9 @@ from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.categories import Category
 from nsys_tui.model.report import Report
-from nsys_tui.model.table import column, columns, data
+from nsys_tui.model.table import column, data
 from nsys_tui.units import format_duration, format_share
 
 COMPUTE: Final = "compute"
@@ -59,8 +59,7 @@ class Part:
 
 
 PART: Final = (column("name"), data("time_ns", lambda part, _: part.ns), column("share"))
-NOT_LOOKED_AT: Final = columns("what reason")
-"""Keys of both in JSON."""
+"""Keys of parts in JSON."""
 
 
 def parts(case: Case, findings: Sequence[Finding] = ()) -> list[Part]:
@@ -127,50 +126,6 @@ def verdict_facts(verdict: str, shares: Sequence[Part]) -> list[tuple[str, str]]
     """What stands first in every text: the verdict and what the time is bound by, where known."""
     facts = [("verdict", verdict), ("bound by", bound_line(shares))]
     return [fact for fact in facts if fact[1]]
-
-
-@dataclass(frozen=True)
-class NotLookedAt:
-    """A question that the report cannot answer."""
-
-    what: str
-    reason: str
-    """What is missing, and the option that records it."""
-
-
-_QUESTIONS: Final = (
-    (Capability.API, "calls that wait, copy or allocate; why GPUs are idle"),
-    (Capability.LAUNCH_SHAPES, "grids, blocks and occupancy"),
-    (Capability.GPU_PROPERTIES, "grids against the number of SMs, occupancy"),
-    (Capability.NVTX, "steps and phases; what happens in every step and what once"),
-    (Capability.OSRT, "files, locks and sleep of the host"),
-    (Capability.GPU_METRICS, "memory bandwidth, tensor cores and clocks of the GPU"),
-)
-_WHOLE_GRAPHS: Final = NotLookedAt(
-    "what runs inside CUDA graphs",
-    "traced as a whole: record with nsys profile --cuda-graph-trace=node",
-)
-_NO_STEPS: Final = NotLookedAt(
-    "what happens in every step and what once; slow steps",
-    "no NVTX ranges that repeat as steps here: give those of all steps one name",
-)
-
-
-def not_looked_at(case: Case) -> list[NotLookedAt]:
-    """What no rule could look at, and what would record it."""
-    report = case.report
-    lacking = [(report.lacks(capability), what) for capability, what in _QUESTIONS]
-    missing = [NotLookedAt(what, reason) for reason, what in lacking if reason]
-    if ((report.operations.kind == OpKind.GRAPH) & report.operations.counted).any():
-        missing.insert(0, _WHOLE_GRAPHS)
-    if report.can(Capability.NVTX) and case.works and not case.has_loop:
-        missing.append(_NO_STEPS)
-    if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
-        reason = report.lacks(Capability.SCHED)
-        missing.append(NotLookedAt("what the host did between its calls", reason))
-    if other := other_generation(report):
-        missing.append(NotLookedAt("what the nsys that recorded it did not know of", other))
-    return missing
 
 
 COVERED: Final = 0.5
@@ -366,7 +321,9 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
         draws = 2 * rendering_ns(case) > whole - idle
         lack = "graphics calls are not tied to their work" if draws else f"no {Capability.API}"
         return f"why {format_share(idle, whole)} is idle cannot be said: {lack}"
-    said = []
+    said: list[str] = []
+    unknown: list[Finding] = []
+    place = 0
     for one in findings:
         share, least = format_share(one.stake_ns, one.of_ns), WORTH_FIXING * one.of_ns
         if one.stake_ns < least:
@@ -383,8 +340,24 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"{share} is idle {MEANT[one.advice]}")
         elif one is not most and not one.subject.startswith("idle"):
             said.append(f"{share} is {one.subject}")
+        elif one is not most and not one.same_as and one.advice.startswith((*PAGES, COMPILES)):
+            said.append(f"{share} is {_where_idle(one)}")
         elif one is not most and not one.same_as:
-            what = one.subject.replace(f", {Cause.NOTHING.label}", "").partition(",")[0]
-            known = one.advice.startswith((*PAGES, COMPILES))
-            said.append(f"{share} is {what}" if known else f"why {share} is {what} is not recorded")
+            place = place if unknown else len(said)
+            unknown.append(one)
+    if unknown:
+        said.insert(place, _why([one for one in unknown if one.device == unknown[0].device]))
     return "; ".join(said[:MOST])
+
+
+def _where_idle(one: Finding) -> str:
+    return one.subject.replace(f", {Cause.NOTHING.label}", "").partition(",")[0]
+
+
+def _why(unknown: Sequence[Finding]) -> str:
+    """How much idle time of one GPU has no recorded cause, and where most of it is."""
+    share = format_share(sum(one.stake_ns for one in unknown), unknown[0].of_ns)
+    what = _where_idle(unknown[0])
+    if len(unknown) > 1:
+        what = what.replace("idle ", "idle, most ") + "," * (what != "idle")
+    return f"why {share} is {what} is not recorded"

@@ -47,6 +47,7 @@ from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.not_looked_at import not_looked_at
 from nsys_tui.analysis.rules.ranking import find_in, ranked
 from nsys_tui.analysis.rules.verdict import (
     COMPUTE,
@@ -56,7 +57,6 @@ from nsys_tui.analysis.rules.verdict import (
     RENDERING,
     REQUESTS,
     bound_line,
-    not_looked_at,
     parts,
     verdict,
 )

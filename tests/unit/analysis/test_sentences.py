@@ -10,8 +10,9 @@ from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import by_ncu, command_of
+from nsys_tui.analysis.rules.not_looked_at import not_looked_at
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -378,6 +378,17 @@ def test_idle_time_that_nobody_recorded_is_said_once(tmp_path: Path) -> None:
     )
 
 
+def test_all_idle_time_of_a_gpu_without_a_record_is_one_sum(tmp_path: Path) -> None:
+    """Sixty gaps of 1 ms, and one of 100 ms that is told apart; the GPU works for 8 ms each."""
+    synth, t = Synth(tmp_path / "r.sqlite").process(10), 0
+    for number in range(60):
+        synth.launch("k", call=(t, t + 5 * US), gpu=(t + 10 * US, t + 8 * MS))
+        t += 109 * MS if number == 30 else 9 * MS
+    line = told(synth)
+    assert line.count("is not recorded") == 1
+    assert line.endswith("Why 24.9% is idle, most in one gap, is not recorded")
+
+
 def test_that_gpu_work_covers_little_of_the_session_is_said(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(1000 * MS)
     synth.kernel("a", 0, 50 * MS).kernel("b", 50 * MS, 100 * MS)

@@ -13,7 +13,7 @@ from nsys_tui.analysis.host_time import HostTime
 from nsys_tui.analysis.overview import NO_WORK, Overview, TopName
 from nsys_tui.analysis.overview_columns import SHARE_OF
 from nsys_tui.analysis.rules.finding import Finding, command_of
-from nsys_tui.analysis.rules.verdict import NotLookedAt
+from nsys_tui.analysis.rules.not_looked_at import NotLookedAt
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.categories import Category
 from nsys_tui.model.target import Metadata
