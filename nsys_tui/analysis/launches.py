@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,8 @@ from nsys_tui.model.report import Report
 
 BATCH: Final = 1 << 18
 """Operations after which another batch of launch-bound runs begins: little memory at a time."""
+_MANY: Final = 1 << 18
+"""Operations of a device from which its runs are stored: of fewer they are found as fast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,7 @@ def touching_runs(runs: Iterable[LaunchBoundRun], scope: Scope) -> list[LaunchBo
 def runs_of(
     report: Report, device: int, rows: Indices, rule: LaunchBoundConfig
 ) -> list[LaunchBoundRun]:
-    """Launch-bound runs among some operations of one device.
+    """Launch-bound runs among some operations of one device; those of all are kept for a report.
 
     Args:
         report: their report.
@@ -155,6 +157,20 @@ def runs_of(
     """
     if len(rows) < max(rule.operations, 1):
         return []
+    if len(rows) < _MANY or len(rows) < len(report.operations.of_devices[device]):
+        return _found(report, device, rows, rule)
+
+    def table() -> dict[str, Int64]:
+        runs = [astuple(run) for run in _found(report, device, rows, rule)]
+        return {"runs": np.array(runs, np.int64).reshape(-1, len(fields(LaunchBoundRun)))}
+
+    name = "_".join(map(str, ("launch_bound", 1, device, *astuple(rule))))
+    return [LaunchBoundRun(*row) for row in report.derived(name, table)["runs"].tolist()]
+
+
+def _found(
+    report: Report, device: int, rows: Indices, rule: LaunchBoundConfig
+) -> list[LaunchBoundRun]:
     first, last, before = _short_work(report, rows, rule)
     bound_runs: list[LaunchBoundRun] = []
     batch = np.flatnonzero(np.diff(first // BATCH, prepend=-1))

@@ -245,7 +245,9 @@ class ApiCalls(ThreadEvents):
     @cached_property
     def count_of_names(self) -> Int64:
         """How many calls proper have each name."""
-        return np.bincount(self.name[self.real], minlength=len(self.names)).astype(np.int64)
+        real = self.real
+        name = self.name if real.all() else self.name[real]
+        return np.bincount(name, minlength=len(self.names)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

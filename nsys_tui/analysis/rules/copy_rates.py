@@ -252,10 +252,10 @@ def _repeated(case: Case, rows: Indices, size: int) -> list[Finding]:
 def memsets(case: Case, arguments: Arguments) -> Result:
     """Memsets of each GPU against the time of all its work."""
     ops = case.report.operations
-    rows = case.where(lambda rows: ops.counted[rows])
     devices = len(case.report.devices)
-    whole = sums(ops.device[rows], ops.durations(rows), devices)
-    rows = rows[ops.kind[rows] == OpKind.MEMSET]
+    whole = np.zeros(devices, np.int64)
+    whole[[split.index for split in case.splits]] = [split.sum_ns for split in case.splits]
+    rows = case.where(lambda rows: ops.kind[rows] == OpKind.MEMSET)
     time = sums(ops.device[rows], ops.durations(rows), devices)
     size = sums(ops.device[rows], ops.bytes[rows], devices)
     share = 100 * time / np.maximum(whole, 1)

@@ -119,9 +119,7 @@ def _without_lone(api: ApiCalls, rows: Indices) -> Indices:
 
 def _inside(case: Case, rows: Indices) -> Indices:
     """Calls that start in the steady part of the run."""
-    lo, hi = case.loop
-    start = case.report.api.start[rows]
-    return rows[(start >= lo) & (start < hi)]
+    return rows[slice(*case.report.api.places(rows, case.loop))]
 
 
 @rule(

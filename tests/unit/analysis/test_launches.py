@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis import launches as module
 from nsys_tui.analysis.launches import launch_bound_runs, launches, stream_gaps
 from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.window import Scope
@@ -117,3 +118,17 @@ def test_segments_name_the_innermost_range_even_where_ranges_cross() -> None:
 def test_segments_of_equal_and_empty_ranges() -> None:
     assert innermost([0, 0, 5], [10, 10, 5], [0, 5, 9, 10]) == [1, 1, 1, -1]
     assert innermost([], [], [3]) == [-1]
+
+
+def test_runs_of_many_operations_are_found_once_for_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(tmp_path, 30)
+    path = tmp_path / "r.sqlite"
+    found = launch_bound_runs(open_report(path))
+    monkeypatch.setattr(module, "_MANY", 1)
+    assert launch_bound_runs(open_report(path)) == found != []
+    monkeypatch.setattr(module, "_found", lambda *_: [])
+    assert launch_bound_runs(open_report(path)) == found
+    others = LaunchBoundConfig(operations=25)
+    assert launch_bound_runs(open_report(path), rule=others) == [], "of another rule"
