@@ -188,6 +188,18 @@ def is_answered(case: Case, thread: int, waits: Intervals) -> bool:
     return 2 * intervals.overlap_length(calls.runs(rows[long]), waits) > intervals.total(*waits)
 
 
+def has_helpers(case: Case, thread: int, waits: Intervals) -> bool:
+    """Whether through most waits processes run that the thread's own one started and awaits."""
+    calls = case.report.osrt
+    mine = calls.thread_process[calls.thread] == thread & PROCESS_MASK
+    begun, ended = (
+        np.searchsorted(np.sort(calls.end[mine & _named(calls, pattern)]), waits[0])
+        for pattern in (words.FORKS, words.REAPS)
+    )
+    lasted = waits[1] - waits[0]
+    return bool(2 * lasted[begun > ended].sum() > lasted.sum())
+
+
 def is_fed(case: Case, thread: int, waits: Intervals) -> bool:
     """Whether a thread receives something right after most waits, in a program that sends nothing.
 

@@ -188,13 +188,18 @@ def thread_of(case: Case, gaps: Gaps) -> int:
     return int(case.report.api.threads[count.argmax()]) if len(count) else -1
 
 
-def serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether the program waits for requests: itself, or behind a thread that takes them."""
+def for_others(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> tuple[str, str]:
+    """Whom the program waits for, and what to do; empty for nobody known.
+
+    For requests, by itself or behind a thread that takes them, or for processes that it started.
+    """
     if cause is not Cause.WAIT:
-        return False
-    thread = thread_of(case, gaps)
-    asked = words.WAITS.match(what) is not None and awaited.is_asked(case, thread)
-    return asked or awaited.by_requests(case, thread, lost)
+        return "", ""
+    thread, awaits = thread_of(case, gaps), words.WAITS.match(what) is not None
+    if (awaits and awaited.is_asked(case, thread)) or awaited.by_requests(case, thread, lost):
+        return awaited.asked_by(case, thread)
+    helped = awaits and awaited.has_helpers(case, thread, lost)
+    return ("processes that it forked", words.HELPERS) if helped else ("", "")
 
 
 def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:

@@ -278,9 +278,9 @@ def _told(
         return f", {words.QUEUED[Cause.STREAM]}", inferred, words.ON_DEVICE.advice
     if queued:
         return f", {words.QUEUED[cause]}", inferred, advice
-    if facts.serves(case, cause, what, gaps, lost):
-        whom, advice = awaited.asked_by(case, thread)
-        return f", waits for {whom}: {call}", inferred, advice
+    whom, then = facts.for_others(case, cause, what, gaps, lost)
+    if whom:
+        return f", waits for {whom}: {call}", inferred, then
     if cause is Cause.SLEEP and awaited.keeps_a_rate(case, cause, thread, gaps, lost):
         return f", sleeps to keep a rate: {call}", inferred, words.PACED
     if cause in (Cause.IO, Cause.WAIT) and awaited.is_answered(case, thread, lost):

@@ -206,6 +206,10 @@ CONNECTS: Final = re.compile(r"_*connect$")
 """The call by which a client asks for a server's attention."""
 TRAINS: Final = re.compile(r"(?i)\b(train|epoch|backward|optimizer)")
 """Names of ranges that no server has."""
+FORKS: Final = re.compile(r"_*v?fork$")
+"""Calls that start a process of one's own."""
+REAPS: Final = re.compile(r"_*wait(pid|id|3|4)?$")
+"""Calls by which a process learns that one of its own has ended."""
 SIGNALS: Final = re.compile(
     r"pthread_cond_(signal|broadcast)|cnd_(signal|broadcast)|sem_post|futex"
 )
@@ -231,6 +235,8 @@ ON_FLAG: Final = (
 )
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 PAGES: Final = (ON_FLAG, ON_PAGES)
+HELPERS: Final = "start more of them, or make them quicker: let them prefetch, and keep running"
+"""What to do about a wait for processes of one's own."""
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"

@@ -292,6 +292,24 @@ def test_gpus_that_exchange_at_one_time_are_no_stages(
     assert ("exchange more at once" in one.advice) is not stages
 
 
+@pytest.mark.parametrize(("ended", "own"), [(1, True), (2, False)])
+def test_a_process_that_has_forked_waits_for_its_own_helpers(
+    tmp_path: Path, ended: int, own: bool
+) -> None:
+    run, late = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7).integers(0, 9, 40)
+    for name, times in (("fork", 2), ("waitpid", ended)):
+        for _ in range(times):
+            run.off(name, MS)
+    for more in late.tolist():
+        run.off("poll", (5 + more) * MS)
+        run.off("recvmsg", 10 * US)
+        run.launch("work", MS)
+        run.wait()
+    one = next(one for one in found(run.report, "gpu_idle") if "poll" in one.title)
+    assert ("processes that it forked" in one.title) is own
+    assert bool(one.saved_ns) is own
+
+
 @pytest.mark.parametrize(("sleeps", "looks"), [(20, True), (1, False)])
 def test_many_sleeps_in_a_gap_are_a_look_for_what_is_not_there(
     tmp_path: Path, sleeps: int, looks: bool
