@@ -15,6 +15,7 @@ from nsys_tui.analysis.rules.idle_time import until_copies
 from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
+from nsys_tui.analysis.stalls.named import Named
 from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
@@ -114,15 +115,32 @@ def fetch_pages(case: Case, gaps: Gaps) -> bool:
     return hold_most(gaps, after & until if has_one_long(gaps) else after | until)
 
 
-def between_files(case: Case, gaps: Gaps) -> tuple[str, bool]:
-    """The call by which the host reads or writes all along most gaps, and if it takes much time."""
+def between_files(case: Case, gaps: Gaps) -> tuple[str, str]:
+    """The call by which the host reads or writes all along most gaps, and what to do if known."""
     thread = thread_of(case, gaps)
+    files = case.work.near(thread, gaps.start, gaps.end).by_class.get(Cause.IO)
+    if files is None:
+        return "", ""
     name, along = files_along(case, thread, gaps.start, gaps.end)
     if not hold_most(gaps, along):
-        return "", False
-    files = case.work.near(thread, gaps.start, gaps.end).by_class[Cause.IO]
+        return _loads(case, gaps, files)
     took = intervals.overlap_length((files.starts, files.ends), (gaps.start, gaps.end))
-    return name, took >= _FILLED * intervals.total(gaps.start, gaps.end)
+    much = took >= _FILLED * intervals.total(gaps.start, gaps.end)
+    return name, words.CAUSES[Cause.IO].advice if much else ""
+
+
+def _loads(case: Case, gaps: Gaps, files: Named) -> tuple[str, str]:
+    """The call by which the host opens files in both halves of most gaps, if it reads them."""
+    names = [*enumerate(case.work.names)]
+    opens, reads = (
+        np.isin(files.name, [code for code, name in names if one.match(name)])
+        for one in (words.OPENS, words.MAY_BE_PIPE)
+    )
+    halves = np.linspace(gaps.start, gaps.end, 3)
+    opened = np.diff(np.searchsorted(files.starts[opens], halves), axis=0).min(axis=0)
+    if reads.sum() < opens.sum() or not hold_most(gaps, opened > 0):
+        return "", ""
+    return case.work.name(int(np.bincount(files.name[opens]).argmax())), words.LOADS
 
 
 def files_along(case: Case, thread: int, starts: Int64, ends: Int64) -> tuple[str, Bool]:

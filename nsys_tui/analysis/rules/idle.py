@@ -236,10 +236,10 @@ def _told(
     inferred, sure = Confidence.INFERRED, Confidence.MEASURED
     inside = f" in {brief(where, _PLACE_CELLS)}" if where and where != what else ""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
-    files, much = facts.between_files(case, gaps) if cause in _NOT_KNOWN else ("", False)
+    files, ahead = facts.between_files(case, gaps) if cause in _NOT_KNOWN else ("", "")
     if files:
         told = f", {cause.label} between calls of {brief(files, _NAME_CELLS)}"
-        return told, inferred, words.CAUSES[Cause.IO].advice if much else advice
+        return told, inferred, ahead or advice
     pages = cause in words.ON_HOST and facts.fetch_pages(case, gaps)
     if pages:
         advice = words.PAGES[not is_one_page(case, int(gaps.device[0]))]

@@ -73,6 +73,10 @@ RETURNS_LATE: Final = (
 )
 """What to do about a wait that goes on without GPU work, without switches and with them."""
 MAY_BE_PIPE: Final = re.compile(r"_*(readv?|fgets|fread|getc|getline)(_unlocked)?$")
+OPENS: Final = re.compile(r"_*f?open(at)?(64)?$")
+"""Calls before which nobody reads a file."""
+LOADS: Final = "load and decode what comes next on other threads, or in worker processes"
+"""What to do about files that are opened and read all along, and worked on between."""
 PIPE_OR_FILE: Final = "of a file: read ahead, in larger pieces; of a pipe or socket: see who writes"
 EMPTIED: Final = "launch ahead: {} empties the queue first"
 MOVED: Final = ", or compute on another thread"

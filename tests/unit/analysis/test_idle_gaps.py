@@ -291,6 +291,24 @@ def test_short_calls_all_along_a_gap_tell_that_the_host_writes(
     assert first.advice.startswith("read or write ahead") is much
 
 
+@pytest.mark.parametrize(("second", "loads"), [(7, True), (2, False)])
+def test_files_opened_all_along_a_gap_tell_that_the_host_loads_them(
+    second: int, loads: bool, tmp_path: Path
+) -> None:
+    """The host opens and reads two files in each gap of 10 ms, the second one after so many."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("train", 2 * MS)
+        run.wait()
+        for name in ("open64", "read", "read") * 2:
+            run.off(name, 50 * US)
+            run.now += 0 if name == "open64" else second * MS // 2
+        run.now += (10 - 2 * second) * MS
+    first = found(run)[0]
+    assert first.title.endswith("nothing recorded between calls of open64") is loads
+    assert first.advice.startswith("load and decode") is loads
+
+
 @pytest.mark.parametrize(("name", "told"), [("other", False), ("sweep", True)])
 def test_a_long_first_launch_within_a_longer_gap_comes_once(
     name: str, told: bool, tmp_path: Path
