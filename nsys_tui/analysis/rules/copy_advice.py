@@ -20,6 +20,7 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.stalls.causes import Cause, Edge
+from nsys_tui.analysis.thread_states import Doing, sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
@@ -315,7 +316,7 @@ def pieces(case: Case) -> Indices:
     """Rows of the copies that are pieces of a train and follow another one.
 
     Equal ones of one direction on one stream, with nothing between, each after so short a time as
-    the host needs to copy as much.
+    the host needs to copy as much, unless CPU samples tell that it does something else then.
     """
     return case.once("staged pieces", lambda: _pieces(case))
 
@@ -339,8 +340,21 @@ def _pieces(case: Case) -> Indices:
             follows &= one[before] == one[after]
         since = ops.start[after] - ops.end[before]
         follows &= (since >= _WAITS_NS) & (_RATE * since <= ops.bytes[after])
-        found.append(after[_in_trains(follows)])
+        follows = _in_trains(follows)
+        idle = ops.end[before[follows]], ops.start[after[follows]]
+        found.append(after[follows & _may_copy(case, after[follows], idle)])
     return np.concatenate(found) if found else copies[:0]
+
+
+def _may_copy(case: Case, rows: Indices, idle: Intervals) -> bool:
+    """Whether no samples tell that the thread that calls for copies did not copy before each."""
+    calls = case.report.calls[rows]
+    threads = case.report.api.thread[calls[calls >= 0]]
+    if not len(threads):
+        return True
+    thread = int(case.report.api.threads[np.bincount(threads).argmax()])
+    seen = sampled(case.report, thread, *idle)
+    return seen is None or seen.doing is Doing.COPIES
 
 
 def _in_trains(follows: Bool) -> Bool:

@@ -161,6 +161,16 @@ def test_time_between_pieces_is_bound_by_copies(tmp_path: Path) -> None:
     assert time[COPIES] == pytest.approx(6 * (8 * PIECE // 24 + 7 * 1_600 * US), rel=0.05)
 
 
+@pytest.mark.parametrize(("leaf", "copies"), [("__memcpy_avx", True), ("adam_step", False)])
+def test_no_pieces_are_staged_while_samples_hit_what_is_no_copy(
+    leaf: str, copies: bool, tmp_path: Path
+) -> None:
+    run = trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=6)
+    for at in range(US, run.now, MS):
+        run.report.sample(at, (leaf, "main"))
+    assert bool(staged(found(run))) is copies
+
+
 def test_what_is_staged_once_has_no_price(tmp_path: Path) -> None:
     (one,) = staged(found(trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=1)))
     assert one.saved_ns == 0
