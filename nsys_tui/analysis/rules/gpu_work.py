@@ -12,6 +12,7 @@ from nsys_tui.analysis.kernel_facts import blocks_per_sm
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding, by_ncu, longest_of
 from nsys_tui.analysis.rules.late_ranks import Spare, waited_for
+from nsys_tui.analysis.rules.migrations import migrating
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.window import clipped
@@ -100,15 +101,15 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     Blocks of less than four warps leave schedulers of their SM idle, so they count for a part. A
     larger grid with its blocks split in two would take two waves, so it is left out. So are short
     kernels: they take as long as a kernel takes at least, and what runs wholly beside a stream that
-    has more to do. Kernels that run at the same time fill the GPU together. Less than a tenth of
-    its SMs empty counts as none. What the host, or the last GPU of a collective, does not wait for
-    could save nothing.
+    has more to do, or waits for pages most of the time. Kernels that run at the same time fill the
+    GPU together. Less than a tenth of its SMs empty counts as none. What the host, or the last GPU
+    of a collective, does not wait for could save nothing.
     """
     report, ops = case.report, case.report.operations
     every = case.operations
     share = filled(case, every, by_lanes=True)
     small = (share <= HALF) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
-    small[small] = ~_hidden(case, every[small])
+    small[small] = ~(_hidden(case, every[small]) | _wait_for_pages(case, every[small]))
     rows, launch = every[small], report.launch_attributes
     of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
     codes, kinds = factorise_rows((ops.name[rows], of_shape))
@@ -181,6 +182,16 @@ def _hidden(case: Case, rows: Indices) -> Bool:
             longer.append(every[by_stream[stream]])
             before[ops.name[longer[-1]]] = True
     return hidden
+
+
+def _wait_for_pages(case: Case, rows: Indices) -> Bool:
+    """During which kernels pages migrate on demand most of the time: that is what they take."""
+    ops, waits = case.report.operations, np.zeros(len(rows), np.bool_)
+    for device, pages in migrating(case)[0].items():
+        mine = np.flatnonzero(ops.device[rows] == device)
+        during = intervals.covered(pages, ops.start[rows[mine]], ops.end[rows[mine]])
+        waits[mine] = 2 * during > ops.durations(rows[mine])
+    return waits
 
 
 def _fill(case: Case, rows: Indices) -> str:

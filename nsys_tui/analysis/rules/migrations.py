@@ -49,16 +49,12 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     moved = case.copies[case.on_demand(case.copies)]
     kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
-    recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
-    faults = _faults(case) if recorded else {}
-    pages = dict[int, Intervals]()
-    unseen = not faults and bool((ops.migration[moved] < _AFTER_FAULTS).any())
-    for device in np.unique(ops.device[moved]).tolist():
+    pages, recorded = migrating(case)
+    unseen = not recorded and bool((ops.migration[moved] < _AFTER_FAULTS).any())
+    for device, covered in pages.items():
         mine = moved[ops.device[moved] == device]
         of_device = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
-        covered = _with_faults((ops.start[mine], ops.end[mine]), faults.get(device))
-        pages[device] = covered
         time[of_device] = intervals.covered(covered, starts, ends)
         sizes = np.append(0, np.cumsum(ops.bytes[mine]))
         first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
@@ -84,6 +80,21 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+def migrating(case: Case) -> tuple[dict[int, Intervals], bool]:
+    """When pages come on demand on each device that has some, and whether faults are recorded."""
+    return case.once("pages on demand", lambda: _migrating(case))
+
+
+def _migrating(case: Case) -> tuple[dict[int, Intervals], bool]:
+    ops, moved = case.report.operations, case.copies[case.on_demand(case.copies)]
+    recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
+    faults, pages = _faults(case) if recorded else {}, dict[int, Intervals]()
+    for device in np.unique(ops.device[moved]).tolist():
+        mine = moved[ops.device[moved] == device]
+        pages[device] = _with_faults((ops.start[mine], ops.end[mine]), faults.get(device))
+    return pages, bool(faults)
 
 
 class _Waiting(NamedTuple):

@@ -49,3 +49,19 @@ def test_one_page_to_and_fro_is_not_to_be_prefetched(tmp_path: Path, count: int)
             begun += 650 * US
             run.memcpy(begun, begun + 20 * US, kind="UVM DtoH", bytes=65536, migrationCause=2)
     assert (found(run).advice == ON_FLAG) is (count == 1)
+
+
+@pytest.mark.parametrize("pages", [3, 8])
+def test_small_grids_of_kernels_that_wait_for_pages_are_not_told(
+    tmp_path: Path, pages: int
+) -> None:
+    """Each page takes a ms of the kernel's 10."""
+    run = bare(tmp_path / "r.sqlite")
+    for at in range(0, 60 * MS, 12 * MS):
+        run.launch("reads", (at, at + 5 * US), (at + MS, at + 11 * MS), grid=(2, 1, 1))
+        for page in range(1, pages + 1):
+            begun = at + page * MS
+            run.memcpy(begun, begun + MS, kind="UVM HtoD", bytes=12_000_000, migrationCause=2)
+    rules = {one.rule for one in find_in(Case(open_report(run.write())))}
+    assert RULE in rules
+    assert ("small_grids" in rules) is (pages == 3)
