@@ -87,6 +87,23 @@ def test_an_unseen_host_is_told_by_the_calls_around_its_time(
     assert first.advice.startswith(advice)
 
 
+@pytest.mark.parametrize(("back", "host", "kept"), [(1, 1, True), (1, 4, False), (2, 1, False)])
+def test_a_host_stages_copies_of_arrays_that_go_both_ways(
+    back: int, host: int, kept: bool, tmp_path: Path
+) -> None:
+    """An array goes up and a part of it comes down, each staged by the host for so many ms."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.now += host * MS
+        run.copy(LARGE, 12, "HtoD")
+        run.launch("sweep", MS)
+        run.copy(LARGE // back, 12, "DtoH")
+        run.now += host * MS
+        run.copy(8, 1, "DtoH")
+    unseen = next(one for one in found(run) if "nothing recorded" in one.title)
+    assert unseen.advice.startswith("keep arrays on the GPU") is kept
+
+
 @pytest.mark.parametrize("since", [0, 3 * MS])
 def test_unseen_time_right_before_code_is_loaded_was_likely_spent_on_compiling(
     since: int, tmp_path: Path
