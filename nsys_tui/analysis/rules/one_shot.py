@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.run import A_RUN, Run
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import rows_of_values
 
 _TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run; nor is it one that recurs."""
@@ -19,8 +20,12 @@ _MOMENT_NS: Final = 5_000_000
 """What passes in less time is a moment, where a session is far longer."""
 _ONCE_NS: Final = 10_000_000
 """GPU work that is less than this may be one that comes once."""
+_BURST_NS: Final = 25_000_000
+"""Kernels that last less and hardly recur may be one burst: what they lose is too little."""
 _MOMENTS: Final = 20
 """Moments of a session."""
+_BURSTS: Final = 10
+"""Bursts of a session: one that lasts for more of it is what was captured."""
 _WARM_UP: Final = re.compile(r"(?i)warm[-_ ]?up")
 _TWICE: Final = 2
 
@@ -29,22 +34,29 @@ def is_one_shot(run: Run) -> bool:
     """Whether GPUs work for a moment, or hardly, with little that recurs of it or between it.
 
     The longest of each name comes once, and so does warm-up. Copies may each be of another array:
-    only kernels tell of work that comes again.
+    only kernels tell of work that comes again. Those beside each other are one piece of it.
     """
-    busy = max((split.busy_ns for split in run.splits), default=0)
+    busy = max(map(worked_ns, run.splits), default=0)
     if not run.works or run.base_ns < _TOO_SHORT_NS:
         return run.works
-    if busy >= _ONCE_NS or run.scope.window is not None:
+    burst = min(_BURST_NS, run.session_ns // _BURSTS)
+    if busy >= max(_ONCE_NS, burst) or run.scope.window is not None:
         return False
     moment = min(_MOMENT_NS, run.session_ns // _MOMENTS)
     if run.base_ns < moment:
         return True
-    work, idle = np.array([_again(run, rows) for rows in run.by_device.values()]).max(axis=0)
-    if work >= max(_TOO_SHORT_NS, busy // 2):
+    every, work, idle = np.array([_again(run, rows) for rows in run.by_device.values()]).max(axis=0)
+    little = _TOO_SHORT_NS if 2 * every >= busy else 0  # long copies are worth a finding
+    if work >= (little if busy >= _ONCE_NS else max(_TOO_SHORT_NS, busy // 2)):
         return False
     ops, rows = run.report.operations, run.operations
     asked = rows[~np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)]
     return bool(idle < moment or _of_a_name(run, asked) < A_RUN)
+
+
+def worked_ns(split: DeviceSplit) -> int:
+    """How long a GPU works: waiting for other ranks is none."""
+    return split.busy_ns - (split.exposed_waiting_ns or 0)
 
 
 def is_set_up(run: Run) -> bool:
@@ -54,16 +66,22 @@ def is_set_up(run: Run) -> bool:
     return len(kernels) < A_RUN and _of_a_name(run, kernels) <= _TWICE
 
 
-def _again(run: Run, rows: Indices) -> tuple[int, int]:
-    """How long kernels of a GPU take, and it idles before operations, without what comes once."""
+def _again(run: Run, rows: Indices) -> tuple[int, int, int]:
+    """How long a GPU runs kernels, how long but for the longest launch of each name, and idles.
+
+    It idles before operations, but for the longest time before each name, too.
+    """
     ops = run.report.operations
     since = np.maximum.accumulate(ops.end[rows])
     idle = np.maximum(ops.start[rows] - np.append(ops.start[rows[:1]], since[:-1]), 0)
     warm = _in_warm_up(run, rows)
-    works = ~warm & (ops.category[rows] != Category.MEMORY)
-    return _repeated(ops.name[rows[works]], ops.durations(rows[works])), _repeated(
-        ops.name[rows[~warm]], idle[~warm]
-    )
+    kernels = rows[~warm & (ops.category[rows] != Category.MEMORY)]
+    again = 0
+    for _, places in rows_of_values(ops.name[kernels]):
+        mine = kernels[places]
+        again += intervals.total(*ops.runs(mine)) - int(ops.durations(mine).max())
+    every = intervals.total(*ops.runs(kernels))
+    return every, again, _repeated(ops.name[rows[~warm]], idle[~warm])
 
 
 def _in_warm_up(run: Run, rows: Indices) -> Bool:

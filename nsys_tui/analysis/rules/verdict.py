@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules.copy_advice import LITTLE_HIDES
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity, decides
 from nsys_tui.analysis.rules.gpu import NOT_TO_HIDE
 from nsys_tui.analysis.rules.idle_causes import BY_DOING, COMPILES, MEANT, OF_PROFILER, PAGES
+from nsys_tui.analysis.rules.one_shot import worked_ns
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.time_sums import idle_by_cause, rendering_ns
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
@@ -185,9 +186,10 @@ def first_words(case: Case) -> str:
 
 def _busy(case: Case, session_ns: int) -> str:
     """How busy the GPUs were, or that this is too little to judge."""
-    busy = sum(split.busy_ns for split in case.splits)
     if case.is_one_shot:
-        return f"One-shot: {format_duration(busy)} of GPU work is too little to judge"
+        worked = format_duration(sum(map(worked_ns, case.splits)))
+        return f"One-shot: {worked} of GPU work is too little to judge"
+    busy = sum(split.busy_ns for split in case.splits)
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:

@@ -77,3 +77,63 @@ def test_a_loop_that_is_called_warm_up_is_no_run(tmp_path: Path, name: str) -> N
     run.now += 20 * MS
     launched(run, 1, 50 * US, US)
     assert judged(run)[0] is (name != "loop")
+
+
+def burst(run: Machine, streams: int, apart: int, ns: int) -> Machine:
+    """Kernels of one name, one on each stream; each begins some time after the one before."""
+    for stream in range(streams):
+        begin, corr = run.now + stream * apart, run.report.next_correlation()
+        run.report.api("cudaLaunchKernel_v7000", begin, begin + 5 * US, corr=corr)
+        start = begin + 10 * US
+        run.report.kernel("spin", start, start + ns, corr=corr, stream=7 + stream, grid=(1, 1, 1))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("streams", "apart", "ns", "session", "once"),
+    [
+        (32, 10 * US, 18 * MS, 5 * SECOND, True),
+        (32, 10 * US, 18 * MS, 60 * MS, False),  # most of what was captured
+        (32, 10 * US, 30 * MS, 5 * SECOND, False),  # one long piece of work
+        (18, MS, MS - 2 * US, 5 * SECOND, False),  # one after the other
+        (36, 500 * US, MS, 5 * SECOND, False),  # two at a time
+    ],
+)
+def test_a_burst_of_kernels_side_by_side_is_no_run(
+    tmp_path: Path, streams: int, apart: int, ns: int, session: int, once: bool
+) -> None:
+    run = burst(Machine(tmp_path / "r.sqlite"), streams, apart, ns)
+    assert judged(run, session)[0] is once
+
+
+@pytest.mark.parametrize(("copy", "once"), [(4 * MS, True), (14 * MS, False)])
+def test_long_copies_are_judged_whatever_runs_once(tmp_path: Path, copy: int, once: bool) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.upload(copy)
+    run.launch("linear", 8 * MS)
+    run.wait()
+    assert judged(run)[0] is once
+
+
+def met(path: Path, worked: int) -> Machine:
+    """Two GPUs compute after 20 ms in which one waits for the other in a collective."""
+    run = Machine(path, gpus=2)
+    for device, start in ((0, 0), (1, 20 * MS)):
+        for at, ns, name in (
+            (start, 20_100 * US - start, "ncclDevKernel_AllReduce_Sum_f32"),
+            (20_200 * US, worked, "linear"),
+        ):
+            corr = run.report.next_correlation()
+            begin = max(0, at - 10 * US)
+            run.report.api("cudaLaunchKernel_v7000", begin, begin + 5 * US, corr=corr)
+            run.report.kernel(name, at, at + ns, device=device, corr=corr)
+    return run
+
+
+@pytest.mark.parametrize(("worked", "once"), [(200 * US, True), (30 * MS, False)])
+def test_waiting_for_other_ranks_is_no_work(tmp_path: Path, worked: int, once: bool) -> None:
+    case = Case(open_report(met(tmp_path / "r.sqlite", worked).report.session(5 * SECOND).write()))
+    told = verdict(case, find_in(case))
+    assert told.startswith("One-shot: ") is once
+    if once:
+        assert told.startswith("One-shot: 600")  # both kernels, and 0.1 ms of the collective

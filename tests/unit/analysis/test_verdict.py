@@ -243,7 +243,8 @@ def test_a_first_try_is_not_judged(tmp_path: Path) -> None:
     ("times", "kernel", "copy", "once"),
     [
         (1, 50 * US, 2 * MS, True),
-        (1, 20 * MS, 2 * MS, False),
+        (1, 20 * MS, 2 * MS, True),
+        (1, 30 * MS, 2 * MS, False),
         (4, 50 * US, 100 * US, True),
         (4, 50 * US, 2 * MS, True),
         (4, 2 * MS, 50 * US, False),
