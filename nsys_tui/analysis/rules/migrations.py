@@ -231,13 +231,16 @@ _MUCH: Final = 0.1
 
 
 def results_read(case: Case) -> list[Finding]:
-    """Idle time after all launches: no work waits for it, but it may be most of a short run."""
+    """Idle time after all launches: no work waits for it, but it may be most of a short run.
+
+    Of a few operations, done once, that is no matter.
+    """
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & after_all_launches(case, gaps))
     idle = np.bincount(gaps.device, gaps.idle, minlength=1)
     device = int(np.argmax(idle))
     gaps = gaps.take(gaps.device == device)
-    if idle[device] < max(_MUCH * case.base_ns, 1):
+    if case.is_one_shot or idle[device] < max(_MUCH * case.base_ns, 1):
         return []
     lost = case.idle_time.idle_part(device, (gaps.start, gaps.end))
     told = f"{units.format_duration(int(idle[device]))} after its last kernel"

@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules.case import SET_UP, Case
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
-from nsys_tui.analysis.rules.gap_facts import usual_name
+from nsys_tui.analysis.rules.gap_facts import after_all_launches, usual_name
 from nsys_tui.analysis.rules.held import is_alone
 from nsys_tui.analysis.rules.idle_causes import WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
@@ -267,7 +267,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     report = case.report
     api = report.api
     if case.is_set_up:
-        return np.ones(len(gaps), np.bool_)
+        return ~after_all_launches(case, gaps)
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     early, compiles = _middle(gaps) < case.set_up_until[gaps.device], before_code(case, gaps)

@@ -137,3 +137,18 @@ def test_waiting_for_other_ranks_is_no_work(tmp_path: Path, worked: int, once: b
     assert told.startswith("One-shot: ") is once
     if once:
         assert told.startswith("One-shot: 600")  # both kernels, and 0.1 ms of the collective
+
+
+@pytest.mark.parametrize(("kind", "told"), [("UVM DtoH", False), ("DtoH", True)])
+def test_pages_read_after_the_last_kernel_are_no_set_up(
+    tmp_path: Path, kind: str, told: bool
+) -> None:
+    """A host reads results 10 ms after a lone kernel: pages that it touches, or a copy."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.launch("solve", 4 * MS)
+    run.wait()
+    run.now += 10 * MS
+    run.report.memcpy(run.now, run.now + 100 * US, kind=kind)
+    found = find_in(Case(open_report(run.report.session(SECOND).write(), use_cache=False)))
+    assert ("warm_up" in {one.rule for one in found}) is told
+    assert not any("managed results" in one.title for one in found)
