@@ -348,7 +348,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             place = place if unknown else len(said)
             unknown.append(one)
     if unknown:
-        said.insert(place, _why([one for one in unknown if one.device == unknown[0].device]))
+        said.insert(place, _why(unknown))
     return "; ".join(said[:MOST])
 
 
@@ -358,8 +358,10 @@ def _where_idle(one: Finding) -> str:
 
 def _why(unknown: Sequence[Finding]) -> str:
     """How much idle time of one GPU has no recorded cause, and where most of it is."""
-    share = format_share(sum(one.stake_ns for one in unknown), unknown[0].of_ns)
-    what = _where_idle(unknown[0])
-    if len(unknown) > 1:
+    most = max(unknown, key=lambda one: one.stake_ns)
+    alike = [one for one in unknown if one.device == most.device]
+    share = format_share(sum(one.stake_ns for one in alike), most.of_ns)
+    what = _where_idle(most)
+    if len(alike) > 1:
         what = what.replace("idle ", "idle, most ") + "," * (what != "idle")
     return f"why {share} is {what} is not recorded"
