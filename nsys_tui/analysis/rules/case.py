@@ -332,13 +332,11 @@ class Case(Run):
         """
         once = self._is_once(rule, device, lost)
         whole = self.base_ns if once else self.judged_ns
-        if (
-            lost is not None
-            and not once
-            and (inside := intervals.overlap_length(lost, self.set_up))
-        ):
-            lost, stake_ns = intervals.subtract(lost, self.set_up), stake_ns - inside
-            saved_ns = max(0, saved_ns - inside)
+        gone = lost if gone is None else gone
+        if lost is not None and gone is not None and not once and self.set_up_ns:
+            stake_ns -= intervals.overlap_length(lost, self.set_up)
+            saved_ns = max(0, saved_ns - intervals.overlap_length(gone, self.set_up))
+            lost, gone = (intervals.subtract(one, self.set_up) for one in (lost, gone))
         saved_ns, stake_ns = int(min(saved_ns, whole)), max(0, int(stake_ns))
         weight = min(max(saved_ns, stake_ns), whole)
         usual = CERTAINTY.get(rule, UNSURE)
@@ -365,7 +363,6 @@ class Case(Run):
             title += f", {phase}"
         title = cut(title, TITLE_CELLS)
         told = (rule, rated, title, subject, advice, saved_ns)
-        gone = lost if gone is None else gone
         times = (lost, gone, late)
         return [
             Finding(

@@ -154,7 +154,7 @@ def _after(
     api, late = case.report.api, _launches_next(case, device, calls)
     calls, late = calls[late >= 0], late[late >= 0]
     free = free_time(case, api.thread[calls], api.end[calls], api.end[late])
-    free = intervals.subtract(free, intervals.joined(lost, api.runs(calls)))
+    free = intervals.subtract(free, intervals.joined(lost, api.runs(calls), case.set_up))
     starts, ends = case.idle_time.idle_part(device, free)
     calls = calls[np.argsort(api.end[calls], kind="stable")]
     idled = intervals.covered(lost, api.start[calls], api.end[calls])

@@ -76,13 +76,14 @@ def _once(case: Case) -> Gaps:
 
 
 def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
-    """Which gaps lie before most of the work, and how much of each comes once.
+    """Which gaps lie before most of the work, and how much of each comes once: all or hardly any.
 
     Of a later one that is all: ``gpu_idle`` leaves it out, and what the host does unseen, or waits
-    for, before it uses code first is mostly the compiling of it.
+    for, before it uses code first is mostly the compiling of it. So it is of what has most of one.
     """
     early = (_middle(gaps) < case.set_up_until[gaps.device]) | case.is_set_up
-    return early, np.where(early, _charged(gaps), gaps.idle)
+    charged = _charged(gaps)
+    return early, np.where(early & (2 * charged <= gaps.idle), charged, gaps.idle)
 
 
 def set_up(case: Case) -> Intervals:

@@ -145,3 +145,38 @@ def test_kernels_that_only_the_first_of_equal_rounds_tries_are_set_up(
     trials = case.report.operations.durations(case.first_of_names).max() * 20 * times
     assert 0.05 < trials / case.splits[0].busy_ns < 1 / 3
     assert (case.set_up_ns > 20 * 2 * MS) is once
+
+
+@pytest.mark.parametrize("more", [10, 400])
+def test_a_gap_that_set_up_has_most_of_is_told_whole(tmp_path: Path, more: int) -> None:
+    """Verdict and finding say the same; what has most of a gap is as much of it as they count."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMalloc_v3020", MS)
+    run.layers(1, 100 * US)
+    run.wait()
+    run.call("cudaMalloc_v3020", 200 * MS)
+    run.off("poll", more * MS)
+    run.layers(200)
+    case = Case(open_report(run.report.write()))
+    once = [one for one in find_in(case) if one.rule == "warm_up"]
+    assert [abs(one.saved_ns - case.set_up_ns) < MS for one in once] == [True]
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_copies_cost_nothing_in_what_comes_once(tmp_path: Path, early: bool) -> None:
+    """The host is late after the first read of a value, while code is loaded."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.call("cudaMalloc_v3020", MS)
+    for turn in range(60):
+        run.launch("step", 5 * MS)
+        run.copy(4, 1, "DtoH", "pageable")
+        if turn == 0 if early else turn > 50:
+            run.now += 200 * MS
+            if early:
+                run.call("cuModuleLoadData", 30 * MS)
+    case = Case(open_report(run.report.write()))
+    (small,) = (one for one in find_in(case) if one.rule == "small_copies")
+    gap = case.stalls.gaps.idle.max()
+    assert gap > 200 * MS
+    assert (small.saved_ns < 3 * MS) is early
+    assert ("after" in small.title) is not early

@@ -234,7 +234,7 @@ def test_what_a_library_allocates_once_is_set_up(tmp_path: Path) -> None:
         for rule in ("frequent_allocation", "warm_up")
     )
     assert frequent <= 20 * 26 * US
-    assert once == pytest.approx(30 * MS, rel=0.01)
+    assert once == pytest.approx(40 * MS, rel=0.01)  # with what it does beside
 
 
 @pytest.mark.parametrize("back", [True, False])
