@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from typing import Final
@@ -22,6 +23,9 @@ BATCH: Final = 1 << 18
 """Operations after which another batch of launch-bound runs begins: little memory at a time."""
 _MANY: Final = 1 << 18
 """Operations of a device from which its runs are stored: of fewer they are found as fast."""
+MAKES_GRAPH: Final = "GraphInstantiate"
+LAUNCHES_GRAPH: Final = "GraphLaunch"
+"""What is in the names of calls that make a CUDA graph executable, and that launch one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +40,13 @@ class Launches:
     """Time from the end of the call to the start of the operation, never negative."""
 
 
-def graphs_made(report: Report) -> tuple[Int64, Int64]:
-    """When each call ends that makes a CUDA graph executable, and its process."""
+def calls_to(report: Report, does: str) -> tuple[Int64, Int64]:
+    """When each call ends in whose name a pattern is found, and its process."""
     api = report.api
-    makes = np.array(["GraphInstantiate" in name for name in api.names], bool)
-    if not makes.any():
+    named = np.array([re.search(does, name) is not None for name in api.names], bool)
+    if not named.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    rows = np.flatnonzero(makes[api.name] & api.real)
+    rows = np.flatnonzero(named[api.name] & api.real)
     return api.end[rows], api.thread_process[api.thread[rows]]
 
 
@@ -80,7 +84,7 @@ def calls_of_waits(report: Report) -> Int64:
 
 def launches_graphs(report: Report, calls: Integers) -> Bool:
     """Which of some API calls, -1 for none, launch a CUDA graph."""
-    graphs = np.array(["GraphLaunch" in name for name in report.api.names], bool)
+    graphs = np.array([LAUNCHES_GRAPH in name for name in report.api.names], bool)
     if not graphs.any():
         return np.zeros(len(calls), bool)
     return np.asarray(graphs[report.api.name[calls]] & (calls >= 0), np.bool_)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.launches import LAUNCHES_GRAPH, MAKES_GRAPH, calls_to
 from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
@@ -46,6 +47,7 @@ _REST: Final = 0.2
 """Part of a GPU's work up to which it is the rest."""
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
+_OF_GRAPHS: Final = (MAKES_GRAPH, LAUNCHES_GRAPH)
 _OWN: Final = (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT)
 """Causes for which one thread waits while others work."""
 _MANY: Final = 4
@@ -328,6 +330,16 @@ def are_long(case: Case, gaps: Gaps) -> bool:
     within = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
     long = (calls >= 0) & (api.durations(calls) >= LONG_CALL_NS)
     return 2 * int(within[long].clip(0).sum()) > int(gaps.idle.sum())
+
+
+def kept(case: Case, call: str) -> str:
+    """What to do about a call that makes what can be kept; graphs that are made again and again."""
+    advice = next((told for named, told in words.KEPT if named.match(call)), "")
+    if "Graph" not in call:
+        return advice
+    made, launched = (np.sort(calls_to(case.report, does)[0]) for does in _OF_GRAPHS)
+    replaced = np.count_nonzero(np.diff(np.searchsorted(launched, made)))
+    return advice * bool(2 * replaced >= max(len(made), 1))
 
 
 def looks_again(case: Case, gaps: Gaps, waits: Intervals) -> bool:

@@ -334,8 +334,7 @@ def _told(
         why = f"itself took it, {'off the CPU' if away else 'why is not recorded'}"
         return f": {call} {why}", inferred, advice
     if cause is Cause.API:
-        kept = (advised for named, advised in words.KEPT if named.match(what))
-        advice = next(kept, advice if what else words.CALLS)
+        advice = facts.kept(case, what) or (advice if what else words.CALLS)
     advice = words.AWAITED if awaits else words.CHILD if child else advice
     if cause is Cause.NOTHING:
         at = begun(case, gaps)

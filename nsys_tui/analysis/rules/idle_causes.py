@@ -280,7 +280,7 @@ BEFORE_LAUNCH: Final = (
 CALLS: Final = "leave these calls out, or make them earlier: nsys-tui stalls names them"
 KEPT: Final = (
     (
-        re.compile(r"cu(da)?Graph(?!ExecUpdate)"),
+        re.compile(r"cu(da)?Graph(?!ExecUpdate|ics)"),
         "build the graph once, then update it (ExecUpdate)",
     ),
     (re.compile(r"cu(da)?(Stream|Event)(Create|Destroy)"), "create them once, and use them again"),

@@ -13,8 +13,9 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, Coverage, DeviceSplit, c
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
-from nsys_tui.analysis.launches import graphs_made
+from nsys_tui.analysis.launches import MAKES_GRAPH, calls_to
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
+from nsys_tui.analysis.rules.early import set_up_work
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_count, row_numbers
@@ -23,17 +24,12 @@ from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise_rows, used
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
-_SET_UP: Final = 0.05
-_EARLY: Final = 1 / 3
-"""Part of the work up to which all graphs are made, or all kernels tried, where that is set-up."""
-_TRIALS: Final = 5
-"""Times that kernels come on average, at most, which are only tried: some at several shapes."""
 _NEARLY_ALL: Final = 0.9
 _MOSTLY: Final = 2 / 3
 """Part of all that is moved from which on what comes before most of the work is set-up."""
@@ -141,7 +137,7 @@ class Run:
             if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
                 return False
             until = int(steps.start[0])
-        made, _ = graphs_made(self.report)
+        made, _ = calls_to(self.report, MAKES_GRAPH)
         captures = self.base[0] < made.max(initial=-FARTHEST) <= until
         return not captures and not sets_up(self.report, self.scope, until, until)
 
@@ -331,23 +327,11 @@ class Run:
 
     @cached_property
     def _early(self) -> Int64:
-        """By device, until when a twentieth of the work but copies is done.
-
-        Graphs that are made and kernels that are tried later, before a third of it is done, are
-        set-up, too. Communication is no measure: at first it waits for ranks that set up longer.
-        """
+        """By device, until when a twentieth of the work but copies, or set-up, is done."""
         until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
-        graphs, owners = graphs_made(self.report)
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
-            if len(rows) < A_RUN:
-                continue
-            works = ops.category[rows] != Category.COMM
-            done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
-            first, third = np.searchsorted(done, np.array((_SET_UP, _EARLY)) * done[-1]).tolist()
-            mine = np.isin(owners, ops.processes[used(ops.process[rows])])
-            made = int(ops.places(rows, graphs[mine].max(initial=-FARTHEST)))
-            first = max(first, made * (made <= third), _tried(ops.name[rows], third))
+            first = set_up_work(self.report, rows) if len(rows) >= A_RUN else len(rows)
             if len(rows) - first >= A_RUN:
                 until[device] = ops.start[rows[first]]
         return until
@@ -366,20 +350,3 @@ class Run:
         begun, own = started[calls], calls < 0
         begun[own] = self.report.operations.start[rows[own]]
         return begun
-
-
-def _tried(names: Integers, early: int) -> int:
-    """How many kernels come until the last is tried, 0 where that is no set-up.
-
-    Most names come a few times, early and never again; of the others all came among them.
-
-    Args:
-        names: of the kernels.
-        early: how many of them come early.
-    """
-    later = np.bincount(names[early:], minlength=int(names.max()) + 1) > 0
-    until = int(np.flatnonzero(~later[names[:early]]).max(initial=-1)) + 1
-    count = np.bincount(names[:until], minlength=len(later))
-    tried = ~later & (count > 0)
-    new, most = (later & (count == 0)).any(), tried.sum() > later.sum()
-    return 0 if new or not most or count[tried].sum() > _TRIALS * tried.sum() else until

@@ -180,3 +180,46 @@ def test_copies_cost_nothing_in_what_comes_once(tmp_path: Path, early: bool) -> 
     assert gap > 200 * MS
     assert (small.saved_ns < 3 * MS) is early
     assert ("after" in small.title) is not early
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_memory_that_only_the_first_of_many_launches_allocate_is_set_up(
+    tmp_path: Path, again: bool
+) -> None:
+    """A library that tries its kernels allocates for each; their work is a good part of all."""
+    run = Machine(tmp_path / "r.sqlite")
+    for step in range(150):
+        for _ in range(20 if step == 0 or (again and step == 9) else 0):
+            run.call("cudaMalloc_v3020", MS)
+            run.launch("conv", 5 * MS)
+            run.wait()
+            run.call("cudaFree_v3020", MS)
+        for _ in range(10):
+            run.launch("conv", MS)
+        run.wait()
+    found = find_in(Case(open_report(run.report.write())))
+    assert ("frequent_allocation" in [one.rule for one in found]) is again
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_graphs_that_are_all_made_before_one_is_launched_are_set_up(
+    tmp_path: Path, launched: bool
+) -> None:
+    """However much of the work warms them up; a graph that is launched and made anew is not."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(30):
+        for name in ("gemm", "norm"):
+            run.launch(name, MS)
+        run.wait()
+        run.call("cudaStreamBeginCapture_v10000", 50 * US)
+        run.now += 30 * MS
+        run.call("cudaGraphInstantiate_v12000", 5 * MS)
+        if launched:
+            run.call("cudaGraphLaunch_v10000", 5 * US)
+    for _ in range(30):
+        run.call("cudaGraphLaunch_v10000", 5 * US)
+        run.launch("sample", MS // 2)
+        run.wait()
+    case = Case(open_report(run.report.write()))
+    found = [one for one in find_in(case) if one.rule == "gpu_idle" and one.stake_ns > 100 * MS]
+    assert bool(found) is launched
