@@ -159,7 +159,7 @@ def test_two_savings_on_one_kernel_are_no_more_than_it_takes(tmp_path: Path, sam
     synth.launch("add", (0, 5 * US), (20 * US, 40 * MS), grid=(1, 1, 1))
     if not same:
         synth.launch("scale", (6 * US, 11 * US), (at + 20 * US, at + 40 * MS), grid=FULL)
-    for page in range(300):
+    for page in range(150):
         begun = at + 30 * US + page * 110 * US
         synth.memcpy(begun, begun + 100 * US, kind="UVM HtoD", bytes=1 << 16, migrationCause=2)
     case = Case(open_report(synth.write(), use_cache=False))
