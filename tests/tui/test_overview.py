@@ -57,6 +57,7 @@ async def test_the_verdict_begins_with_the_first_exact_figures(
     monkeypatch.setattr(Verdict, "tell", noted)
     monkeypatch.setattr(Report, "load", held)
     synth, us = Synth(tmp_path / "loop.sqlite").gpu(0, "Test GPU").process(100, "train"), 1_000
+    synth.session(20_000 * us)
     for at in range(0, 20_000 * us, 1_000 * us):
         synth.launch("gemm_kernel", (at, at + us), (at + 100 * us, at + 1_000 * us))
     lines = await frame(synth.write(), (80, 24))

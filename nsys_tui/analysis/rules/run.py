@@ -98,8 +98,10 @@ class Run:
         """How long was recorded of what is looked at."""
         if self.scope.window:
             return self.base_ns
+        if recorded := self.report.metadata.session_duration_ns:
+            return recorded
         start, end = self.report.extent
-        return self.report.metadata.session_duration_ns or end - start
+        return end - start
 
     @cached_property
     def iterations(self) -> Iterations:
