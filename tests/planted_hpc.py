@@ -237,7 +237,13 @@ def stat_storm(path: Path) -> Synth:
 
 
 def set_up_once(
-    path: Path, *, allocates: int = 0, parses: int = 0, uploads: int = 0, mid_run: bool = False
+    path: Path,
+    *,
+    allocates: int = 0,
+    parses: int = 0,
+    uploads: int = 0,
+    mid_run: bool = False,
+    again: bool = False,
 ) -> Synth:
     """A first kernel, set-up of so many ms or uploads of so many MB, and iterations of one name."""
     run = Machine(path)
@@ -252,8 +258,11 @@ def set_up_once(
     run.now += parses * MS
     for number in range(uploads):
         run.copy(1_000_000 + 4096 * number, 5, "HtoD", "pageable")
-    for _ in range(100):
+    for number in range(100):
         run.launch("sweep", MS)
+        if again and number == 60:
+            run.wait()
+            run.now += parses * MS
     run.wait()
     return run.report
 

@@ -130,18 +130,14 @@ class Run:
 
     @cached_property
     def mid_run(self) -> bool:
-        """Whether work goes on from before the capture: nothing is loaded nor allocated at first.
-
-        Nor are all graphs made then. Named steps count on from others, too.
-        """
-        steps, until = self.iterations, int(self._early.max(initial=-FARTHEST))
-        if self.has_named_steps:
-            if steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
-                return False
-            until = int(steps.start[0])
+        """Whether named steps count on from others, of which the first sets nothing up."""
+        steps = self.iterations
+        if not self.has_named_steps or steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
+            return False
+        begin = int(steps.start[0])
         made, _ = calls_to(self.report, MAKES_GRAPH)
-        captures = self.base[0] < made.max(initial=-FARTHEST) <= until
-        return not captures and not sets_up(self.report, self.scope, until, until)
+        captures = self.base[0] < made.max(initial=-FARTHEST) <= begin
+        return not captures and not sets_up(self.report, self.scope, begin, begin)
 
     @cached_property
     def loop(self) -> tuple[int, int]:

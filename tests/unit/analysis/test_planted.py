@@ -897,13 +897,15 @@ def test_a_capture_that_begins_in_mid_run_has_no_warm_up(
     assert long.rule == rule
 
 
-@pytest.mark.parametrize(("mid_run", "rule"), [(True, "gpu_idle"), (False, "warm_up")])
-def test_what_comes_first_is_set_up_only_where_the_run_begins(
-    mid_run: bool, rule: str, tmp_path: Path
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("mid_run", [False, True])
+def test_what_comes_first_and_never_again_is_set_up(
+    mid_run: bool, again: bool, tmp_path: Path
 ) -> None:
-    report = hpc.set_up_once(tmp_path / "r.sqlite", parses=30, mid_run=mid_run).write()
-    (long,) = [one for one in find_in(Case(open_report(report))) if one.saved_ns > 15 * MS]
-    assert long.rule == rule
+    """Whether or not the capture shows how the run begins: all of it is there once."""
+    run = hpc.set_up_once(tmp_path / "r.sqlite", parses=30, mid_run=mid_run, again=again)
+    (long,) = [one for one in find_in(Case(open_report(run.write()))) if one.saved_ns > 15 * MS]
+    assert long.rule == ("gpu_idle" if again else "warm_up")
 
 
 def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
