@@ -103,8 +103,8 @@ def report_open(app: Host) -> None:
         known = {path: known.get(path, kind) for path in distinct([*known, *paths])}
     entries = [Entry(str(path), kind, str(path)) for path, kind in known.items()]
 
-    def opened(path: str | None) -> None:
-        path, place = split_link(path or "", lambda name: given_path(name).exists())
+    def opened(path: str) -> None:
+        path, place = split_link(path, lambda name: given_path(name).exists())
         local = given_path(path)
         if path and ":" in path and not path.startswith("file:") and not local.exists():
             from nsys_tui.ui.remote import fetch_and_open
@@ -116,7 +116,7 @@ def report_open(app: Host) -> None:
                 look_at(app.session, place)
                 app.show(first_screen(place))
 
-    app.push_screen(Picker("Open a report: choose, or type a path", entries, free=True), opened)
+    app.ask(Picker("Open a report: choose, or type a path", entries, free=True), opened)
 
 
 def copy_link(app: Host) -> None:

@@ -33,7 +33,6 @@ from nsys_tui.ui.marks import save_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 from nsys_tui.ui.progress import LONG, Work
 from nsys_tui.ui.recent import remember
-from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.runtime.threads import background, counted
 from nsys_tui.ui.session import NO_REPORT, Session, initial_state, nothing_open
 from nsys_tui.ui.terminal import Terminal, probe
@@ -49,7 +48,7 @@ HINT = (
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
 
-class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
+class Host(ThemedApp, inherit_bindings=False):
     """The app, apart from what the keys of every screen do.
 
     Args:
@@ -66,8 +65,6 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     LAZY_SCREENS = keymap.SCREENS
     GLOBAL_COMMANDS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     """Action id to what it does, for the actions that every screen has."""
-    CSS_PATH = "styles/app.tcss"
-    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[Any]] = [
         *keymap.bindings(keymap.GLOBAL),
         Binding("ctrl+c", "interrupt", show=False, system=True),
@@ -361,8 +358,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def _show_progress(self) -> None:
         """Work may last without getting on, so a timer looks too."""
         self.progress = self.work.last if self.work.is_long(time.monotonic()) else None
-        if (front := self.front) is not None:
-            front.refresh_status()
+        self.refresh_status()
 
     def on_work_ended(self) -> None:
         """The work that the line told about is over."""
@@ -371,8 +367,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def work_done(self) -> None:
         """Nothing is being built any more: the line goes away."""
         self.work, self.progress = Work(), None
-        if (front := self.front) is not None:
-            front.refresh_status()
+        self.refresh_status()
 
     def on_failed(self, message: Failed) -> None:
         """The bar holds the error until it is seen; where the only report is none, the app ends."""
@@ -385,18 +380,21 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             code = error.exit_code
             self.exit(code, return_code=code)
             return
-        if (front := self.front) is not None:
-            front.refresh_status()
+        self.refresh_status()
 
     def report_fault(self, error: Exception) -> None:
         """Shows a fault of work in the background; called from any thread."""
         self.post_message(Failed(unexpected(error)))
 
+    def refresh_status(self) -> None:
+        """Brings the progress or error line up to date."""
+        if (front := self.front) is not None:
+            front.refresh_status()
+
     def show_fault(self, error: Exception) -> None:
         """The bar holds a fault of the program itself until it is seen."""
         self.error = unexpected(error)
-        if (front := self.front) is not None:
-            front.refresh_status()
+        self.refresh_status()
 
     def status_text(self) -> tuple[str, bool]:
         """Text of the status line and whether it is an error."""

@@ -80,9 +80,8 @@ def save(app: Host, saving: Saving) -> None:
     hint = f"a file that does not exist yet: {' '.join(saving.writers)}"
     prompt = Prompt(saving.title, hint, saving.name, check=saving.checked)
 
-    def named(name: str | None) -> None:
-        screen = app.front
-        if not name or screen is None:
+    def named(name: str) -> None:
+        if (screen := app.front) is None:
             return
         path = saving.checked(name)
         write = saving.writers[path.suffix.lower()]
@@ -92,7 +91,7 @@ def save(app: Host, saving: Saving) -> None:
 
         screen.compute_telling("export", lambda progress: written(path, write, progress), done)
 
-    app.push_screen(prompt, named)
+    app.ask(prompt, named)
 
 
 def written(path: Path, write: Writer, progress: Progress) -> int:

@@ -1,11 +1,13 @@
-"""ThemedApp: what each app of ours has, whatever it shows: theme, characters, clipboard."""
+"""ThemedApp: what each app of ours has, whatever it shows: theme, characters, questions, copies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.screen import Screen
 
 from nsys_tui.config import Config
 from nsys_tui.names import visible
@@ -15,17 +17,22 @@ from nsys_tui.ui import clipboard
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
 from nsys_tui.ui.runtime.faults import TolerantApp
+from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 
 
-class ThemedApp(TolerantApp, inherit_bindings=False):
+class ThemedApp(TolerantApp, ResponsiveApp, inherit_bindings=False):
     """An app that looks as the settings and the terminal want it.
 
     Args:
         config: the settings of this run.
         terminal: what the terminal can show.
     """
+
+    CSS_PATH = Path(__file__).parent / "styles" / "app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[Any]] = []
 
     def __init__(self, config: Config, terminal: Terminal) -> None:
         super().__init__()
@@ -94,6 +101,15 @@ class ThemedApp(TolerantApp, inherit_bindings=False):
     def say(self, text: str) -> None:
         """Tells something in passing."""
         self.notify(visible(text), markup=False, timeout=4)
+
+    def ask(self, dialog: Screen[Any], take: Callable[[Any], object]) -> None:
+        """Opens a dialog; its answer is taken, unless the user leaves without one."""
+
+        def answered(answer: Any) -> None:
+            if answer is not None:
+                take(answer)
+
+        self.push_screen(dialog, answered)
 
     def copy(self, text: str, what: str) -> None:
         """Copies a text and says where it went.

@@ -141,8 +141,7 @@ class TourApp(NsysTuiApp):
     def tell(self, caption: str) -> None:
         """Shows a caption on the line of progress and errors."""
         self.caption = caption
-        if self.front is not None:
-            self.front.refresh_status()
+        self.refresh_status()
 
     def _end(self) -> None:
         self.touring = False

@@ -49,12 +49,11 @@ class CommandLine(Picker):
 def open_command_line(app: Host) -> None:
     """Asks for an action and runs it."""
 
-    def chosen(found: tuple[str, str] | None) -> None:
-        if found is not None:
-            app.run_worker(_run(app, *found), exit_on_error=False)
+    def chosen(found: tuple[str, str]) -> None:
+        app.run_worker(_run(app, *found), exit_on_error=False)
 
     title = "Run an action: tab completes, an argument follows (goto 2.1s)"
-    app.push_screen(CommandLine(title, [*_entries(app)]), chosen)
+    app.ask(CommandLine(title, [*_entries(app)]), chosen)
 
 
 def _entries(app: Host) -> Iterator[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -214,7 +215,7 @@ def open_help(app: Host, typed: str = "") -> None:
     words = [*front.words_here, *headers]
     terms = [term for term in on_screen(front.SCREEN, words) if term not in meanings]
     help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed, meanings)
-    app.push_screen(help_screen, lambda meanings: _run(app, meanings))
+    app.ask(help_screen, partial(app.call_later, app.action_do))
 
 
 def under_cursor(front: FrontScreen) -> list[Definition]:
@@ -234,11 +235,6 @@ def under_cursor(front: FrontScreen) -> list[Definition]:
         texts = [pane.cell(pane.row, chosen)[0], *cells, chosen.header]
     words = [part.strip() for text in texts for part in (text, text.partition(":")[0])]
     return list(dict.fromkeys(one for word in words if word for one in define(word)))[:TOLD]
-
-
-def _run(app: Host, action_id: str | None) -> None:
-    if action_id:
-        app.call_later(app.action_do, action_id)
 
 
 def _meanings(terms: Sequence[Definition], width: int) -> list[Line]:

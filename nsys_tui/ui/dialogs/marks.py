@@ -115,13 +115,11 @@ class MarkList(Dialog[tuple[str, bool]]):
 def open_marks(app: Host) -> None:
     """Shows the list and goes where the user says."""
 
-    def go(chosen: tuple[str, bool] | None) -> None:
-        mark = app.state.marks.get(chosen[0]) if chosen else None
-        if mark is None or chosen is None:
-            return
-        app.show(mark.screen, **at_mark(app.state, mark, only_time=chosen[1]))
+    def go(chosen: tuple[str, bool]) -> None:
+        if (mark := app.state.marks.get(chosen[0])) is not None:
+            app.show(mark.screen, **at_mark(app.state, mark, only_time=chosen[1]))
 
     if app.state.marks:
-        app.push_screen(MarkList(), go)
+        app.ask(MarkList(), go)
     else:
         app.say("no marks yet: m and a letter sets one on the timeline")

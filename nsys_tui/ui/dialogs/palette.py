@@ -63,12 +63,7 @@ def open_palette(app: Host) -> None:
         *_terms(app),
         *_names(app),
     ]
-    app.push_screen(Picker("Palette", entries), lambda chosen: _run(app, chosen))
-
-
-def _run(app: Host, chosen: Callable[[], object] | None) -> None:
-    if chosen is not None:
-        app.call_later(chosen)
+    app.ask(Picker("Palette", entries), app.call_later)
 
 
 def _actions(app: Host) -> Iterator[Entry]:

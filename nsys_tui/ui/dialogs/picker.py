@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -24,6 +24,9 @@ from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import Built, LinePane
 from nsys_tui.units import out_of
+
+if TYPE_CHECKING:
+    from nsys_tui.ui.themed_app import ThemedApp
 
 SHOWN: Final = 500
 """Most lines listed; the heading says how many there are."""
@@ -274,7 +277,7 @@ class Confirm(Dialog[str | None]):
             self.dismiss(event.character)
 
 
-def choose(app: App[Any], question: str, answers: Mapping[str, Answer]) -> None:
+def choose(app: ThemedApp, question: str, answers: Mapping[str, Answer]) -> None:
     """Asks a question whose answers do something.
 
     Args:
@@ -282,13 +285,8 @@ def choose(app: App[Any], question: str, answers: Mapping[str, Answer]) -> None:
         question: the whole question.
         answers: key to what it means and what it does, such as ``{"n": ("no", nothing)}``.
     """
-
-    def answered(key: str | None) -> None:
-        if key is not None:
-            answers[key][1]()
-
     means = {key: word for key, (word, _) in answers.items()}
-    app.push_screen(Confirm(question, means), answered)
+    app.ask(Confirm(question, means), lambda key: answers[key][1]())
 
 
 def nothing() -> None:

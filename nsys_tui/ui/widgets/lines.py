@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -122,6 +122,13 @@ class LinePane(ScrolledPane):
         """
         self._build = None
         self._set(lines, choices)
+
+    def show_texts(self, texts: Iterable[str], ink: int = 0) -> None:
+        """Shows texts that are folded to the pane's width."""
+        whole = [*texts]
+        self.show_built(
+            lambda width: [[(line, ink)] for text in whole for line in wrapped(text, width)]
+        )
 
     def say(self, text: str) -> None:
         """Shows a text in the place of lines, such as why there are none."""

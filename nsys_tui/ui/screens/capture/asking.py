@@ -62,7 +62,7 @@ class Presets(ReportScreen):
             elif isinstance(name, str):
                 self._use(known[name])
 
-        self.app.push_screen(Picker("Presets", entries), chosen)
+        self.app.ask(Picker("Presets", entries), chosen)
 
     def _use(self, preset: Preset) -> None:
         env = {**self.form.env, **preset.env}
@@ -84,14 +84,13 @@ class Presets(ReportScreen):
             if name.strip() in built_in():
                 raise UsageError(f"{name.strip()} is a built-in preset", hint="take another name")
 
-        def named(name: str | None) -> None:
-            if name is not None:
-                section = ("capture", "presets", name.strip())
-                save = partial(save_table, self.app.config.path, section, self.form.options)
-                self._change(save, f"saved as preset {name.strip()}")
+        def named(name: str) -> None:
+            section = ("capture", "presets", name.strip())
+            save = partial(save_table, self.app.config.path, section, self.form.options)
+            self._change(save, f"saved as preset {name.strip()}")
 
         hint = ", ".join(self.form.options)
-        self.app.push_screen(Prompt("Save as preset", hint, self.form.preset, check), named)
+        self.app.ask(Prompt("Save as preset", hint, self.form.preset, check), named)
 
     def _change(self, change: Callable[[], None], told: str) -> None:
         with failures_shown(self.app):

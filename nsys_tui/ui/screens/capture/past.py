@@ -56,28 +56,18 @@ class PastCaptures(ReportScreen):
         if len(left) == 1:
             self.attach_to(left[0])
         else:
-            self._pick("Attach to", left, "no capture was left running", self._attach_chosen)
-
-    def _attach_chosen(self, record: Record | None) -> None:
-        if record is not None:
-            self.attach_to(record)
+            self._pick("Attach to", left, "no capture was left running", self.attach_to)
 
     def _pick(
-        self,
-        title: str,
-        records: list[Record],
-        nothing: str,
-        done: Callable[[Record | None], None],
+        self, title: str, records: list[Record], nothing: str, done: Callable[[Record], None]
     ) -> None:
         entries = [Entry(past_line(record), result_word(record), record) for record in records]
         if entries:
-            self.app.push_screen(Picker(title, entries), done)
+            self.app.ask(Picker(title, entries), done)
         else:
             self.app.say(nothing)
 
-    def _chosen(self, record: Record | None) -> None:
-        if record is None:
-            return
+    def _chosen(self, record: Record) -> None:
         answers = {
             "o": ("open", partial(self.open_reports, record)),
             "a": ("attach", partial(self.attach_to, record)),

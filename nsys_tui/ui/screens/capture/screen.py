@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from nsys_tui.capture.capture import preflight
@@ -214,11 +215,8 @@ class CaptureScreen(Running, Asking):
         def live(text: str) -> str:
             return forms.live_text(self.form, self.app.config, entry.key, text, self.facts)
 
-        def done(text: str | None) -> None:
-            if text is not None:
-                self._set(entry.key, text)
-
-        self.app.push_screen(Prompt(entry.label, entry.hint, entry.value, check, live), done)
+        prompt = Prompt(entry.label, entry.hint, entry.value, check, live)
+        self.app.ask(prompt, partial(self._set, entry.key))
 
     def action_capture_fill(self) -> None:
         """Fills in how the open report was made."""

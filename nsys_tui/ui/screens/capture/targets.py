@@ -277,11 +277,8 @@ class TargetEditor(Checking):
             faults = forms.remarks({**self.texts, field.key: text}, self.config, self._old_name)
             return "; ".join(f"{severity}: {said}" for severity, said in faults[:2])
 
-        def done(text: str | None) -> None:
-            if text is not None:
-                self._set(field.key, text)
-
-        self.app.push_screen(Prompt(field.label, field.hint, value, live=live), done)
+        prompt = Prompt(field.label, field.hint, value, live=live)
+        self.app.ask(prompt, partial(self._set, field.key))
 
     def _set(self, key: str, text: str) -> None:
         self.texts[key] = text

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from nsys_tui.config import Config
-from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.targets import TargetList
 from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.themed_app import ThemedApp
 
 
-class TargetsApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
+class TargetsApp(ThemedApp, inherit_bindings=False):
     """Shows the list of targets and ends with it.
 
     Args:
@@ -19,10 +18,6 @@ class TargetsApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         terminal: what the terminal can show.
         first: a target to edit at once; one that does not exist begins as a new one.
     """
-
-    CSS_PATH = "../../styles/app.tcss"
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[Any]] = []
 
     def __init__(self, config: Config, terminal: Terminal, first: str = "") -> None:
         super().__init__(config, terminal)

@@ -280,13 +280,12 @@ class CompareScreen(ResultScreen[Result]):
         self._ask_share("Run noise", hint, self, "noise")
 
     def _ask_share(self, title: str, hint: str, holder: object, name: str) -> None:
-        def done(text: str | None) -> None:
-            if text:
-                setattr(holder, name, parse_percent(text))
-                self.make()
+        def done(text: str) -> None:
+            setattr(holder, name, parse_percent(text))
+            self.make()
 
         value = f"{100 * getattr(holder, name):g}%"
-        self.app.push_screen(Prompt(title, hint, value, parse_percent), done)
+        self.app.ask(Prompt(title, hint, value, parse_percent), done)
 
     def action_compare_runs(self) -> None:
         """Asks for another run, and for its side."""

@@ -26,7 +26,6 @@ from nsys_tui.state import ViewState, Window
 from nsys_tui.ui.dialogs.picker import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.links import look_at
-from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import (
     EXAMPLES,
@@ -208,12 +207,10 @@ class FleetScreen(TableScreen[Shown]):
         only = f"only {visible(self.wish.text)}" if self.wish.text else ""
         self._show_ranks(result, "  ".join(filter(None, (only, skipped))))
         self.query_one(Verdict).tell(result.verdict.text)
-        lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
-        lines += fleet.notes
-        self.set_class(bool(lines), "-noted")
-        self.query_one("#notes", LinePane).show_built(
-            lambda width: [[(line, 0)] for text in lines for line in wrapped(text, width)]
-        )
+        notes = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
+        notes += fleet.notes
+        self.set_class(bool(notes), "-noted")
+        self.query_one("#notes", LinePane).show_texts(notes)
         if fleet.failures:
             self.app.say(
                 f"{out_of(len(fleet.failures), len(self._paths))} reports skipped: see notes"
@@ -333,12 +330,8 @@ class FleetScreen(TableScreen[Shown]):
 
     def action_fleet_part(self) -> None:
         """Asks which part of the ranks counts."""
-
-        def done(text: str | None) -> None:
-            if text is not None:
-                self.change(parse_cut(text))
-
-        self.app.push_screen(Prompt("Only this part", EXAMPLES, self.wish.text, parse_cut), done)
+        prompt = Prompt("Only this part", EXAMPLES, self.wish.text, parse_cut)
+        self.app.ask(prompt, lambda text: self.change(parse_cut(text)))
 
     def action_fleet_beside(self) -> None:
         """The rank's lanes below those of the report in front, in one timeline."""

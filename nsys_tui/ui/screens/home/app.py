@@ -23,7 +23,6 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import LOGS, distinct, logs_in, nearby, opened_before
 from nsys_tui.ui.resume import last_session
 from nsys_tui.ui.runtime.line_input import LineInput
-from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.past import past_line, result_word
 from nsys_tui.ui.terminal import Terminal
 from nsys_tui.ui.themed_app import ThemedApp
@@ -208,7 +207,7 @@ class Home(Picker):
         )
 
 
-class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
+class HomeApp(ThemedApp, inherit_bindings=False):
     """Shows what can be opened and ends with the ``Choice``, or None.
 
     Args:
@@ -217,10 +216,6 @@ class HomeApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         folder: where to look for reports.
         refused: why what was chosen before could not be opened.
     """
-
-    CSS_PATH = "../../styles/app.tcss"
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[Any]] = []
 
     def __init__(self, config: Config, terminal: Terminal, folder: Path, refused: str = "") -> None:
         super().__init__(config, terminal)

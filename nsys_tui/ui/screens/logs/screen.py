@@ -23,7 +23,6 @@ from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import failures_shown
-from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import logs_in
 from nsys_tui.ui.screens.logs.data import (
     JOINED,
@@ -254,11 +253,9 @@ class LogsScreen(ResultScreen[Joined]):
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
     def _show_notes(self, notes: Iterable[str], heading: str = "Notes") -> None:
-        texts, pane = [*notes], self.query_one("#notes", LinePane)
+        pane = self.query_one("#notes", LinePane)
         pane.heading(heading)
-        pane.show_built(
-            lambda width: [[(line, MUTED)] for text in texts for line in wrapped(text, width)]
-        )
+        pane.show_texts(notes, MUTED)
 
     def action_report_open(self) -> None:
         """Asks for logs: one file, a folder, or a pattern for one per rank."""

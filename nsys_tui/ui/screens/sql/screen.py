@@ -27,7 +27,6 @@ from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.sql.editor import Editor, asked_before, remember
 from nsys_tui.ui.screens.sql.rows import beside, event_of, lane_of, row_of, span_of
@@ -192,10 +191,7 @@ class SqlScreen(TableScreen[Asked]):
         self._say(*INTRODUCTION)
 
     def _say(self, *texts: str) -> None:
-        said = self.query_one("#said", LinePane)
-        said.show_built(
-            lambda width: [[(t, MUTED)] for text in texts for t in wrapped(text, width)]
-        )
+        self.query_one("#said", LinePane).show_texts(texts, MUTED)
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """A question is about the whole report, whatever the window."""
@@ -289,17 +285,16 @@ class SqlScreen(TableScreen[Asked]):
     def action_sql_snippets(self) -> None:
         """Questions to start from; the chosen one is asked at once."""
         entries = [Entry(s.title, "", s.sql) for s in SNIPPETS]
-        self.app.push_screen(Picker("Questions to start from", entries), self._chosen)
+        self.app.ask(Picker("Questions to start from", entries), self._chosen)
 
     def action_sql_history(self) -> None:
         """Questions asked before."""
         entries = [Entry(" ".join(query.split()), "", query) for query in asked_before()]
-        self.app.push_screen(Picker("Asked before", entries), self._chosen)
+        self.app.ask(Picker("Asked before", entries), self._chosen)
 
-    def _chosen(self, query: Any) -> None:
-        if isinstance(query, str):
-            self.editor.put(query)
-            self.action_sql_run()
+    def _chosen(self, query: str) -> None:
+        self.editor.put(query)
+        self.action_sql_run()
 
     def action_sql_chart(self) -> None:
         """Shows or hides the chart."""

@@ -50,15 +50,13 @@ class FrameFinder(ResultScreen[Shown | NoDataError]):
     def action_find_open(self) -> None:
         """Asks for a regular expression over frames."""
 
-        def done(text: str | None) -> None:
-            if text is not None:
-                self.pattern = text
-                self.search_again()
-                self._go_to(self._hits, 0)
+        def done(text: str) -> None:
+            self.pattern = text
+            self.search_again()
+            self._go_to(self._hits, 0)
 
-        self.app.push_screen(
-            Prompt("Find frames", "regular expression; empty clears", self.pattern, compiled), done
-        )
+        hint = "regular expression; empty clears"
+        self.app.ask(Prompt("Find frames", hint, self.pattern, compiled), done)
 
     def search_again(self) -> None:
         """Marks what fits in the present stacks."""

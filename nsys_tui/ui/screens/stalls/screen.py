@@ -252,14 +252,9 @@ class StallsScreen(TableScreen[Found]):
 
     def action_stalls_threshold(self) -> None:
         """Asks for the shortest gap to list."""
-
-        def done(text: str | None) -> None:
-            if text is not None:
-                self.choose(threshold=parse_length(text))
-
         now = plain_duration(self.wish.threshold).replace(" ", "")
         prompt = Prompt("List gaps from", "such as 500ns, 10us or 2ms", now, parse_length)
-        self.app.push_screen(prompt, done)
+        self.app.ask(prompt, lambda text: self.choose(threshold=parse_length(text)))
 
     def action_stalls_longer(self) -> None:
         """The next longer threshold."""

@@ -89,14 +89,13 @@ class Asking:
     def note(self) -> None:
         """The same with a note."""
 
-        def ask(letter: str | None) -> None:
-            if letter:
-                old = self._screen.state.marks.get(letter)
-                prompt = Prompt(f"Note on mark {letter}", "one line", old.note if old else "")
-                self._ask(prompt, lambda model, note: marking.set_mark(model, letter, note))
+        def ask(letter: str) -> None:
+            old = self._screen.state.marks.get(letter)
+            prompt = Prompt(f"Note on mark {letter}", "one line", old.note if old else "")
+            self._ask(prompt, lambda model, note: marking.set_mark(model, letter, note))
 
         question = f"{self._mark_question} with a note: press a letter a-z"
-        self._screen.app.push_screen(LetterPrompt(question), ask)
+        self._screen.app.ask(LetterPrompt(question), ask)
 
     @property
     def _mark_question(self) -> str:
@@ -105,9 +104,5 @@ class Asking:
 
     def _ask(self, dialog: Any, to_next: Callable[[TimelineModel, str], TimelineModel]) -> None:
         """Goes to the next moment with what the user answers."""
-
-        def answered(answer: str | None) -> None:
-            if answer is not None:
-                self._screen.take(to_next(self._screen.model, answer))
-
-        self._screen.app.push_screen(dialog, answered)
+        screen = self._screen
+        screen.app.ask(dialog, lambda answer: screen.take(to_next(screen.model, answer)))

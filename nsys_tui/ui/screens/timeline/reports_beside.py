@@ -59,12 +59,10 @@ class ReportsBeside:
         ]
         if len(others) > 1:
             entries.insert(0, Entry("all open reports", "join", ""))
-        app.push_screen(Picker("Lanes of another report in this timeline", entries), self._choose)
+        app.ask(Picker("Lanes of another report in this timeline", entries), self._choose)
 
-    def _choose(self, key: str | None) -> None:
+    def _choose(self, key: str) -> None:
         app, front = self._screen.app, self._screen.session
-        if key is None:
-            return
         if key in map(key_of, front.beside):
             front.beside = [guest for guest in front.beside if key_of(guest) != key]
             self._screen.take(self._screen.model.left(key))

@@ -66,7 +66,7 @@ class Steps:
         """Asks for a width or a name; kernels are listed by their time."""
         hint = "a width (50us, 3 steps), a number of the list, or words of a name"
         picker = ZoomTo("Zoom to", (), free=True, hint=hint)
-        self._screen.app.push_screen(picker, self._zoom_to)
+        self._screen.app.ask(picker, self._zoom_to)
         session, report = self._screen.session, self._screen.report
         if report is None or not session.exact:
             return
@@ -78,9 +78,9 @@ class Steps:
 
         self._screen.compute("kernels", work, picker.offer)
 
-    def _zoom_to(self, text: str | None) -> None:
+    def _zoom_to(self, text: str) -> None:
         screen = self._screen
-        if not text or not text.strip():
+        if not text.strip():
             return
         if (width := moving.width_of(text)) is not None:
             screen.take(moving.zoom_to_width(screen.model, width))
