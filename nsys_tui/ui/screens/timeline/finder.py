@@ -8,6 +8,7 @@ from nsys_tui.analysis.timeline.search import Found, search
 from nsys_tui.timeline import moving, searching, stepping
 
 if TYPE_CHECKING:
+    from nsys_tui.ui.dialogs.find_line import Sought
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 
 
@@ -43,13 +44,13 @@ class Finder:
         if wanted.pattern:
             self.search(wanted.pattern, exact=wanted.exact)
 
-    def entered(self, pattern: str, *, as_filter: bool) -> None:
+    def entered(self, sought: Sought) -> None:
         """A pattern was entered; an empty one ends the search."""
         screen = self._screen
-        if as_filter:
-            screen.take(searching.filtered_by(screen.model, pattern))
-        elif pattern:
-            self.search(pattern, go=True)
+        if sought.as_filter:
+            screen.take(searching.filtered_by(screen.model, sought.pattern))
+        elif sought.pattern:
+            self.search(sought.pattern, go=True)
         else:
             screen.take(searching.search_ended(screen.model))
 

@@ -15,6 +15,7 @@ from nsys_tui.timeline import areas, arranging, moving, pointing, searching, ste
 from nsys_tui.timeline.model import TimelineModel
 from nsys_tui.timeline.opening import FewSteps
 from nsys_tui.times import window_text
+from nsys_tui.ui.dialogs.find_line import FindLine
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
 from nsys_tui.ui.screens.timeline.asking import Asking, trace_of
@@ -25,7 +26,6 @@ from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 from nsys_tui.ui.screens.timeline.reports_beside import ReportsBeside
 from nsys_tui.ui.screens.timeline.steps import Steps
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-from nsys_tui.ui.widgets.timeline.info import FindBox
 from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
 Step: TypeAlias = Callable[[TimelineModel], TimelineModel]
@@ -123,7 +123,6 @@ class TimelineScreen(ModelScreen):
         self.builder = LaneBuilder(self, self._lanes_drawn)
         self.details = Details(self)
         self.reports_beside = ReportsBeside(self, self._lanes_changed)
-        self.find_box = FindBox(id="find")
         self.asking, self.finder = Asking(self), Finder(self)
         self.steps = Steps(self, self.finder, self.builder.draw)
 
@@ -136,7 +135,6 @@ class TimelineScreen(ModelScreen):
             id="main",
         )
         yield self.info_line
-        yield self.find_box
 
     def on_mount(self) -> None:
         """The strip is too low for a scrollbar."""
@@ -262,18 +260,8 @@ class TimelineScreen(ModelScreen):
         return super().check_action(action, parameters)
 
     def action_find_open(self) -> None:
-        """Opens the box for a pattern."""
-        self.find_box.open(self.state.search.pattern)
-
-    def on_find_box_entered(self, message: FindBox.Entered) -> None:
-        """A pattern was entered."""
-        self.on_find_box_left()
-        self.finder.entered(message.pattern, as_filter=message.as_filter)
-
-    def on_find_box_left(self) -> None:
-        """The box was left."""
-        self.find_box.close()
-        self.canvas.focus()
+        """Asks for a pattern."""
+        self.app.ask(FindLine(self.state.search.pattern), self.finder.entered)
 
     def action_timeline_same_name(self) -> None:
         """Finds all events of the name of the one selected or under the cursor."""

@@ -8,86 +8,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
-from textual.content import Content
-from textual.widgets import Input, Static
 
 from nsys_tui.model.arrays import Bool, Integers
-from nsys_tui.ui.runtime.batched_screen import Dialog
-from nsys_tui.ui.runtime.line_input import LineInput
+from nsys_tui.ui.dialogs.find_line import FindLine, Sought
 from nsys_tui.ui.runtime.task import Task
 from nsys_tui.ui.widgets.table.columns import TableColumn, Tally
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
 from nsys_tui.units import out_of
-
-
-class Sought(NamedTuple):
-    """What was entered."""
-
-    pattern: str
-    as_filter: bool
-
-
-class FindLine(Dialog[Sought | None]):
-    """Enter searches, Ctrl+F filters, Esc changes nothing; an empty pattern clears.
-
-    Args:
-        pattern: what stands in the box at first.
-        size: number of things that are searched.
-        count: called with each pattern typed and a function that takes the number of matches.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+f,alt+enter", "filter", show=False, priority=True),
-    ]
-    DEFAULT_CSS: ClassVar[str] = """
-    FindLine { align: left bottom; }
-    FindLine Horizontal { height: 1; width: 1fr; background: $background; }
-    FindLine .sign { width: 2; text-style: bold; }
-    FindLine Input { height: 1; width: 1fr; }
-    FindLine #count { width: auto; color: $muted; padding: 0 1; }
-    """
-
-    def __init__(
-        self, pattern: str, size: int, count: Callable[[str, Callable[[int], None]], None]
-    ) -> None:
-        super().__init__()
-        self._pattern, self._whole, self._count = pattern, size, count
-
-    def compose(self) -> ComposeResult:
-        """A slash, the box, and what it matches."""
-        yield Horizontal(
-            Static("/", classes="sign", markup=False),
-            LineInput(self._pattern, placeholder="regex or words", compact=True),
-            Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
-        )
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Counts the matches of what is typed."""
-        pattern = event.value
-        if pattern:
-            self._count(pattern, lambda number: self._tell(pattern, number))
-
-    def _tell(self, pattern: str, number: int) -> None:
-        if self.is_attached and self.query_one(Input).value == pattern:
-            text = f"{out_of(number, self._whole)}  enter: search  ^F: filter"
-            self.query_one("#count", Static).update(Content(text))
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Searches."""
-        self.dismiss(Sought(event.value, as_filter=False))
-
-    def action_filter(self) -> None:
-        """Filters."""
-        self.dismiss(Sought(self.query_one(Input).value, as_filter=True))
-
 
 T = TypeVar("T")
 
@@ -190,16 +122,14 @@ class SiftedGrid(Grid):
             find = self.finder(pattern)
             self._run("count", "", lambda: int(np.count_nonzero(find())), tell)
 
-        def sought(answer: Sought | None) -> None:
-            if answer is None:
-                return
+        def sought(answer: Sought) -> None:
             self.seek("" if answer.as_filter else answer.pattern)
             if answer.as_filter:
                 self.ask_filter(answer.pattern)
             elif self.pattern and not self.at_work and not self._on_match():
                 self.action_find_next()
 
-        self.app.push_screen(FindLine(self.pattern, self.size_all, count), sought)
+        self.app.ask(FindLine(self.pattern, count, self.size_all), sought)
 
     def _on_match(self) -> bool:
         return self.row is not None and self.is_match(self.row)
@@ -228,14 +158,13 @@ class SiftedGrid(Grid):
         column, rows = self.columns[self.column], self.counted_rows
         size = self.size_all if rows is None else len(rows)
 
-        def chosen(tally: Tally | None) -> None:
-            if tally is not None:
-                picks = (*self.arrangement.picks, Pick(column.header, tally))
-                self.sift(replace(self.arrangement, picks=picks))
+        def chosen(tally: Tally) -> None:
+            picks = (*self.arrangement.picks, Pick(column.header, tally))
+            self.sift(replace(self.arrangement, picks=picks))
 
         def show(result: tuple[list[Tally], int]) -> None:
             if result[0]:
-                self.app.push_screen(FrequencyList(column, *result, size), chosen)
+                self.app.ask(FrequencyList(column, *result, size), chosen)
             else:
                 self.app.say(f"{column.header}: nothing to count in this column")
 
