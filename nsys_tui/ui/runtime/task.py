@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nsys_tui.errors import CancelledError
 from nsys_tui.freed_memory import give_back_freed_memory
@@ -17,35 +17,9 @@ from nsys_tui.ui.runtime.threads import counted, once
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from textual.message_pump import MessagePump
+    from textual.dom import DOMNode
 
 T = TypeVar("T")
-
-
-class TaskApp(Protocol):
-    """What a task asks of the app."""
-
-    jobs: set[int]
-    """Threads that read or compute."""
-
-    def report_fault(self, error: Exception) -> None:
-        """Shows what went wrong; called from any thread."""
-
-
-class TaskOwner(Protocol):
-    """The screen or widget that a task works for."""
-
-    @property
-    def app(self) -> Any:
-        """The app, a ``TaskApp``."""
-
-    @property
-    def run_worker(self) -> Callable[..., Any]:
-        """Starts a worker, as ``DOMNode.run_worker``."""
-
-    @property
-    def call_later(self) -> Callable[..., bool]:
-        """Calls on the owner's own thread; may be called from any."""
 
 
 @dataclass(eq=False)
@@ -74,8 +48,8 @@ class Task:
         name: the kind of work, for Textual's group of workers.
     """
 
-    def __init__(self, owner: TaskOwner | MessagePump, name: str) -> None:
-        self._owner: Any = owner
+    def __init__(self, owner: DOMNode, name: str) -> None:
+        self._owner = owner
         self._name = name
         self._job: Job[Any] | None = None
         self._next: Job[Any] | None = None
@@ -126,7 +100,7 @@ class Task:
         self._owner.run_worker(in_thread, thread=True, group=self._name, exit_on_error=False)
 
     def _in_thread(self, job: Job[T]) -> None:
-        app: TaskApp = self._owner.app
+        app: Any = self._owner.app
         take: Callable[[], None] | None
         try:
             with counted(app.jobs):
@@ -157,7 +131,8 @@ class Task:
         try:
             take()
         except Exception as error:
-            self._owner.app.report_fault(error)
+            app: Any = self._owner.app
+            app.report_fault(error)
             tell = job.failure(error)
             if tell is not None:
                 tell()

@@ -92,7 +92,7 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
     def tab_offset(self, name: str) -> Offset | None:
         """Where a screen's tab is, or None where it has none."""
         tabs = self.query_one(TabLine)
-        spot = next((start for start, _, tab in tabs.targets if tab == name), None)
+        spot = next((start for start, _, tab in tabs.targets if tab == f"view.{name}"), None)
         return None if spot is None else tabs.region.offset + Offset(spot, 0)
 
     def body(self) -> Iterable[Any]:

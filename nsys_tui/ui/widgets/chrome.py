@@ -63,12 +63,23 @@ class TitleLine(Line):
         return Content(f" {pad(left, room)} {right} ")
 
 
-class TabLine(Line):
-    """The screens behind the number keys, shortened as needed and never hidden."""
+class ActionLine(Line):
+    """A line whose parts run actions when they are clicked."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.targets: list[tuple[int, int, str]] = []
+        """First cell of a part, the cell after its last one, and the id of its action."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Runs the clicked action."""
+        for start, end, action in self.targets:
+            if start <= event.x < end:
+                self.app.run_worker(self.app.run_action(f"app.do('{action}')"), exclusive=False)
+
+
+class TabLine(ActionLine):
+    """The screens behind the number keys, shortened as needed and never hidden."""
 
     def render(self) -> VisualType:
         """``1 Over [2 Time] 3 Kern``; with room, all names in full."""
@@ -78,15 +89,9 @@ class TabLine(Line):
         for name, label in labels:
             start = len(text.plain)
             text = text.append(Content.styled(label, "bold" if name == current else ""))
-            self.targets.append((start, start + len(label), name))
+            self.targets.append((start, start + len(label), f"view.{name}"))
             text = text.append(gap)
         return text
-
-    def on_click(self, event: events.Click) -> None:
-        """Goes to the clicked screen."""
-        for start, end, name in self.targets:
-            if start <= event.x < end:
-                self.app.run_worker(self.app.run_action(f"app.do('view.{name}')"), exclusive=False)
 
 
 def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
@@ -138,12 +143,11 @@ def _width(labels: list[tuple[str, str]], gap: str) -> int:
     return sum(len(label) for _, label in labels) + len(gap) * (len(labels) - 1)
 
 
-class KeyLine(Line):
+class KeyLine(ActionLine):
     """The footer: the keys that work here, in order of rank; ``?`` is never dropped."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.targets: list[tuple[int, int, str]] = []
         self._message = ""
         self._clearing: Timer | None = None
 
@@ -185,12 +189,6 @@ class KeyLine(Line):
             self.targets.append((start, len(text.plain), last))
             text = text.append(gap)
         return text
-
-    def on_click(self, event: events.Click) -> None:
-        """Runs the clicked action."""
-        for start, end, action in self.targets:
-            if start <= event.x < end:
-                self.app.run_worker(self.app.run_action(f"app.do('{action}')"), exclusive=False)
 
 
 def fit_keys(
