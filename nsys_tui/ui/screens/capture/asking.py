@@ -34,14 +34,32 @@ from nsys_tui.ui.widgets.lines import Line, LinePane
 _SAVE = object()
 
 
-class Presets(ReportScreen):
-    """What a screen with a form does about presets."""
+class Asking(ReportScreen):
+    """What comes before the form, and presets: what a screen with a form does about both."""
 
     form: Form
+    _untouched: Form
+
+    questions = query_one("#questions", LinePane)
+    """The pane with the questions."""
 
     @abstractmethod
     def show_form(self) -> None:
         """Draws the form anew."""
+
+    @property
+    @abstractmethod
+    def form_facts(self) -> Facts | None:
+        """What is known of the target of the form."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> str:
+        """Why nothing is known of it."""
+
+    @abstractmethod
+    def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
+        """Fills in how the open report was made, then what is to be recorded besides."""
 
     def action_capture_preset(self) -> None:
         """Chooses ready-made options, or saves those of the form, or deletes some."""
@@ -98,33 +116,6 @@ class Presets(ReportScreen):
             self.app.config = reread(self.app.config)
             self.app.say(told)
         self.show_form()
-
-
-class QuestionPane(LinePane):
-    """The questions."""
-
-
-class Asking(Presets):
-    """The question that comes before the form."""
-
-    _untouched: Form
-
-    @property
-    @abstractmethod
-    def form_facts(self) -> Facts | None:
-        """What is known of the target of the form."""
-
-    @property
-    @abstractmethod
-    def unknown(self) -> str:
-        """Why nothing is known of it."""
-
-    @abstractmethod
-    def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
-        """Fills in how the open report was made, then what is to be recorded besides."""
-
-    questions = query_one(QuestionPane)
-    """The pane with the questions."""
 
     def show_questions(self, *, on: bool) -> None:
         """Puts the questions into the place of the form, or the form back."""

@@ -20,7 +20,7 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Prompt, choose, nothing
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.capture import form as forms
-from nsys_tui.ui.screens.capture.asking import Asking, QuestionPane
+from nsys_tui.ui.screens.capture.asking import Asking
 from nsys_tui.ui.screens.capture.running import Running, metadata
 from nsys_tui.ui.widgets.lines import LinePane
 
@@ -87,9 +87,7 @@ class CaptureScreen(Running, Asking):
 
     def body(self) -> Iterable[Any]:
         """Form, command and log."""
-        yield QuestionPane(
-            "What do you want to find out?", "enter: use  a: the form", id="questions"
-        )
+        yield LinePane("What do you want to find out?", "enter: use  a: the form", id="questions")
         yield LinePane("What it takes (estimates)", id="detail")
         yield FormPane("Capture a new report", "space: change, enter: run", id="form")
         yield LinePane("Command (y copies it)", id="command")
