@@ -62,8 +62,9 @@ async def _lying_beside(job: Job, report: ReportFile) -> RemoteFile | None:
     return next((file for file in files_in(answers) if file.mtime >= report.mtime), None)
 
 
-def _export_job(job: Job, number: int) -> str:
-    return f"{job.record.id}-export{number or ''}"
+def export_name(capture: str, number: int) -> str:
+    """The name of the job that exports one of the reports of a capture."""
+    return f"{capture}-export{number or ''}"
 
 
 async def export_one(job: Job, report: ReportFile, number: int) -> RemoteFile:
@@ -75,7 +76,7 @@ async def export_one(job: Job, report: ReportFile, number: int) -> RemoteFile:
     Raises:
         FetchError: nsys could not export it; a remark says so.
     """
-    name = _export_job(job, number)
+    name = export_name(job.record.id, number)
     folder = f"{job.record.jobs_dir}/{name}"
     output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
     script = scripts.export_script(job.plan, name, job.record.nsys_path, report.path, output)
@@ -198,7 +199,7 @@ async def _fetch_export(
 
 async def _clean_export(job: Job, number: int) -> None:
     """Removes the folder of an export that has come home."""
-    report, name = job.record.reports[number], _export_job(job, number)
+    report, name = job.record.reports[number], export_name(job.record.id, number)
     if report.sqlite and posixpath.basename(posixpath.dirname(report.export)) == name:
         await job.link.ask("clean", job.values(name))
 

@@ -369,8 +369,8 @@ class Capture:
         return removed
 
     def _job_names(self) -> list[str]:
-        exports = [f"-export{n or ''}" for n in range(max(1, len(self.record.reports)))]
-        return ["", *(self.record.id + ending for ending in exports)]
+        most = max(1, len(self.record.reports))
+        return ["", *(bring_home.export_name(self.record.id, n) for n in range(most))]
 
     async def close(self) -> None:
         """Gives the connection back, when ``run`` was not used."""

@@ -31,7 +31,7 @@ class Job:
     Attributes:
         plan: what to run; with the values of its environment.
         listener: told everything that happens.
-        found: the preflight, once it was made in this process.
+        preflight: what was found there, once it was made in this process.
         secrets: values that are handed over at the start and kept nowhere.
         growth: when the log last grew, by the monotonic clock.
         hangs: whether nsys seems to hang at present.
