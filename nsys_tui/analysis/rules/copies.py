@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import OF_CATEGORY, DeviceSplit
+from nsys_tui.analysis.breakdown import OF_CATEGORY, UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import (
     KEEP,
@@ -24,12 +24,12 @@ from nsys_tui.analysis.rules.copy_advice import (
     too_few_to_pin,
 )
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
-from nsys_tui.analysis.rules.flushes import are_flushes
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     MEMORY_LABELS,
     PAGEABLE,
+    PINNED,
     TO_HOST,
     of_memory,
 )
@@ -56,10 +56,19 @@ _NEARLY_ALL: Final = 0.9
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
 _TOUCHED: Final = 2
 """Pages are touched first either way, which takes half as long as pinning them."""
+_SMALL_PART: Final = 3
+"""Part of the time, one of so many, below which what is copied seldom stands behind what recurs."""
 _RESULTS: Final = "after its last kernel"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
-_CLEARED: Final = "the next kernel may need the cleared memory: then nothing can hide the memset"
-"""How it could be wrong that copies to the host, or memsets, can be hidden."""
+"""How it could be wrong that copies to the host can be hidden."""
+NOT_HIDDEN: Final = "copies not hidden"
+"""What findings are about that tell of copies to, from and between GPUs."""
+_FAMILIES: Final = (
+    ("copies within the GPU", (DEVICE_TO_DEVICE,)),
+    ("pages not hidden", UVM_COPY_KINDS),
+    (NOT_HIDDEN, [*{*range(256)} - {DEVICE_TO_DEVICE, *UVM_COPY_KINDS}]),
+)
+"""Copies that one change helps: what findings are about, and their kinds."""
 
 
 def rates(size: Int64, time: Int64) -> Float64:
@@ -101,21 +110,12 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
     findings: list[Finding] = []
     if worst is not None and worst.exposed_memory_ns:
-        chosen = np.flatnonzero(ops.device[rows] == worst.index)
-        alone = bare(case, worst.index, rows[chosen], (Category.COMPUTE, Category.COMM))
-        of_kind = sums(codes[chosen], alone, len(kinds))
-        mostly = 2 * int(alone.sum()) > case.base_ns  # such programs pin memory from the start
-        pinning = sum(
-            min(of_kind[code], pinning_ns(case, mine) // (_TOUCHED if mostly else 1))
-            for code, at in rows_of_values(codes[chosen])
-            if of_kind[code] and too_few_to_pin(case, mine := rows[chosen[at]])
-        )
-        most = chosen[(alone > 0) & (codes[chosen] == np.argmax(of_kind))]
-        clears = len(most) > 0 and ops.kind[rows[most[0]]] == OpKind.MEMSET
-        if len(most) and not (clears and are_flushes(case, rows[most])):
-            back = int(alone[go_straight_back(case, rows[chosen])].sum())
-            told = _Alone(int(of_kind.max()), int(alone.sum()), back, int(pinning))
-            findings = _exposed(case, worst, rows[most], told)
+        mine = rows[ops.device[rows] == worst.index]
+        alone = bare(case, worst.index, mine, (Category.COMPUTE, Category.COMM))
+        for subject, ways in _FAMILIES:
+            chosen = np.isin(ops.copy_kind[mine], ways) & (ops.kind[mine] == OpKind.MEMCPY)
+            if alone[chosen].any():
+                findings += _exposed(case, worst, subject, mine[chosen], alone[chosen])
     columns = (
         (Column("GPU"), case_labels(case, kinds[order, 0])),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -148,77 +148,83 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     return np.asarray(alone - intervals.covered(whole, start, end), np.int64)
 
 
-class _Alone(NamedTuple):
-    """Time of copies of a GPU beside which not even a graph runs."""
+def _exposed(
+    case: Case, split: DeviceSplit, subject: str, rows: Indices, alone: Int64
+) -> list[Finding]:
+    """What nothing hides of some copies: if that can save little, what is left is to copy less.
 
-    most: int
-    """Of the kind that has most of it."""
-    all: int
-    back: int
-    """Of those that go straight back, or bring what does."""
-    pinning: int
-    """How long it takes to pin what is copied too seldom for that to pay."""
-
-
-def _exposed(case: Case, split: DeviceSplit, rows: Indices, alone: _Alone) -> list[Finding]:
-    """Copies can be hidden behind kernels and copies of other directions, and be quicker.
-
-    Each direction still takes its time on the bus, and a graph traced as a whole may hide what runs
-    beside it. Where that would save little, what is left is to copy less, of which nobody knows the
-    gain, but of what goes straight back.
+    Nobody knows the gain of that, but of what goes straight back.
 
     Args:
         case: the report.
         split: of the GPU.
-        rows: copies of the kind that has most of the time.
-        alone: how long nothing hides them and others.
+        subject: what they are called.
+        rows: its copies of a family.
+        alone: how long nothing hides each of them, not even a graph that is traced as a whole.
     """
-    ops = case.report.operations
-    time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
-    what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
-    clears = ops.kind[rows[0]] == OpKind.MEMSET
-    noun = "memsets" if clears and alone.most >= _NEARLY_ALL * alone.all else "copies"
-    bound = "at most " if split.exposed_is_upper_bound else ""
-    known = alone.all if split.exposed_is_upper_bound else split.exposed_memory_ns
-    work = split.busy_ns - min(known, split.exposed_memory_ns)
-    first, last = case.steady
-    rest = case.where(lambda rows: (ops.end[rows] > first) & (ops.start[rows] < last))
-    least = _at_least(case, split.index, rest)
-    saved = min(split.exposed_memory_ns - max(0, least - work), alone.all)
-    hides = 2 * saved >= known and 2 * work >= min(least, known)
-    saved = min(saved, alone.all - alone.pinning)
-    advice = copy_advice(case, rows, alone.most, hides, saved)
-    if 2 * alone.back > alone.all and not mpi_advice(case, rows):
-        saved, advice = alone.back, KEEP
+    ops, graphs = case.report.operations, split.exposed_is_upper_bound
+    codes, kinds = factorise_rows((ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows]))
+    of_kind, every = sums(codes, alone, len(kinds)), int(alone.sum())
+    most = int(of_kind.max())
+    top = rows[(alone > 0) & (codes == np.argmax(of_kind))]
+    time, size = int(ops.durations(top).sum()), int(ops.bytes[top].sum())
+    what = ops.names[ops.name[top[0]]].short.removeprefix("[CUDA memcpy ").strip("]")
+    kernels = case.runs(split.index, Category.COMPUTE, Category.COMM)
+    spans = intervals.union(*clipped(ops, rows, case.steady))
+    exposed = intervals.total(*intervals.subtract(spans, kernels))
+    known = every if graphs else exposed
+    few = [at for _, at in rows_of_values(codes) if too_few_to_pin(case, rows[at])]
+    pins = sum(min(int(alone[at].sum()), pinning_ns(case, rows[at]) // _TOUCHED) for at in few)
+    seldom = 2 * sum(int(alone[at].sum()) for at in few) > every
+    saved, hides = _can_hide(case, split, rows, exposed, known)
+    saved = min(saved, every - pins)
+    advice = copy_advice(case, top, most, hides, saved)
+    back = int(alone[go_straight_back(case, rows)].sum())
+    if 2 * back > every and not mpi_advice(case, top):
+        saved, advice = back, KEEP
     title = (
         f"{split.device.label}{_others(case, split)}:"
-        f" {bound}{units.format_duration(split.exposed_memory_ns)} of {noun} exposed;"
-        f" {most_of(alone.most, alone.all)} {what.removeprefix('memcpy ')}:"
+        f" {'at most ' * graphs}{units.format_duration(exposed)} of copies exposed;"
+        f" {most_of(most, every)} {what}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
     )
     idle, again = intervals.empty(), 0
-    if staged_advice(case, rows):
+    if staged_advice(case, top):
         idle, again = between_pieces(case, split.index)
     if waits := intervals.total(*idle):
-        saved = again + alone.all * again // waits
+        saved = again + every * again // waits
         title = title.replace(" exposed;", f" exposed, {units.format_duration(waits)} staged;")
-    few = few_steps(case, ops.start[rows], ops.end[rows], ops.durations(rows))
-    if few and len(f"{title} in {few}") <= TITLE_CELLS:
-        title += f" in {few}"
+    steps = few_steps(case, ops.start[top], ops.end[top], ops.durations(top))
+    if steps and len(f"{title} in {steps}") <= TITLE_CELLS:
+        title += f" in {steps}"
     return case.finding(
         "exposed_copies",
         title,
         advice,
-        subject=f"{noun} not hidden{', and staging them' if waits else ''}",
+        subject=f"{subject}{', and staging them' if waits else ''}",
         saved_ns=saved,
         stake_ns=known + waits,
         lost=idle if waits else None,
-        when=ops.runs(rows),
-        window=longest_of(ops, rows),
+        when=ops.runs(top),
+        window=longest_of(ops, top),
         device=split.index,
-        at_most=Severity.MEDIUM if noun == "memsets" else None,
-        doubt=_CLEARED if clears else _FETCHED * (ops.copy_kind[rows[0]] in TO_HOST),
+        at_most=Severity.MEDIUM if seldom and _SMALL_PART * known < case.judged_ns else None,
+        doubt=_FETCHED * (ops.copy_kind[top[0]] in TO_HOST),
     )
+
+
+def _can_hide(
+    case: Case, split: DeviceSplit, rows: Indices, exposed: int, known: int
+) -> tuple[int, bool]:
+    """Time of copies that kernels can hide, and whether there are enough of these.
+
+    Kernels hide copies, and so do copies of other directions; each direction takes its time.
+    """
+    ops, (first, last) = case.report.operations, case.steady
+    work = split.busy_ns - min(known, split.exposed_memory_ns)
+    least = _at_least(case, split.index, rows[(ops.end[rows] > first) & (ops.start[rows] < last)])
+    saved = min(exposed - max(0, least - work), known)
+    return saved, 2 * saved >= known and 2 * work >= min(least, known)
 
 
 _HELD_BY: Final = ("cuda_memcpy_sync", "cuda_memcpy_async")
@@ -233,7 +239,7 @@ def with_calls(findings: Iterable[Finding]) -> list[Finding]:
         findings: of rules; those on the calls become a part of the other one of their GPU.
     """
     every = [*findings]
-    whole = {one.device: one for one in every if one.rule == "exposed_copies"}
+    whole = {one.device: one for one in every if one.subject.startswith(NOT_HIDDEN)}
     parts = [one for one in every if one.rule in _HELD_BY and one.device in whole]
     for part in parts:
         whole[part.device] = _with_part(whole[part.device], part)
@@ -241,7 +247,7 @@ def with_calls(findings: Iterable[Finding]) -> list[Finding]:
         replace(one, severity=Severity.LOW, same_as=whole[one.device].subject)
         if one in parts
         else whole[one.device]
-        if one.rule == "exposed_copies"
+        if one.subject.startswith(NOT_HIDDEN)
         else one
         for one in every
     ]
@@ -322,23 +328,36 @@ def _others(case: Case, worst: DeviceSplit) -> str:
 
 
 def _at_least(case: Case, device: int, rows: Indices) -> int:
-    """Time of the direction with most of some copies, were large ones as its quickest tenth.
+    """Time that the direction with most of some copies still takes.
 
-    Of pageable memory as quick as pinned memory at the bus's own rate. Copies within the GPU can be
-    left out.
+    Pinned copies are as quick as they are. Pageable memory can be as quick as pinned memory one way
+    in this report, else as the bus; it, and pages that nobody asks for before they are touched, as
+    their quickest tenth. Copies within the GPU can be left out.
     """
     ops = case.report.operations
     rows = rows[(ops.category[rows] == Category.MEMORY) & (ops.device[rows] == device)]
     rows = rows[ops.copy_kind[rows] != DEVICE_TO_DEVICE]
-    bus, most = bus_rate(case, device), 0.0
+    most = 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
         spans = clipped(ops, mine, case.scope.window)
         time = float(intervals.total(*spans))
-        mine = mine[(ops.bytes[mine] >= LARGE) & (ops.kind[mine] == OpKind.MEMCPY)]
-        if len(mine):
+        pageable = of_memory(ops, mine, PAGEABLE)
+        large = (ops.bytes[mine] >= LARGE) & (pageable | case.on_demand(mine))
+        if large.any():
             rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
-            best = np.maximum(np.quantile(rate, FAST), bus * of_memory(ops, mine, PAGEABLE))
-            time -= float((ops.durations(mine) - ops.bytes[mine] / best).clip(0).sum())
+            pinned = _pinned_rate(case, device, kind) or bus_rate(case, device)
+            best = np.maximum(np.quantile(rate[large], FAST), pinned * pageable)[large]
+            quicker = ops.durations(mine[large]) - ops.bytes[mine[large]] / best
+            time -= float(quicker.clip(0).sum())
         most = max(most, time)
     return round(most)
+
+
+def _pinned_rate(case: Case, device: int, kind: int) -> float:
+    """Bytes a nanosecond of the quickest large copies of pinned memory one way, 0 for none."""
+    ops, rows = case.report.operations, case.copies
+    rows = rows[(ops.device[rows] == device) & (ops.copy_kind[rows] == kind)]
+    rows = rows[(ops.bytes[rows] >= LARGE) & of_memory(ops, rows, PINNED)]
+    rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
+    return float(np.quantile(rate, FAST)) if len(rows) else 0.0

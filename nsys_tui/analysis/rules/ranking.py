@@ -180,7 +180,7 @@ _BESIDE: Final = ("exposed_communication",)
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
     "exposed_communication": (*_LATE, "slow_copies"),
-    "exposed_copies": ("slow_copies", "memsets", "gpu_idle"),
+    "exposed_copies": ("slow_copies", "gpu_idle"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "small_copies": ("gpu_idle",),
@@ -264,7 +264,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     return 2 * _idle_together(leader, finding) >= intervals.total(*finding.lost)
 
 
-_PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
+_PARTS: Final = frozenset(("repeated_uploads", "slow_copies"))
 """Rules that tell of a part of the copies that nothing hides, and why it is there."""
 
 

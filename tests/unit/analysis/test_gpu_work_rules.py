@@ -379,7 +379,7 @@ class TestExposedCopies:
         launched(synth, "k", 0, 90 * MS, SMS)
         synth.memcpy(90 * MS, 170 * MS, bytes=13 * 10**7, src="pageable")
         (finding,) = found(synth, "exposed_copies")
-        assert finding.saved_ns == 60 * MS, "130 MB are pinned at 6.5 GB/s in 20 ms"
+        assert finding.saved_ns == 70 * MS, "130 MB are pinned in 20 ms, and touched in 10 of them"
 
     def test_pinned_memory_needs_no_pinning(self, synth: Synth) -> None:
         synth.memcpy(0, 50 * MS, bytes=10**9, src="pinned")

@@ -246,7 +246,7 @@ def test_of_copies_of_three_kinds_none_need_be_most(run: Synth) -> None:
     def step(start: int) -> None:
         run.memcpy(start, start + 1200 * US, bytes=12_000_000, src="pinned")
         run.memcpy(start + 1200 * US, start + 2 * MS, bytes=8_000_000, kind="DtoH", dst="pinned")
-        run.memset(start + 2 * MS, start + 3 * MS, bytes=10**9)
+        run.memcpy(start + 2 * MS, start + 3 * MS, bytes=5_000_000, src="pageable")
         run.launch("k", (start, start + 5 * US), (start + 3 * MS, start + 10 * MS), grid=FULL)
 
     assert "led by Host-to-Device" in only(in_steps(run, step), "exposed_copies").title

@@ -569,7 +569,7 @@ def test_pinning_pays_for_what_is_copied_again_or_slowly(
 def test_a_host_pins_no_quicker_for_a_quick_bus(
     tmp_path: Path, megabytes: int, rate: int, pays: bool
 ) -> None:
-    """Pages are pinned at 3 to 5 GB/s: what a copy at 3 GB/s takes, 1 MB at no rate."""
+    """Pages are pinned at 3 to 6.5 GB/s, and to touch them takes half of that either way."""
     synth = bare(tmp_path / "r.sqlite")
     synth.rows["TARGET_INFO_GPU"][0]["computeMajor"] = 9
     lasts = megabytes * MS // rate
@@ -580,7 +580,7 @@ def test_a_host_pins_no_quicker_for_a_quick_bus(
     (one,) = found(synth, "exposed_copies")
     assert one.advice.startswith("pin the host memory")
     assert ("if it is copied again" not in one.advice) is (pays and megabytes > 1)
-    assert one.saved_ns <= megabytes * MS / rate - megabytes * MS / 6.5 + US
+    assert one.saved_ns <= megabytes * MS / rate - megabytes * MS / 13 + US
 
 
 @pytest.mark.parametrize(("rate", "pays"), [(3, True), (14, False)])
