@@ -28,7 +28,7 @@ def _flash(parts: Parts, match: re.Match[str]) -> Named | None:
     details = flags(values, known) if len(known) == len(values) else ()
     if kind == "splitkv_combine" and (most := of_number("".join(parts.arguments[2:3]))):
         details = (f"up to {2 ** int(most)} splits",)
-    return Named(" ".join(filter(None, words)), details)
+    return Named.of(*words, details=details)
 
 
 def _sdpa(parts: Parts, _: re.Match[str]) -> Named | None:
@@ -37,8 +37,7 @@ def _sdpa(parts: Parts, _: re.Match[str]) -> Named | None:
     way = "bwd" if "bprop" in text else "fwd"
     step = next(iter(re.findall(r"convert_dq|dot_do_o", text)), "")
     tile = next(iter(re.findall(r"\d+x\d+x\d+", text)), "")
-    words = ("sdpa", way, step, dtype_in(text), tile)
-    return Named(" ".join(filter(None, words)), tuple(text.split("_")))
+    return Named.of("sdpa", way, step, dtype_in(text), tile, details=tuple(text.split("_")))
 
 
 def _fmha(_: Parts, match: re.Match[str]) -> Named | None:
@@ -51,7 +50,7 @@ def _fmha(_: Parts, match: re.Match[str]) -> Named | None:
     head = told.get("head")
     words = ("fmha", way, of_code(match["type"]), f"hd{head}" if head else tile, mask, phase)
     details = (tile, *re.findall(r"[A-Z]?[a-z]+\d*|\d+", rest))
-    return Named(" ".join(filter(None, words)), details)
+    return Named.of(*words, details=details)
 
 
 _WAYS: Final = {"F": "fwd", "B": "bwd"}

@@ -98,6 +98,11 @@ class Named(NamedTuple):
     name: str
     details: Detail = ()
 
+    @classmethod
+    def of(cls, *words: str, details: Detail = ()) -> Named:
+        """A name of some words, of which those that are not known are empty."""
+        return cls(" ".join(filter(None, words)), details)
+
 
 class Parts(NamedTuple):
     """A demangled name taken apart."""
@@ -252,9 +257,8 @@ def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
             of_type = ""
         if into := _COPY_INTO.get(done):
             done, of_type = "copy", f"{of_type} to {into}"
-        words = (label, done, of_type)
         details = (variant, target, casts, _instances(carrier), "x".join(sizes))
-        return Named(" ".join(filter(None, words)), details)
+        return Named.of(label, done, of_type, details=details)
 
     return named
 
@@ -316,7 +320,7 @@ def _gemm(parts: Parts, match: re.Match[str]) -> Named | None:
     extra = [w for w in ("bias", "relu", "gelu", "splitK") if f"_{w}" in text]
     words = (what, way, dtype_in(text), size, layout[1].upper() if layout else "", *extra)
     rest = text.replace(tile.group(), "_")
-    return Named(" ".join(filter(None, words)), tuple(w for w in rest.split("_") if w))
+    return Named.of(*words, details=tuple(w for w in rest.split("_") if w))
 
 
 _CUTE: Final = re.compile(r"tuple<((?:cute::)?C<(?:\(int\))?\d+> ?,? ?){3}>")
@@ -354,8 +358,8 @@ def _cutlass(parts: Parts) -> Named | None:
         words = ("flash", (attention[1] or "").lower(), f"hd{size[-1]}")
         listed = _LISTED_FLAGS.search(parts.whole)
         told = flags(listed[1].split(", ")[1:], _FLAGS_3) if listed else ()
-        return Named(" ".join(filter(None, words)), (dtype, tile, *told))
-    return Named(" ".join(filter(None, (what[0].lower() if what else "", dtype, tile))))
+        return Named.of(*words, details=(dtype, tile, *told))
+    return Named.of(what[0].lower() if what else "", dtype, tile)
 
 
 _REDUCTIONS: Final = frozenset(
@@ -386,16 +390,15 @@ def _nccl(parts: Parts, match: re.Match[str]) -> Named | None:
     protocol = [word.capitalize() if word == "SIMPLE" else word for word in protocol]
     if "Reduce" not in collective:
         reduction, types = [], [word for word in types if word not in _BYTES]
-    return Named(" ".join((collective, *reduction, *types, *algorithm, *protocol)))
+    return Named.of(collective, *reduction, *types, *algorithm, *protocol)
 
 
 def _triton(_: Parts, match: re.Match[str]) -> Named | None:
     """``triton add mul``: what was fused; the running number only where two are alike."""
     what = (match["what"] or "").replace("_", " ").split()
     kind = _FUSED.get(match["kind"]) or ("" if what else _BARE.get(match["kind"], "fused"))
-    words = ("triton", kind, *what)
     persistent = "persistent" if match["kind"] == "per" else ""
-    return Named(" ".join(filter(None, words)), (persistent, f"#{match['number']}"))
+    return Named.of("triton", kind, *what, details=(persistent, f"#{match['number']}"))
 
 
 _FUSED: Final = {"red": "reduce", "per": "reduce", "tem": "template"}
@@ -429,8 +432,8 @@ def _region(_: Parts, match: re.Match[str]) -> Named | None:
 def _library(parts: Parts, match: re.Match[str]) -> Named | None:
     """``cub DeviceReduce f32``: an algorithm of a library on a type."""
     plain = _ENDS.sub("", match["what"])
-    words = (match["label"], plain, _type_after("<" + ",".join(parts.arguments) + ">", 1))
-    return Named(" ".join(filter(None, words)))
+    of_type = _type_after("<" + ",".join(parts.arguments) + ">", 1)
+    return Named.of(match["label"], plain, of_type)
 
 
 class Rule(NamedTuple):

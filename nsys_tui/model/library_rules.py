@@ -33,13 +33,13 @@ def _spoken(text: str) -> str:
 
 def _words(parts: Parts, _: re.Match[str]) -> Named | None:
     """``reshape and cache bf16``: the name in words, and its type."""
-    return Named(" ".join((_spoken(parts.base), *_types(parts)[:1])))
+    return Named.of(_spoken(parts.base), *_types(parts)[:1])
 
 
 def _attention(parts: Parts, _: re.Match[str]) -> Named | None:
     """``paged attention v2 bf16 hd128``: the first number is the size of a head."""
     heads = [f"hd{size}" for size in _numbers(parts)[:1]]
-    return Named(" ".join((_spoken(parts.base), *_types(parts)[:1], *heads)))
+    return Named.of(_spoken(parts.base), *_types(parts)[:1], *heads)
 
 
 def _called(label: str, counted: str = "") -> Callable[[Parts, re.Match[str]], Named | None]:
@@ -55,7 +55,7 @@ def _called(label: str, counted: str = "") -> Callable[[Parts, re.Match[str]], N
         words = (*label.format_map(told).split(), *_types(parts)[:1])
         numbers = filter(_WHOLE.fullmatch, map(argument, parts.arguments))
         count = [f"{number}{counted}" for number in [*numbers][:1] if counted and number > "0"]
-        return Named(" ".join(words), (told.get("how", "").lower(), *count))
+        return Named.of(*words, details=(told.get("how", "").lower(), *count))
 
     return named
 
@@ -72,7 +72,7 @@ def _softmax(parts: Parts, match: re.Match[str]) -> Named | None:
     way = "fwd" if match["way"].lower() == "forward" else "bwd"
     how = match.groupdict().get("how") or ""
     up_to = [f"n{2 ** int(size)}" for size in _numbers(parts)[:1] if "_warp_" in match.group()]
-    return Named(" ".join((_spoken(what), way, *_types(parts)[:1])), (how.lower(), *up_to))
+    return Named.of(_spoken(what), way, *_types(parts)[:1], details=(how.lower(), *up_to))
 
 
 _SCATTER: Final = re.compile(
@@ -88,14 +88,13 @@ def _scatter(parts: Parts, _: re.Match[str]) -> Named | None:
     way = "gather" if inner[1] == "gather" and inner[2] in ("0", "false") else "scatter"
     done = re.search(r"\bReduce(\w+)", parts.whole)
     what = "fill" if inner[1] == "fill" else done[1].lower() if done else ""
-    words = (way, what, TYPES.get(inner[3], ""))
-    return Named(" ".join(filter(None, words)), tuple(_numbers(parts)))
+    return Named.of(way, what, TYPES.get(inner[3], ""), details=tuple(_numbers(parts)))
 
 
 def _random(parts: Parts, _: re.Match[str]) -> Named | None:
     """``random normal f32``: from which distribution."""
     drawn = re.search(r"\b(\w{1,40}?)_kernel<at::\w*Generator", parts.whole)
-    return Named(" ".join(("random", *(drawn.groups() if drawn else ()), *_types(parts)[:1])))
+    return Named.of("random", *(drawn.groups() if drawn else ()), *_types(parts)[:1])
 
 
 def _gemm(_: Parts, match: re.Match[str]) -> Named | None:
@@ -105,16 +104,16 @@ def _gemm(_: Parts, match: re.Match[str]) -> Named | None:
     if tile is None or layout is None:
         return None
     words = (match["what"], of_code(match["type"]), tile[1], layout[1])
-    return Named(" ".join(words), tuple(f"{match['out']}{match['rest']}".split("_")))
+    return Named.of(*words, details=tuple(f"{match['out']}{match['rest']}".split("_")))
 
 
 def _marlin(parts: Parts, match: re.Match[str]) -> Named | None:
     """``marlin f16 u4b8``: the types of activations and weights."""
     told = map(_scalar_type, parts.arguments[:2])
-    words = ("marlin", "moe" if "moe" in match.group() else "", *told)
+    moe = "moe" if "moe" in match.group() else ""
     sizes = [int(size) for size in _numbers(parts) if len(size) < 5]
     tile = "x".join(str(16 * blocks) for blocks in sizes[1:4])
-    return Named(" ".join(filter(None, words)), (tile, *map(str, sizes)))
+    return Named.of("marlin", moe, *told, details=(tile, *map(str, sizes)))
 
 
 def _scalar_type(text: str) -> str:
@@ -135,7 +134,7 @@ _SCALARS: Final = {(5, 10): "f16", (8, 7): "bf16", (8, 23): "f32"}
 def _ggml(parts: Parts, match: re.Match[str]) -> Named | None:
     """``mul mat vec q4_K``: the type of the weights by its number."""
     weights = [_GGML.get(number, "") for number in _numbers(parts)[:1]]
-    return Named(" ".join((*_spoken(match["what"]).split(), *weights)))
+    return Named.of(_spoken(match["what"]), *weights)
 
 
 _GGML: Final = {
@@ -160,7 +159,7 @@ def _activation(parts: Parts, match: re.Match[str]) -> Named | None:
     functions = re.findall(r"&(?:\w+::)*(\w+?)(?:_kernel)?\b", " ".join(parts.arguments))
     if not functions:
         return None
-    return Named(" ".join((*functions[:1], _spoken(match["what"]), *_types(parts)[:1])))
+    return Named.of(functions[0], _spoken(match["what"]), *_types(parts)[:1])
 
 
 def _fft(parts: Parts, match: re.Match[str]) -> Named | None:
@@ -168,7 +167,7 @@ def _fft(parts: Parts, match: re.Match[str]) -> Named | None:
     sized = len(parts.arguments) > 1 and "EPT" in parts.arguments[1]
     size = _numbers(parts)[:1] if sized else []
     kind = match["kind"].replace("_fft", "").strip("_").replace("_", " ")
-    return Named(" ".join(("fft", kind, *size, *_types(parts)[:1])), tuple(_numbers(parts)))
+    return Named.of("fft", kind, *size, *_types(parts)[:1], details=tuple(_numbers(parts)))
 
 
 def _compiled(_: Parts, match: re.Match[str]) -> Named | None:
