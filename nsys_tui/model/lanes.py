@@ -167,6 +167,12 @@ class Lane:
             return None
         return int(spots[np.argmax(self.ends[spots] - self.starts[spots])])
 
+    def position_of(self, row: int, start: int) -> int | None:
+        """Position of an event by its row in the event set and its start, None if not in here."""
+        first, last = np.searchsorted(self.starts, (start, start + 1)).tolist()
+        spots = np.flatnonzero(self.index[first:last] == row)
+        return first + int(spots[0]) if len(spots) else None
+
     def rows(self, where: slice | npt.NDArray[np.generic]) -> Integers:
         """Rows of the owner's event set for positions of this lane."""
         return self.index[where]

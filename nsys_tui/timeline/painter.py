@@ -328,10 +328,7 @@ def position_of(track: Track, row: int) -> int | None:
     events, lane = track.events, track.lane
     if events is None or lane is None or not 0 <= row < len(events):
         return None
-    start = int(events.start[row])
-    first, last = np.searchsorted(lane.starts, (start, start + 1)).tolist()
-    positions = np.flatnonzero(lane.index[first:last] == row)
-    return first + int(positions[0]) if len(positions) else None
+    return lane.position_of(row, int(events.start[row]))
 
 
 def counted(value: float, unit: str) -> str:

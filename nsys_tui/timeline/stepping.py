@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.search import Step, after, before, column, lanes_of
 from nsys_tui.analysis.timeline.tracks import Track
@@ -63,10 +61,8 @@ def _standing(model: TimelineModel, track: Track, lanes: tuple[Lane, ...]) -> St
     picked, time = model.picked, model.cursor_time
     if picked is not None and track.events is picked.events and picked.start == time:
         for number, lane in enumerate(lanes):
-            first, last = np.searchsorted(lane.starts, (time, time + 1)).tolist()
-            spots = np.flatnonzero(lane.index[first:last] == picked.row)
-            if len(spots):
-                return Step(time, number, first + int(spots[0]))
+            if (spot := lane.position_of(picked.row, time)) is not None:
+                return Step(time, number, spot)
     return Step(time, -1, 0)
 
 
