@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.gap_facts import hold_most, thread_of, usual_name
+from nsys_tui.analysis.rules.gap_facts import has_one_long, hold_most, thread_of, usual_name
 from nsys_tui.analysis.rules.idle_causes import (
     CAUSES,
     EMPTIED,
@@ -33,7 +33,7 @@ from nsys_tui.model.groups import among, rows_of_values
 from nsys_tui.names import api_name, brief
 
 _NAME_CELLS: Final = 22
-_SOON: Final = 10
+_SOON: Final = 4
 """So many times as long as from its begin to the end of a call does a gap last at least."""
 _LARGE: Final = 1 << 20
 """Bytes of a copy from which staging it takes a host long."""
@@ -50,15 +50,17 @@ class Begun(NamedTuple):
     """The call before the longest time in which the thread makes none, empty for no usual one."""
     then: str
     """The call after it."""
+    ended: bool = False
+    """Whether the host waits, or copies, in that call as they begin."""
     advice: str = ""
-    """What to do about what the host does after a call that it waits in; empty for no such one."""
+    """What to do about what the host does then, where that is known."""
     waits: bool = False
     """Whether it would be far enough ahead without that wait."""
 
     @property
     def told(self) -> str:
         """Where it is; empty where that tells nothing."""
-        if self.advice:
+        if self.ended:
             return f" after {self.call}"
         calls = [one for one in {self.call, self.then} if one and not one.startswith(LAUNCHES)]
         return f" between {self.call} and {self.then}" if len(calls) > 1 else ""
@@ -67,26 +69,26 @@ class Begun(NamedTuple):
 def begun(case: Case, gaps: Gaps) -> Begun:
     """How most of the time of some gaps of one GPU begins.
 
-    Without the waits of the host, blocking copies among them, it would be ahead by their time, less
-    the idle time since: enough to hide a fourth of the gap at least, else the wait is not to blame,
-    but what the host does with what came to it in the wait.
+    Without its wait the host would go on so much sooner: that hides a fourth of the gap at least,
+    else the wait is not to blame, but what the host does with what came to it in the wait.
     """
-    gaps = gaps.take(np.argsort(gaps.end, kind="stable"))
     before, after = _around(case, gaps)
     call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
     if gaps.cause[0] == Cause.NOTHING and hold_most(gaps, _staged(case, gaps)):
-        return Begun(call, then, KEEPS)
-    ended, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
-    if hold_most(gaps, ended & _fetched(case, gaps, SMALL_COPY)):
-        return Begun(call, then, ON_RESULTS)
-    far = 4 * _ahead(case, gaps) >= gaps.idle
-    if hold_most(gaps, ended & fetched & ~far):
-        return Begun(call, then, CAUSES[Cause.HOST].advice)
-    if not (call and hold_most(gaps, ended & far)):
-        return Begun(call, then)
+        return Begun(call, then, bool(call), KEEPS)
+    begins, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
+    ended = bool(call) and hold_most(gaps, begins)
+    if not ended or has_one_long(gaps):
+        return Begun(call, then, ended)
+    if hold_most(gaps, begins & _fetched(case, gaps, SMALL_COPY)):
+        return Begun(call, then, True, ON_RESULTS)
+    far = begins & (4 * _ahead(case, gaps) >= gaps.end - gaps.start)
+    if not hold_most(gaps, far):
+        works = hold_most(gaps, begins & fetched & ~far)
+        return Begun(call, then, True, CAUSES[Cause.HOST].advice * works)
     asks = hold_most(gaps, case.work.api_classes[before] == Cause.SYNC)
     advice = WAITS_FIRST if asks else EMPTIED.format(call)
-    return Begun(call, then, READS if hold_most(gaps, fetched) else advice, waits=True)
+    return Begun(call, then, True, READS if hold_most(gaps, fetched) else advice, waits=True)
 
 
 def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:
@@ -152,9 +154,16 @@ def await_results(case: Case, gaps: Gaps) -> bool:
 
 
 def _ahead(case: Case, gaps: Gaps) -> Int64:
-    """How far ahead of gaps, by their ends, their thread is if it waits for no work of the GPU."""
-    caller, ends = np.array([thread_of(case, gaps)]), (gaps.end, gaps.idle)
-    return ahead(case, caller, (Cause.COPY, Cause.SYNC), int(gaps.device[0]), *ends)
+    """How much sooner their thread could end gaps, had it not waited since its launch before."""
+    api, device = case.report.api, int(gaps.device[0])
+    mine = api.threads[api.thread] == thread_of(case, gaps)
+    waits = mine & among(case.work.api_classes, (Cause.COPY, Cause.SYNC))
+    launches = np.zeros(len(api), bool)
+    launches[case.report.called(case.by_device[device])[1]] = True
+    done = np.maximum.accumulate(api.end[np.flatnonzero(mine & launches & ~waits)])
+    since = np.append(done, case.base[0])[np.searchsorted(done, gaps.start) - 1]
+    spans = intervals.meet(api.runs(np.flatnonzero(waits)), case.idle_time.busy(device))
+    return intervals.covered(spans, since, gaps.end)
 
 
 def ahead(
