@@ -588,7 +588,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.waiting_for_ranks: "idle, MPI: MPI_Waitall",
     programs.ranges_of_mpi: "idle, MPI: MPI_Waitall",
     programs.ranges_alike: "idle, host compute",
-    programs.one_beside: "idle, lock: while indexer runs",
+    programs.one_beside: "idle, lock: pthread_mutex_lock",
     programs.two_beside: "idle, lock: pthread_mutex_lock",
     programs.blocking: "launches that wait for their kernels",
     programs.other_link: "slow Host-to-Device copies on GPU 1",

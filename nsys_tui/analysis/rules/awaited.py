@@ -248,21 +248,6 @@ def workers(case: Case, thread: int, waits: Intervals) -> str:
     return f"{who} {brief(seen.name, 20)}"
 
 
-def alone(case: Case, thread: int, waits: Intervals) -> str:
-    """The one other thread of the process that the scheduler had on a CPU through most waits.
-
-    Returns:
-        its name; empty where none or several were.
-    """
-    work = case.work.scheduling
-    ran = [
-        other
-        for other in work.threads[beside(thread, work.threads)].tolist()
-        if 2 * intervals.overlap_length(work.thread(other).running, waits) > intervals.total(*waits)
-    ]
-    return case.report.thread_name(ran[0]) if len(ran) == 1 else ""
-
-
 def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Intervals) -> bool:
     """Whether the last waits before GPU work end by a clock, or at a fixed rate.
 

@@ -258,8 +258,7 @@ def _told(
     if cause is Cause.OFF_CPU and facts.is_ready(case, gaps, lost):
         seen = Off.RUNNABLE in case.work.scheduling.off_by_why(thread)
         return ", waits for a CPU", sure if seen else inferred, words.NO_CPU
-    unseen = cause is Cause.OFF_CPU and len(case.report.osrt) > 0
-    if unseen:
+    if cause is Cause.OFF_CPU and len(case.report.osrt):
         advice = words.NO_CALL
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
@@ -293,9 +292,6 @@ def _told(
     waits = looks or (cause in FOR_THREADS and cause is not Cause.SLEEP)
     if waits and (other := awaited.workers(case, thread, lost)):
         return f", {cause.label}: while {other}", inferred, words.LATE_THREAD
-    if (waits or unseen) and (other := awaited.alone(case, thread, lost)):
-        other = brief(other, _PLACE_CELLS)
-        return f", {cause.label}: while {other} runs", Confidence.GUESS, words.RAN_ALONE
     if looks:
         return f", sleeps until something comes: {call}", inferred, words.LOOKS
     woken = cause is Cause.WAIT and not (awaits or child)

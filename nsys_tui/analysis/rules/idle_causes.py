@@ -252,7 +252,6 @@ PACES: Final = {
     ALSO_WAITS: "what is waited for comes sooner",
 }
 """Advice on what alone ends the waits, and what has to happen before anything else counts."""
-RAN_ALONE: Final = "see whether that thread holds it or is to wake this one: no other one ran then"
 NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",

@@ -92,7 +92,7 @@ def test_what_a_loader_that_works_on_would_take_is_not_claimed(tmp_path: Path) -
     case, findings = found(tmp_path / "run.sqlite")
     without, _ = found(tmp_path / "without.sqlite", copies=0)
     one = copies_in(findings)
-    assert findings[0].title.endswith("wait: while loader runs")
+    assert findings[0].title.endswith("wait: until loader wakes it")
     assert one.saved_ns == pytest.approx(case.base_ns - without.base_ns, abs=MS // 10)
     assert one.held_ns + one.saved_ns == pytest.approx(STEPS * COPY, rel=0.01)
     assert one.advice.startswith("29.96 ms once loader is quicker: copy on a stream")

@@ -1407,7 +1407,7 @@ def waiting(
     [
         ("pthread_cond_wait", {}, "waits for work: "),
         ("pthread_cond_timedwait", {}, "waits for work: "),
-        ("pthread_cond_wait", {"works": True}, "wait: while "),
+        ("pthread_cond_wait", {"works": True}, "wait: pthread_cond_wait"),
         ("pthread_cond_wait", {"rounds": "train step"}, "wait: "),
         ("pthread_cond_wait", {"rounds": "step"}, "wait: "),
         ("pthread_cond_wait", {"rounds": "step", "before": True}, "waits for work: "),

@@ -310,27 +310,6 @@ def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
     assert ("raw futex" in found.advice) is recorded
 
 
-@pytest.mark.parametrize(("others", "works", "told"), [(1, 3, True), (1, 1, False), (2, 3, False)])
-def test_who_ran_alone_while_a_thread_slept_in_no_recorded_call_is_named(
-    tmp_path: Path, others: int, works: int, told: bool
-) -> None:
-    """Locks of absl, Rust and Go sleep in the kernel, in no call that OS runtime tracing sees."""
-    synth = bare(tmp_path / "r.sqlite").sched(0, True).osrt("read", 2 * US, 3 * US)
-    for step in range(20):
-        start = step * 10 * MS
-        synth.sched(start + MS, False).sched(start + 5 * MS, True)
-        for tid in range(50, 50 + others):
-            synth.sched(start + MS, True, tid=tid, cpu=tid)
-            synth.sched(start + (1 + works) * MS, False, tid=tid, cpu=tid)
-        gpu = (start + 5 * MS + 10 * US, start + 10 * MS)
-        call = (start + 5 * MS, start + 5 * MS + 5 * US)
-        synth.launch(f"k{step % 5}", call=call, gpu=gpu, grid=FULL)
-    synth.thread(50, "loader")
-    (found,) = [one for one in idle(case_of(synth)) if "off the CPU" in one.title]
-    assert found.title.endswith("off the CPU: while loader runs") is told
-    assert found.advice.startswith("see whether that thread" if told else "in no recorded call")
-
-
 @pytest.mark.parametrize(("after", "told"), [(2 * US, False), (100 * US, True)])
 def test_who_goes_off_right_after_its_waits_blocks_and_wants_no_cpu(
     tmp_path: Path, after: int, told: bool
