@@ -255,6 +255,8 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Inter
     lengths, but where sleeps have nearly all time they are the rate. A rate that is lost for a
     moment, as when a camera starts anew, is one all the same.
     """
+    if begins_by_a_clock(gaps):
+        return True
     calls = case.work.near(thread, *waits).by_class[cause]
     waited = intervals.union(calls.starts, calls.ends)
     place = np.searchsorted(np.sort(gaps.start), waits[0], side="right")

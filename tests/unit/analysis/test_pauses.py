@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from machine import Machine
-from planted import MS
+from planted import MS, US
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
@@ -16,9 +18,9 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from synth import Synth
-
     from nsys_tui.analysis.rules.finding import Finding
+
+FRAME = 33_333_333
 
 
 def told(synth: Synth) -> tuple[list[Finding], str]:
@@ -39,3 +41,19 @@ def test_a_wait_is_to_blame_for_no_pause_far_longer_than_it(
     (one,) = [one for one in told(run.report)[0] if "nothing recorded" in one.title]
     assert " after cudaMemcpy" in one.title
     assert one.advice.startswith("read results later") is blamed
+
+
+@pytest.mark.parametrize(("spread", "paced"), [(0.2 * MS, True), (3 * MS, False)])
+def test_a_wait_is_for_a_tick_where_the_work_after_it_begins_by_a_clock(
+    tmp_path: Path, spread: float, paced: bool
+) -> None:
+    """A camera is awaited for half of each period: the host prepares and draws in the other."""
+    run, chance = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7)
+    for tick in (np.arange(1, 121) * FRAME + np.cumsum(chance.normal(0, 1, 120))).tolist():
+        run.off("poll", max(int(tick + chance.normal(0, spread)) - run.now, US))
+        run.now += int(chance.normal(6 * MS, MS / 4))
+        run.launch("detect", 6 * MS)
+        run.wait()
+        run.now += 4 * MS
+    (one,) = [one for one in told(run.report)[0] if ": poll" in one.title]
+    assert ("waits for the next tick" in one.title) is paced
