@@ -283,7 +283,7 @@ def _waits_for(exposed: Finding, slow: Finding) -> bool:
     """
     whole = slow.rule == "gpu_imbalance" or OF_PROFILER in slow.subject
     cost = slow.stake_ns if whole else slow.saved_ns + slow.held_ns
-    waited = exposed.saved_ns + exposed.held_ns if exposed.late >= 0 else exposed.stake_ns
+    waited = (exposed.saved_ns + exposed.held_ns) * (exposed.late >= 0) or exposed.stake_ns
     return exposed.device != slow.device and 2 * cost >= waited
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -340,7 +341,7 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
             said.append(f"{share} is idle for the profiler alone")
         elif one is not most and one.advice in MEANT:
             said.append(f"{share} is idle {MEANT[one.advice]}")
-        elif one is not most and not one.subject.startswith("idle"):
+        elif one is not most and (not one.subject.startswith("idle") or _is_known(one)):
             said.append(f"{share} is {one.subject}")
         elif one is not most and not one.same_as and one.advice.startswith((*PAGES, COMPILES)):
             said.append(f"{share} is {_where_idle(one)}")
@@ -350,6 +351,11 @@ def _unpriced(case: Case, findings: Sequence[Finding], most: Finding | None) -> 
     if unknown:
         said.insert(place, _why(unknown))
     return "; ".join(said[:MOST])
+
+
+def _is_known(one: Finding) -> bool:
+    """Whether it is told what idle time without a price is for, and no other finding has it."""
+    return not (one.same_as or re.search("recorded|unknown", one.title))
 
 
 def _where_idle(one: Finding) -> str:

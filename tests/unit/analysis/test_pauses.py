@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from machine import Machine
+from machine import FULL, Machine
 from planted import MS, US
 from synth import Synth
 
@@ -57,3 +57,25 @@ def test_a_wait_is_for_a_tick_where_the_work_after_it_begins_by_a_clock(
         run.now += 4 * MS
     (one,) = [one for one in told(run.report)[0] if ": poll" in one.title]
     assert ("waits for the next tick" in one.title) is paced
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_wait_for_another_rank_that_comes_once_has_no_price(tmp_path: Path, steps: int) -> None:
+    """One rank enters the barrier 60 ms before the other: in some of 40 rounds of 4 ms."""
+    synth, now = Synth(tmp_path / "r.sqlite"), 0
+    for gpu in (0, 1):
+        synth.process(10 + gpu, "rank").gpu(gpu)
+    for step in range(40):
+        late = 60 * MS if 5 <= step < 5 + steps else 0
+        for gpu in (0, 1):
+            synth.process(10 + gpu)
+            synth.mpi("MPI_Barrier", now, now + late + 20 * US)
+            call, work = (now + late + 30 * US, now + late + 35 * US), now + late + 40 * US
+            span = (work, work + 4 * MS)
+            synth.launch("k", call, span, device=gpu, context=gpu + 1, grid=FULL)
+        now += late + 4 * MS + 50 * US
+    findings, line = told(synth)
+    most = max((one for one in findings if "MPI" in one.title), key=lambda one: one.stake_ns)
+    assert (most.saved_ns > 0) is (steps > 1)
+    assert "MPI" in line
+    assert "not recorded" not in line
