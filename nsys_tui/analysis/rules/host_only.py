@@ -42,7 +42,7 @@ _ADVICE: Final = {
     Cause.LOCK: "see which thread holds it meanwhile",
     Cause.WAIT: "see which thread or process it waits for meanwhile",
     Cause.IO: "read or write ahead, in larger pieces, or on another thread",
-    Cause.SLEEP: "wait for the event itself instead of sleeping",
+    Cause.SLEEP: "no fault where it keeps a rate: else wait for the event itself",
     Cause.OSRT: "make the call less often, or on another thread",
     Cause.API: "see what the call waits for",
     Cause.ALLOCATION: "allocate less, or once for many runs",

@@ -173,7 +173,7 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
     unpriced |= cause is Cause.MODULE and not case.has_named_steps
     once = facts.comes_once(case, gaps)
     unpriced |= once and (cause in (*FOR_THREADS, Cause.MPI) or advice in words.SPREAD)
-    unknown = unknown and not (once or advice in words.MEANT)
+    unknown = unknown and not (once or advice in (*words.MEANT, words.RENDERING.advice))
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:

@@ -11,6 +11,7 @@ from planted import MS, US
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
@@ -79,3 +80,15 @@ def test_a_wait_for_another_rank_that_comes_once_has_no_price(tmp_path: Path, st
     assert (most.saved_ns > 0) is (steps > 1)
     assert "MPI" in line
     assert "not recorded" not in line
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_rendering_that_may_be_paced_is_no_grave_fault(tmp_path: Path, paced: bool) -> None:
+    """Frames of 1 ms, 16.2 ms apart: no call tells whether that is meant."""
+    synth, chance = Synth(tmp_path / "r.sqlite").process(100), np.random.default_rng(7)
+    for at in np.cumsum(chance.normal(16.2 * MS, 60 * US, 200)).astype(int).tolist():
+        synth.render("VULKAN", at, at + MS, call="vkQueueSubmit")
+        if not paced:
+            synth.launch("k", (at + 2 * MS, at + 2 * MS + 5 * US), (at + 3 * MS, at + 4 * MS))
+    first, *_ = told(synth)[0]
+    assert (first.severity is Severity.HIGH) is not paced

@@ -97,7 +97,7 @@ def test_pictures_that_begin_evenly_are_paced(
     line, findings = found(synth)
     idle = next(one for one in findings if one.rule == "gpu_idle")
     assert ("its frames keep a rate" in idle.title) is paced
-    assert (idle.severity is Severity.MEDIUM) is paced
+    assert idle.severity is Severity.MEDIUM  # others may be paced as well
     assert ("cannot be said" in line) is not paced
 
 
