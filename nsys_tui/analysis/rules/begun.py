@@ -12,7 +12,6 @@ from nsys_tui.analysis.rules.gap_facts import has_one_long, hold_most, thread_of
 from nsys_tui.analysis.rules.idle_causes import (
     CAUSES,
     EMPTIED,
-    KEEPS,
     LAUNCHES,
     ON_RESULTS,
     READS,
@@ -20,11 +19,8 @@ from nsys_tui.analysis.rules.idle_causes import (
 )
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_HOST,
-    HOST_COPIES,
-    PAGEABLE,
     SMALL_COPY,
     TO_HOST,
-    of_memory,
 )
 from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
@@ -35,12 +31,6 @@ from nsys_tui.names import api_name, brief
 _NAME_CELLS: Final = 22
 _SOON: Final = 4
 """So many times as long as from its begin to the end of a call does a gap last at least."""
-_LARGE: Final = 1 << 20
-"""Bytes of a copy from which staging it takes a host long."""
-_RATE: Final = 4
-"""Bytes a nanosecond that a host copies at least from an array to a buffer."""
-_EVEN: Final = 0.1
-"""Part of what goes up by which what comes down differs at most, of the same arrays."""
 
 
 class Begun(NamedTuple):
@@ -74,8 +64,6 @@ def begun(case: Case, gaps: Gaps) -> Begun:
     """
     before, after = _around(case, gaps)
     call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
-    if gaps.cause[0] == Cause.NOTHING and hold_most(gaps, _staged(case, gaps)):
-        return Begun(call, then, bool(call), KEEPS)
     begins, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
     ended = bool(call) and hold_most(gaps, begins)
     if not ended or has_one_long(gaps):
@@ -131,20 +119,6 @@ def _fetched(case: Case, gaps: Gaps, least: int = 0) -> Bool:
     ops = case.report.operations
     fetched = (ops.copy_kind == DEVICE_TO_HOST) & (ops.bytes > least)
     return np.asarray((gaps.previous >= 0) & fetched[gaps.previous], np.bool_)
-
-
-def _staged(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps a host needs to stage copies: after those to it, or before those from it.
-
-    It does so where as much goes up as comes down; of pageable memory the driver does.
-    """
-    ops = case.report.operations
-    large = (ops.bytes >= _LARGE) & ~of_memory(ops, np.arange(len(ops)), PAGEABLE)
-    up, down = (np.where(large & (ops.copy_kind == kind), ops.bytes, 0) for kind in HOST_COPIES)
-    if abs(int(up.sum()) - int(down.sum())) > _EVEN * int(up.sum()):
-        return np.zeros(len(gaps), np.bool_)
-    size = np.maximum(up[gaps.next], down[gaps.previous])
-    return np.asarray((gaps.previous >= 0) & (size >= _RATE * gaps.idle), np.bool_)
 
 
 def await_results(case: Case, gaps: Gaps) -> bool:

@@ -13,14 +13,11 @@ from nsys_tui.analysis.breakdown import OF_CATEGORY, UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.copy_advice import (
     KEEP,
-    between_pieces,
     bus_rate,
     copy_advice,
     from_pageable,
-    go_straight_back,
     mpi_advice,
     pinning_ns,
-    staged_advice,
     too_few_to_pin,
 )
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
@@ -35,6 +32,12 @@ from nsys_tui.analysis.rules.nsys import (
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
+from nsys_tui.analysis.rules.staging import (
+    ONLY_NEEDED,
+    round_trips,
+    staged_advice,
+    while_staged,
+)
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
@@ -175,25 +178,33 @@ def _exposed(
     known = every if graphs else exposed
     few = [at for _, at in rows_of_values(codes) if too_few_to_pin(case, rows[at])]
     pins = sum(min(int(alone[at].sum()), pinning_ns(case, rows[at]) // _TOUCHED) for at in few)
-    seldom = 2 * sum(int(alone[at].sum()) for at in few) > every
     saved, hides = _can_hide(case, split, rows, exposed, known)
     saved = min(saved, every - pins)
     advice = copy_advice(case, top, most, hides, saved)
-    back = int(alone[go_straight_back(case, rows)].sum())
-    if 2 * back > every and not mpi_advice(case, top):
-        saved, advice = back, KEEP
+    trips = intervals.covered(round_trips(case, split.index), ops.start[rows], ops.end[rows])
+    back = int(alone[trips == ops.durations(rows)].sum())
+    goes_back = 2 * back > every and not mpi_advice(case, top)
+    idle, again = intervals.empty(), 0
+    if goes_back or staged_advice(case, top):
+        idle, again = while_staged(case, split.index)
+    waits = intervals.total(*idle)
+    if goes_back:
+        saved, advice = back + again, KEEP
+    elif 2 * again > waits:
+        saved = again + every * again // waits
+    elif waits:
+        saved, advice = 0, ONLY_NEEDED
+    seldom = 2 * sum(int(alone[at].sum()) for at in few) > every and saved > 0
+    seldom &= _SMALL_PART * known < case.judged_ns
     title = (
         f"{split.device.label}{_others(case, split)}:"
         f" {'at most ' * graphs}{units.format_duration(exposed)} of copies exposed;"
         f" {most_of(most, every)} {what}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
     )
-    idle, again = intervals.empty(), 0
-    if staged_advice(case, top):
-        idle, again = between_pieces(case, split.index)
-    if waits := intervals.total(*idle):
-        saved = again + every * again // waits
-        title = title.replace(" exposed;", f" exposed, {units.format_duration(waits)} staged;")
+    if waits:
+        told = "idle around" if goes_back else "staged"
+        title = title.replace(" exposed;", f" exposed, {units.format_duration(waits)} {told};")
     steps = few_steps(case, ops.start[top], ops.end[top], ops.durations(top))
     if steps and len(f"{title} in {steps}") <= TITLE_CELLS:
         title += f" in {steps}"
@@ -201,14 +212,14 @@ def _exposed(
         "exposed_copies",
         title,
         advice,
-        subject=f"{subject}{', and staging them' if waits else ''}",
+        subject=f"{subject}{', and staging them' * bool(waits and not goes_back)}",
         saved_ns=saved,
         stake_ns=known + waits,
         lost=idle if waits else None,
         when=ops.runs(top),
         window=longest_of(ops, top),
         device=split.index,
-        at_most=Severity.MEDIUM if seldom and _SMALL_PART * known < case.judged_ns else None,
+        at_most=Severity.MEDIUM if seldom else None,
         doubt=_FETCHED * (ops.copy_kind[top[0]] in TO_HOST),
     )
 

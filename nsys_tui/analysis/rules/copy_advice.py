@@ -16,17 +16,14 @@ from nsys_tui.analysis.rules.nsys import (
     PAGEABLE,
     SMALL_COPY,
     TO_HOST,
-    of_memory,
 )
 from nsys_tui.analysis.rules.run import A_RUN
-from nsys_tui.analysis.stalls.causes import Cause, Edge
-from nsys_tui.analysis.thread_states import Doing, sampled
+from nsys_tui.analysis.rules.staging import staged_advice
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Integers
+from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
-from nsys_tui.model.groups import factorise_rows
-from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.target import PROCESS_MASK
 
 _BUS: Final = ((9, 55.0), (8, 26.0), (6, 13.0))
@@ -49,8 +46,6 @@ _PIN_CALL_NS: Final = 100_000
 """What a call that pins takes besides."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
 KEEP: Final = "keep the data on the GPU: what comes to the host goes straight back, it seems"
-_SEVERAL: Final = 2
-"""Arrays from which on equal sizes both ways tell that they are the same."""
 _ON_THE_GPU: Final = "do on the GPU what the host makes of these, and copy only the result"
 _WORKS: Final = (Cause.HOST, Cause.NOTHING)
 _READS: Final = (0.5, 30.0)
@@ -68,15 +63,6 @@ _LITTLE: Final = 0.1
 """Part of what the busiest stream computes up to which a stream is one for copies."""
 _NEAR_NS: Final = 100_000
 """Copies so near to an MPI call bring its message."""
-_KEEP: Final = "keep the data on the GPU, or pin the arrays: the host copies each piece first"
-_PIECE: Final = 1 << 20
-"""Bytes from which equal copies in a row are pieces of one."""
-_RATE: Final = 4
-"""Bytes a nanosecond that a host copies at least from an array to a buffer."""
-_WAITS_NS: Final = 10_000
-"""Pieces that follow each other sooner wait for no host."""
-_FEWEST: Final = 3
-"""Pieces of a train."""
 
 
 def bus_rate(case: Case, device: int) -> float:
@@ -205,31 +191,6 @@ def _alike_back_ns(case: Case, rows: Indices) -> int:
     return int(lasts.sum()) * (2 * int(lasts[between].sum()) >= int(lasts.sum()))
 
 
-def go_straight_back(case: Case, rows: Indices) -> Bool:
-    """Which copies of a GPU bring several arrays to the host that go straight back, or bring these.
-
-    Between two kernels, again and again, as many of each size come down as go up afterwards, and
-    what the host does in between takes less time than they do.
-    """
-    ops = case.report.operations
-    kernels = case.doing(int(ops.device[rows[0]]), Category.COMPUTE)
-    down, large = ops.copy_kind[rows] == DEVICE_TO_HOST, ops.bytes[rows] > SMALL_COPY
-    large &= np.isin(ops.copy_kind[rows], HOST_COPIES)
-    chosen, of_row = rows[large], down[large]
-    _, part = np.unique(np.searchsorted(ops.start[kernels], ops.start[chosen]), return_inverse=True)
-    count = np.bincount(part, of_row)
-    size, kinds = factorise_rows((part, ops.bytes[chosen]))
-    uneven = kinds[np.bincount(size, 2 * of_row - 1, len(kinds)) != 0, 0]
-    done, begun = np.full(len(count), -FARTHEST), np.full(len(count), FARTHEST)
-    np.maximum.at(done, part[of_row], ops.end[chosen[of_row]])
-    np.minimum.at(begun, part[~of_row], ops.start[chosen[~of_row]])
-    back = (count >= _SEVERAL) & (done <= begun)
-    back[uneven] = False
-    back[back] = (begun - done)[back] <= np.bincount(part, ops.durations(chosen))[back]
-    large[large] = back[part] & (back.sum() >= _OFTEN)
-    return np.asarray(large, np.bool_)
-
-
 def from_pageable(ops: Operations, rows: Indices) -> bool:
     """Whether the first of some copies is from or to pageable memory."""
     return PAGEABLE in (ops.src_kind[rows[0]], ops.dst_kind[rows[0]])
@@ -310,68 +271,3 @@ def _called_by_mpi(case: Case, rows: Indices) -> bool:
     threads = api.threads[api.thread[calls]]
     within = case.within_mpi(threads, api.start[calls], api.end[calls])
     return 2 * int(np.count_nonzero(within == api.durations(calls))) > len(rows)
-
-
-def pieces(case: Case) -> Indices:
-    """Rows of the copies that are pieces of a train and follow another one.
-
-    Equal ones of one direction on one stream, with nothing between, each after so short a time as
-    the host needs to copy as much, unless CPU samples tell that it does something else then.
-    """
-    return case.once("staged pieces", lambda: _pieces(case))
-
-
-def staged_advice(case: Case, rows: Integers) -> str:
-    """What to do about copies most of which are pieces; else empty."""
-    return _KEEP if 2 * int(np.isin(rows, pieces(case)).sum()) > len(rows) else ""
-
-
-def _pieces(case: Case) -> Indices:
-    ops = case.report.operations
-    large = np.isin(ops.copy_kind[case.copies], HOST_COPIES) & (ops.bytes[case.copies] >= _PIECE)
-    copies = case.copies[large]
-    copies = copies[~of_memory(ops, copies, PAGEABLE)]
-    found = []
-    for device, rows in case.by_device.items():
-        mine = copies[ops.device[copies] == device]
-        before, after, place = mine[:-1], mine[1:], np.searchsorted(rows, mine)
-        follows = np.diff(place) == 1
-        for one in (ops.copy_kind, ops.stream, ops.bytes):
-            follows &= one[before] == one[after]
-        since = ops.start[after] - ops.end[before]
-        follows &= (since >= _WAITS_NS) & (_RATE * since <= ops.bytes[after])
-        follows = _in_trains(follows)
-        idle = ops.end[before[follows]], ops.start[after[follows]]
-        found.append(after[follows & _may_copy(case, after[follows], idle)])
-    return np.concatenate(found) if found else copies[:0]
-
-
-def _may_copy(case: Case, rows: Indices, idle: Intervals) -> bool:
-    """Whether no samples tell that the thread that calls for copies did not copy before each."""
-    calls = case.report.calls[rows]
-    threads = case.report.api.thread[calls[calls >= 0]]
-    if not len(threads):
-        return True
-    thread = int(case.report.api.threads[np.bincount(threads).argmax()])
-    seen = sampled(case.report, thread, *idle)
-    return seen is None or seen.doing is Doing.COPIES
-
-
-def _in_trains(follows: Bool) -> Bool:
-    """Which of those that follow another one do so in a row of enough."""
-    train = np.cumsum(~follows)
-    return follows & (np.bincount(train, follows)[train] >= _FEWEST - 1)
-
-
-def between_pieces(case: Case, device: int) -> tuple[Intervals, int]:
-    """When a GPU idles while the host copies the next piece, and how much of it comes again.
-
-    What is copied before all kernels or after them comes once: pinning would take as long.
-    """
-    ops, gaps = case.report.operations, case.stalls.gaps
-    gaps = gaps.take((gaps.edge == Edge.INNER) & (gaps.device == device))
-    gaps = gaps.take(np.isin(gaps.next, pieces(case)))
-    kernels = case.doing(device, Category.COMPUTE)
-    first, last = ops.start[kernels].min(initial=FARTHEST), ops.end[kernels].max(initial=0)
-    again = gaps.idle[(gaps.start >= first) & (gaps.end <= last)]
-    return case.idle_time.idle_part(device, (gaps.start, gaps.end)), int(again.sum())

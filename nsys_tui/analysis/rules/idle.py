@@ -15,7 +15,7 @@ from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
-from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice, pieces
+from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
@@ -24,6 +24,7 @@ from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny
+from nsys_tui.analysis.rules.staging import are_staged
 from nsys_tui.analysis.rules.warm_up import (
     before_code,
     come_again,
@@ -132,7 +133,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & ~facts.after_all_launches(case, gaps))
-    gaps = gaps.take(~first_uses(case, gaps) & ~np.isin(gaps.next, pieces(case)))
+    gaps = gaps.take(~first_uses(case, gaps) & ~are_staged(case, gaps))
     gaps = gaps.take(~before_clean_up(case, gaps))
     compiles = before_code(case, gaps)
     whole = np.full(compiles.sum(), Cause.MODULE, np.uint8)

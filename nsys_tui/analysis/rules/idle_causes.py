@@ -85,8 +85,6 @@ ON_HOST: Final = (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING, Cause.UNKNOWN)
 """Causes with which the host may work on pages that it touches."""
 ON_RESULTS: Final = "launch the next batch before working on these results, or do that on the GPU"
 """What to do about a host that works on data that have just come to it."""
-KEEPS: Final = "keep arrays on the GPU: as much comes down as goes up, staged by the host, it seems"
-"""What to do about a host that stages arrays which go both ways."""
 FOR_MPI: Final = (
     "MPI needs what it waits for: exchange more at once, or compute the inside meanwhile"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.copy_advice import pieces
+from nsys_tui.analysis.rules.staging import are_staged
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
@@ -34,7 +34,7 @@ def idle_by_cause(case: Case) -> list[int]:
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     inside = np.maximum(0, inside - intervals.covered(case.set_up, gaps.start, gaps.end))
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
-    cause = np.where(np.isin(gaps.next, pieces(case)), len(Cause) + 1, cause)
+    cause = np.where(are_staged(case, gaps), len(Cause) + 1, cause)
     cause = np.where(gaps.outside, len(Cause), cause)
     mixed = (gaps.time(*SHARES) > 0) & (cause == gaps.cause)
     idle = np.bincount(cause[~mixed], inside[~mixed], len(Cause) + 2).astype(np.float64)

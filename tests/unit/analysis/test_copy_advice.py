@@ -38,7 +38,7 @@ def found(synth: Synth, rule: str) -> list[Finding]:
 def test_fields_that_go_straight_back_stay_on_the_gpu(
     tmp_path: Path, fields: int, sizes: tuple[int, int], thinks: int, keeps: bool
 ) -> None:
-    """What goes both ways is given back: 59 times 400 us for each copy, and 4 us of its call."""
+    """What goes both ways is given back, and what the host does between: 400 us for each copy."""
     run, (down, up) = Machine(tmp_path / "r.sqlite"), sizes
     for _ in range(60):
         for _ in range(fields):
@@ -50,7 +50,8 @@ def test_fields_that_go_straight_back_stay_on_the_gpu(
     (one,) = found(run.report, "exposed_copies")
     assert one.advice.startswith("keep the data on the GPU: what comes to the host") is keeps
     copied = 59 * 2 * fields * 400 * US
-    assert (copied <= one.saved_ns <= 1.02 * copied) is keeps
+    around = copied + 59 * thinks
+    assert (around <= one.saved_ns <= 1.02 * around) is keeps
 
 
 def test_copies_that_go_both_ways_already_are_not_told_to(tmp_path: Path) -> None:

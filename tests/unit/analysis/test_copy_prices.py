@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from machine import Machine
 from planted import FULL, MS, US, bare
 
 from nsys_tui.analysis.rules.case import Case
@@ -86,3 +87,41 @@ def test_what_is_copied_once_stands_behind_what_recurs(
             now += 9 * MS
     synth.memcpy(now, now + 10 * MS, bytes=30_000_000, kind="DtoH", dst="pageable")
     assert max(one.severity for one in copies(synth)) is told
+
+
+@pytest.mark.parametrize(("memory", "keeps"), [("pinned", True), ("pageable", False)])
+def test_what_a_runtime_stages_of_arrays_that_go_back_is_given_back(
+    tmp_path: Path, memory: str, keeps: bool
+) -> None:
+    """Each array takes the host 3 ms beside its copy; of pageable memory the driver does that."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(50):
+        run.launch("sweep", MS)
+        for way in ("DtoH", "DtoH", "HtoD", "HtoD"):
+            run.copy(8_400_000, 12, way, memory)
+            run.now += 3 * MS
+    (one,) = copies(run.report)
+    assert one.advice.startswith("keep the data on the GPU: what comes to the host") is keeps
+    around = 50 * (4 * 700 * US + 3 * 3 * MS)
+    assert (one.saved_ns == pytest.approx(around, rel=0.05)) is keeps
+
+
+@pytest.mark.parametrize(("first", "staged"), [(10, True), (100, False)])
+def test_the_first_piece_waits_for_the_host_as_the_others_do(
+    tmp_path: Path, first: int, staged: bool
+) -> None:
+    """Eight pieces of 16 MB with 2 ms between: 10 ms before them is staging, 100 ms is work."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(20):
+        run.launch("sweep", MS)
+        run.wait()
+        run.now += first * MS
+        for _ in range(8):
+            run.upload(800 * US)
+            run.wait()
+            run.now += 2 * MS
+    (one,) = copies(run.report)
+    assert "or pin the arrays: the host copies each piece first" in one.advice
+    assert one.lost is not None
+    told = 7 * 2 * MS + (first + 2) * MS * staged
+    assert int((one.lost[1] - one.lost[0]).sum()) == pytest.approx(20 * told, rel=0.05)

@@ -87,23 +87,6 @@ def test_an_unseen_host_is_told_by_the_calls_around_its_time(
     assert first.advice.startswith(advice)
 
 
-@pytest.mark.parametrize(("back", "host", "kept"), [(1, 1, True), (1, 4, False), (2, 1, False)])
-def test_a_host_stages_copies_of_arrays_that_go_both_ways(
-    back: int, host: int, kept: bool, tmp_path: Path
-) -> None:
-    """An array goes up and a part of it comes down, each staged by the host for so many ms."""
-    run = Machine(tmp_path / "r.sqlite")
-    for _ in range(20):
-        run.now += host * MS
-        run.copy(LARGE, 12, "HtoD")
-        run.launch("sweep", MS)
-        run.copy(LARGE // back, 12, "DtoH")
-        run.now += host * MS
-        run.copy(8, 1, "DtoH")
-    unseen = next(one for one in found(run) if "nothing recorded" in one.title)
-    assert unseen.advice.startswith("keep arrays on the GPU") is kept
-
-
 @pytest.mark.parametrize("since", [0, 3 * MS])
 def test_unseen_time_right_before_code_is_loaded_was_likely_spent_on_compiling(
     since: int, tmp_path: Path
@@ -166,8 +149,8 @@ def test_pieces_of_a_train_and_the_time_between_them_are_one_sum(tmp_path: Path)
     findings = found(trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=6))
     assert staged(findings) == findings[:1]
     copy, between = PIECE // 24, 1_600 * US
-    assert findings[0].saved_ns == pytest.approx(5 * (8 * copy + 7 * between), rel=0.05)
-    assert findings[0].stake_ns == pytest.approx(6 * (8 * copy + 7 * between), rel=0.05)
+    assert findings[0].saved_ns == pytest.approx(5 * 8 * (copy + between), rel=0.05)
+    assert findings[0].stake_ns == pytest.approx(6 * 8 * (copy + between), rel=0.05)
     assert "keep the data on the GPU" in findings[0].advice
 
 
@@ -175,7 +158,7 @@ def test_time_between_pieces_is_bound_by_copies(tmp_path: Path) -> None:
     run = trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=6)
     case = Case(open_report(run.report.write(), use_cache=False))
     time = {part.name: part.ns for part in parts(case, find_in(case))}
-    assert time[COPIES] == pytest.approx(6 * (8 * PIECE // 24 + 7 * 1_600 * US), rel=0.05)
+    assert time[COPIES] == pytest.approx(6 * 8 * (PIECE // 24 + 1_600 * US), rel=0.05)
 
 
 @pytest.mark.parametrize(("leaf", "copies"), [("__memcpy_avx", True), ("adam_step", False)])
@@ -190,7 +173,7 @@ def test_no_pieces_are_staged_while_samples_hit_what_is_no_copy(
 
 def test_what_is_staged_once_has_no_price(tmp_path: Path) -> None:
     (one,) = staged(found(trains(tmp_path / "r.sqlite", lambda _: PIECE, 1_600 * US, rounds=1)))
-    assert one.saved_ns == 0
+    assert (one.saved_ns, one.advice.split(",")[0]) == (0, "copy up only what kernels read")
 
 
 @pytest.mark.parametrize(("rounds", "priced"), [(1, False), (6, True)])
