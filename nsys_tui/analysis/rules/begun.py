@@ -130,7 +130,7 @@ def await_results(case: Case, gaps: Gaps) -> bool:
 def _ahead(case: Case, gaps: Gaps) -> Int64:
     """How much sooner their thread could end gaps, had it not waited since its launch before."""
     api, device = case.report.api, int(gaps.device[0])
-    mine = api.threads[api.thread] == thread_of(case, gaps)
+    mine = (api.threads == thread_of(case, gaps))[api.thread]
     waits = mine & among(case.work.api_classes, (Cause.COPY, Cause.SYNC))
     launches = np.zeros(len(api), bool)
     launches[case.report.called(case.by_device[device])[1]] = True
