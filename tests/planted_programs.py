@@ -608,21 +608,21 @@ def blocking(path: Path, every: int = 1, others: int = 40 * US, waited: bool = T
 _LAUNCHED = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL")
 
 
-def second_process(path: Path, calls_before: bool = False) -> Synth:
+def second_process(path: Path, works_before: bool = False) -> Synth:
     """A process begins after another one is done, and first sets up its context, or did before."""
     run = Machine(path)
     run.layers(20)
     run.wait()
     run.report.process(11, "second")
-    if calls_before:
-        run.report.api("cudaGetDeviceCount_v3020", 0, US)
+    if works_before:
+        run.layers(2)
     run.call("cudaFree_v3020", 40 * MS)
     run.layers(20)
     return run.report
 
 
 def second_set_up(path: Path) -> Synth:
-    return second_process(path, calls_before=True)
+    return second_process(path, works_before=True)
 
 
 def slow_launches(path: Path) -> Synth:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.nsys import TO_HOST
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Gaps
 from nsys_tui.analysis.thread_states import beside, sampled
@@ -95,11 +95,8 @@ def _named(calls: ThreadEvents, pattern: re.Pattern[str]) -> Bool:
     return np.array([pattern.match(name) is not None for name in calls.names], bool)[calls.name]
 
 
+@kept
 def _serving_calls(case: Case) -> Bool:
-    return case.once("serving calls", lambda: _serving(case))
-
-
-def _serving(case: Case) -> Bool:
     """Which OS runtime calls wait for requests.
 
     A loop around ``epoll_wait`` or ``accept`` does; one around ``poll`` may read a pipe of its own
@@ -261,20 +258,22 @@ def keeps_a_rate(case: Case, cause: Cause, thread: int, gaps: Gaps, waits: Inter
     waited = intervals.union(calls.starts, calls.ends)
     place = np.searchsorted(np.sort(gaps.start), waits[0], side="right")
     ends = waits[1][np.flatnonzero(np.diff(place, append=-1))]
-    if len(ends) <= FEWEST_TICKS:
+    if len(ends) <= 2:
         return False
     lasted = intervals.covered(waited, np.append(waits[0][:1], ends[:-1]), ends)
     long = 2 * lasted > np.quantile(lasted, _MOST)
     ends, lasted = ends[long], lasted[long]
-    if len(ends) <= FEWEST_TICKS:
+    if len(ends) <= 2:
         return False
     period = np.diff(ends)
     regular = spread(period) <= REGULAR[cause] * float(np.median(period))
-    if (regular and 2 * spread(period) < spread(lasted)) or on_a_grid(ends, lasted):
+    few, long = len(ends) <= FEWEST_TICKS, _NEARLY_ALL * (ends[-1] - waits[0][0])
+    single = not few or len(calls.starts) <= len(gaps)
+    if cause is Cause.SLEEP and regular and single and intervals.total(*waits) >= long:
         return True
-    if cause is not Cause.SLEEP:
-        return at_usual_rate(ends, lasted)
-    return regular and intervals.total(*waits) >= _NEARLY_ALL * (ends[-1] - waits[0][0])
+    if few or (regular and 2 * spread(period) < spread(lasted)) or on_a_grid(ends, lasted):
+        return not few
+    return cause is not Cause.SLEEP and at_usual_rate(ends, lasted)
 
 
 def begins_by_a_clock(gaps: Gaps) -> bool:

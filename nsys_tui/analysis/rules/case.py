@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, wraps
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from nsys_tui.analysis.stalls.causes import Cause, range_classes
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, masked, row_numbers
-from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
@@ -42,9 +41,9 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import cut
-from nsys_tui.units import parse_duration
 
 T = TypeVar("T")
+Ask = TypeVar("Ask", bound=Callable[..., Any])
 _MUCH: Final = 10
 _LEFT_OUT: Final = 0.1
 """Part of the time from which set-up is left out of it: less changes shares by hardly more."""
@@ -215,8 +214,8 @@ class Case(Run):
 
     @cached_property
     def first_of_names(self) -> Indices:
-        """Row of the first operation of each name in the whole report."""
-        return first_rows(self.report.operations.name)
+        """Row of the first operation of each name on each GPU: each loads code."""
+        return first_rows(self.names_of_gpus(slice(None)))
 
     @property
     def calls(self) -> Indices:
@@ -379,20 +378,11 @@ class Case(Run):
         ]
 
 
-def narrowed(case: Case, values: Mapping[str, Any]) -> Case:
-    """The part of the report that ``start``, ``end`` and ``nvtx`` name; times win over ranges."""
-    if not (values["start"] or values["end"] or values["nvtx"]):
-        return case
-    lo, hi = case.scope.bounds(case.report)
-    if values["nvtx"]:
-        from nsys_tui.analysis.stats.query import find_instance
+def kept(make: Ask) -> Ask:
+    """The same function of a case, which runs once for it and all else that it is given."""
 
-        lo, hi = find_instance(case.report, str(values["nvtx"])).window
-    if values["start"]:
-        lo = parse_duration(str(values["start"]))
-    if values["end"]:
-        hi = parse_duration(str(values["end"]))
-    if hi <= lo:
-        raise UsageError(f"empty time window: {lo}ns/{hi}ns")
-    scope = case.scope
-    return Case(case.report, Scope((lo, hi), scope.devices, scope.processes, scope.streams))
+    @wraps(make)
+    def ask(case: Case, *given: object) -> object:
+        return case.once(f"{make} {given}", lambda: make(case, *given))
+
+    return cast(Ask, ask)

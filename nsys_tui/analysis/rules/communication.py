@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Rule
 from nsys_tui.analysis.nccl.waiting import PAIRWISE, collective_waits, waited_for
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.copies import bare
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, VALUE
 from nsys_tui.analysis.stalls.causes import Cause, Edge
@@ -23,7 +24,6 @@ from nsys_tui.model.target import pid_of
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.iterations.steps import Iterations
-    from nsys_tui.analysis.rules.case import Case
 
 _FEWEST: Final = 3
 """Steps from which on it is known what comes in each."""
@@ -33,6 +33,8 @@ _QUICK: Final = 0.25
 """Part of a pipeline's messages, half of those that wait for no other stage."""
 _SHORT_NS: Final = 30_000
 """What a message between GPUs takes however little it sends, and what delays it."""
+_ALIKE: Final = 0.9
+"""Part of the most messages of a GPU that each has, at least, where all exchange them at once."""
 SEVERAL: Final = 3
 """GPUs from which on it shows whether all of them send at once."""
 
@@ -192,15 +194,12 @@ def idle_for_host(case: Case) -> Int64:
     return sums(gaps.device, works * inner, len(case.report.devices))
 
 
+@kept
 def pairwise(case: Case, device: int) -> Indices:
     """Kernels of a GPU that talk to one other, as between stages of a pipeline, if most do.
 
     Where the kernels of three GPUs or more end as one, each talks to all of them.
     """
-    return case.once(f"pairwise {device}", lambda: _pairwise(case, device))
-
-
-def _pairwise(case: Case, device: int) -> Indices:
     ops, chosen = case.report.operations, _messages(case, device)
     together = np.isin(chosen, collective_waits(case.report).row, kind="table")
     each_other = len(case.splits) < SEVERAL or 2 * int(together.sum()) < len(together)
@@ -218,25 +217,25 @@ def _messages(case: Case, device: int) -> Indices:
     return chosen
 
 
-def exchange_at_once(case: Case) -> bool:
-    """Whether several GPUs mostly begin to exchange at one time, as no stages of a pipeline do."""
-    return case.once("at once", lambda: _exchange_at_once(case))
-
-
 def exchange_little(case: Case, device: int) -> bool:
     """Whether they do, and messages are so short that their number takes the time."""
     took = case.report.operations.durations(_messages(case, device))
     return exchange_at_once(case) and float(np.median(took)) <= _SHORT_NS
 
 
-def _exchange_at_once(case: Case) -> bool:
+@kept
+def exchange_at_once(case: Case) -> bool:
+    """Whether several GPUs mostly begin to exchange at one time, as no stages of a pipeline do.
+
+    Each has about as many messages: a capture may begin between those of two, or lose some.
+    """
     ops, rows = case.report.operations, [_messages(case, one) for one in case.by_device]
-    if len(rows) < SEVERAL or len({len(mine) for mine in rows}) > 1:
+    fewest, *others = sorted(rows, key=len)
+    if len(rows) < SEVERAL or not len(fewest) >= _ALIKE * len(others[-1]) > 0:
         return False
-    starts, took = (
-        np.stack([of[mine] for mine in rows]) for of in (ops.start, ops.end - ops.start)
-    )
-    return 2 * int((2 * np.ptp(starts, axis=0) <= took.min(axis=0)).sum()) > len(rows[0])
+    begun, half = ops.start[fewest], ops.durations(fewest) // 2
+    near = [ops.places(mine, begun + half) > ops.places(mine, begun - half) for mine in others]
+    return 2 * int(np.all(near, axis=0).sum()) > len(fewest)
 
 
 def finer_batches(case: Case, paced: int) -> tuple[int, int]:

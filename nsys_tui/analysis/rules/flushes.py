@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.stalls.causes import Cause
@@ -38,9 +38,9 @@ def are_flushes(case: Case, rows: Indices) -> bool:
 
 def _flushes(case: Case, rows: Indices) -> Indices:
     ops, least = case.report.operations, max(A_RUN, len(rows) // 2)
-    if len(rows) >= least:
+    if len(rows) >= least and len(case.report.api):
         rows = rows[_come_before_events(case, case.report.calls[rows])]
-    if len(rows) < least:
+    if len(rows) < least or not len(case.report.api):
         return rows[:0]
     size = np.sort(ops.bytes[rows])
     info, middle = case.report.devices[ops.device[rows[0]]].info, size[len(size) // 2]
@@ -50,20 +50,19 @@ def _flushes(case: Case, rows: Indices) -> Indices:
 
 
 def _come_before_events(case: Case, calls: Integers) -> Bool:
-    """After which calls an event is recorded next, but for what holds up what is measured."""
+    """After which calls their thread records an event next, but for what holds up what it times."""
     api, launch, codes = case.report.api, case.report.launch_attributes, case.report.calls
     record = np.array(["EventRecord" in name for name in api.names], bool)
     lone = np.flatnonzero((launch.blocks * launch.threads == 1)[launch.code])
-    begun, known = calls + 1, calls >= 0
+    order = np.argsort(api.thread, kind="stable")
+    then = np.full(len(api) + 1, -1)  # of no call, too, none comes
+    then[order[:-1]] = np.where(np.diff(api.thread[order]) == 0, order[1:], -1)
+    begun = then[calls]
     for _ in range(_BETWEEN):
-        known &= begun < len(api)
-        holds = known.copy()
-        holds[known] = case.work.api_classes[begun[known]] == Cause.SYNC
-        holds |= known & np.isin(begun, codes[lone])
-        begun = begun + holds
-    known &= begun < len(api)
-    known[known] = record[api.name[begun[known]]]
-    return known
+        holds = case.work.api_classes[begun] == Cause.SYNC
+        holds |= np.isin(begun, codes[lone])
+        begun = np.where((begun >= 0) & holds, then[begun], begun)
+    return np.asarray((begun >= 0) & record[api.name[begun]], np.bool_)
 
 
 def without_measured(case: Case, findings: Sequence[Finding]) -> list[Finding]:
@@ -80,11 +79,11 @@ def _is_measured(case: Case, one: Finding) -> bool:
     """Whether most of the idle time that it tells of lies between launches that are measured."""
     if one.lost is None or one.device is None:
         return False
-    device = one.device
-    between = case.once(f"measured {device}", lambda: _measured(case, device))
+    between = _measured(case, one.device)
     return 2 * intervals.overlap_length(one.lost, between) > intervals.total(*one.lost)
 
 
+@kept
 def _measured(case: Case, device: int) -> Intervals:
     """When a GPU is between two memsets of a benchmark."""
     ops, rows = case.report.operations, case.doing(device, Category.MEMORY)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.awaited import is_asked, spread
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
-from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
@@ -63,6 +63,7 @@ _MAY_WAIT_NS: Final = 20_000
 _CALLBACKS: Final = re.compile(r"LaunchHostFunc|StreamAddCallback")
 _FEW: Final = 4
 """Of so many times as many steps some waits are in few alone."""
+_RANK: Final = attrgetter("rank")
 _MUCH: Final = 0.05
 """Part of the time from which waits for data in most steps bound the run."""
 
@@ -103,7 +104,7 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
     return None
 
 
-def unhindered(case: Case, thread: int, gaps: Intervals) -> Held | None:
+def unhindered(case: Case, thread: int, gaps: Intervals, *, seen: bool) -> Held | None:
     """Since when, up to the ends of some gaps, a host that launches waited for no GPU.
 
     It may have in any long call of CUDA of its process, where it waits for other processes, and for
@@ -113,10 +114,11 @@ def unhindered(case: Case, thread: int, gaps: Intervals) -> Held | None:
         case: the report.
         thread: the one that the gaps waited for.
         gaps: in order.
+        seen: whether events show what it does in them; else it has to wait in calls at other times.
     """
-    if _goes_on_after(case, thread, _long(gaps)):
-        return None
     begun = _waits_over(case, thread)
+    if _goes_on_after(case, thread, _long(gaps)) or not (seen or len(begun) > 1):
+        return None
     return Held(_since(begun, gaps), "the host is quicker", known=True, rules=_OF_GPUS)
 
 
@@ -142,14 +144,14 @@ def _waits_over(case: Case, thread: int) -> Int64:
     A thread that works on meanwhile does not wait for what other threads of its process wait for.
     """
     api, work = case.report.api, case.work
-    long, polls = case.once("calls that may wait", lambda: _may_wait(case))
+    long, polls = _may_wait(case)
     polls = polls[api.threads[api.thread[polls]] == thread]
     long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
     other = api.threads[api.thread[long]] != thread
     long = long[~other | ~_works_on(work.thread(thread), api.end[long])]
     ops = case.report.operations  # Who touches a page waits until it has come.
     waited = [api.end[long], api.end[polls], ops.end[np.isin(ops.copy_kind, UVM_COPY_KINDS)]]
-    of_threads = FOR_THREADS if case.once("who is told of work", lambda: _is_told(case)) else ()
+    of_threads = FOR_THREADS if _is_told(case) else ()
     for cause, events in work.thread(thread).by_class.items():
         if cause in (Cause.MPI, *of_threads):
             codes = np.unique(events.name)
@@ -169,27 +171,25 @@ def _works_on(work: ThreadWork, times: Int64) -> Bool:
     return (place >= 0) & (times + _REST_NS < np.append(ends, 0)[place])
 
 
+@kept
 def _is_told(case: Case) -> bool:
     """Whether a thread may be woken because a GPU is done, by what no long call of CUDA shows.
 
     By a callback or a thread that asks for it, or from another process that uses GPUs.
     """
-    api, (_, polls) = case.report.api, case.once("calls that may wait", lambda: _may_wait(case))
+    api, (_, polls) = case.report.api, _may_wait(case)
     names = used(api.name)
     calls_back = any(_CALLBACKS.search(api.names[code]) for code in names)
     several = len(api.thread_process) and len(np.unique(api.thread_process)) > 1
     return calls_back or bool(len(polls)) or several or any(one.comm_ns for one in case.splits)
 
 
+@kept
 def launched_late(case: Case, device: int) -> Intervals:
     """When a GPU works whose host waits for none, up to a launch after that is done.
 
     What is shorter there makes the GPU wait longer for that launch.
     """
-    return case.once(f"launched late {device}", lambda: _launched_late(case, device))
-
-
-def _launched_late(case: Case, device: int) -> Intervals:
     api, ops, rows = case.report.api, case.report.operations, case.by_device[device]
     done, begun, calls = ops.end[rows], ops.start[rows[1:]], case.report.calls[rows[1:]]
     done = np.maximum.accumulate(done)[:-1]
@@ -206,6 +206,7 @@ def _launched_late(case: Case, device: int) -> Intervals:
     return intervals.joined(*spans)
 
 
+@kept
 def _may_wait(case: Case) -> tuple[Indices, Indices]:
     """Calls of CUDA that last so long that they may wait for a GPU, and those that ask whether."""
     api = case.report.api
@@ -333,12 +334,12 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
         return _in_ticks(waiting, other)
     if other.rule == "slow_steps" or other.late == waiting.device:
         return other
-    if waiting.held is None or (other.held is not None and not waiting.held.rules):
+    rules = waiting.held.rules if waiting.held else frozenset()
+    if waiting.held is None or (other.rule not in rules if rules else other.held is not None):
         return other
-    if waiting.held.rules and other.rule not in waiting.held.rules:
-        return other
-    is_of_wait = other.subject == BY_TURNS and bool(waiting.held.rules)
-    if other.device != waiting.device and (is_of_wait or not work_together(case)):
+    is_of_wait = other.rule == "exposed_communication" and bool(rules)
+    alike = AND_OTHERS in waiting.title or work_together(case)
+    if other.device != waiting.device and (is_of_wait or not alike):
         return other
     spans, when, known, _ = waiting.held
     within = other.lost or _work_of(case, other)
@@ -358,8 +359,7 @@ def _in_ticks(waiting: Finding, other: Finding) -> Finding:
     alike = (other.rule, other.device) == (waiting.rule, waiting.device)
     if not (ticks and alike and other.stake_ns < waiting.stake_ns):
         return other
-    least = min(other.severity, waiting.severity, key=_rank)
-    return replace(other, severity=least)
+    return replace(other, severity=min(other.severity, waiting.severity, key=_RANK))
 
 
 def _work_of(case: Case, finding: Finding) -> Intervals | None:
@@ -367,23 +367,14 @@ def _work_of(case: Case, finding: Finding) -> Intervals | None:
     category, device = _ABOUT.get(finding.rule), finding.device
     if category is None or device is None:
         return None
-    return case.once(f"alone {device} {category}", lambda: _alone(case, device, category))
-
-
-def _alone(case: Case, device: int, category: Category) -> Intervals:
-    """When a GPU runs operations of a category beside no compute."""
     return intervals.subtract(case.runs(device, category), case.runs(device, Category.COMPUTE))
-
-
-def _rank(severity: Severity) -> int:
-    return severity.rank
 
 
 def limited(finding: Finding, saved: int, when: str) -> Finding:
     """A finding that gives no more back until something else happens."""
     if 2 * saved >= finding.saved_ns:
         return replace(finding, saved_ns=min(saved, finding.saved_ns))
-    least = min(finding.severity, Severity.MEDIUM, key=_rank)
+    least = min(finding.severity, Severity.MEDIUM, key=_RANK)
     rated = severity(saved, finding.of_ns)
     whole = finding.saved_ns + finding.held_ns
     advice = finding.advice.partition(": ")[2] if finding.held_ns else finding.advice
@@ -392,7 +383,7 @@ def limited(finding: Finding, saved: int, when: str) -> Finding:
         saved_ns=saved,
         held_ns=whole - saved,
         stake_ns=finding.weight_ns,
-        severity=max(least, min(rated, finding.severity, key=_rank), key=_rank),
+        severity=max(least, min(rated, finding.severity, key=_RANK), key=_RANK),
         advice=f"{format_duration(whole)} once {when}: {advice}",
         doubt="the rest would be waited for nevertheless",
     )

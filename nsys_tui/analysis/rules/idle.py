@@ -169,7 +169,7 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
     lost = case.idle_time.idle_part(device, lost)
     said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
-    unpriced = not priced or advice in (*words.MEANT, words.ALSO_WAITS, words.ON_DEVICE.advice)
+    unpriced = not priced or advice in words.NO_PRICE
     unknown = cause in _NOT_KNOWN and total >= _LARGE * case.judged_ns
     unpriced |= cause is Cause.MODULE and not case.has_named_steps
     once = facts.comes_once(case, gaps)
@@ -219,12 +219,12 @@ def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) ->
     """What has to happen before anything else shortens the run: the next tick, a thread."""
     if until := words.PACES.get(advice):
         return Held((lost[0][:1], lost[1][-1:]), until, known=True)
-    if cause in words.OF_HOST and advice not in words.ELSEWHERE:
-        return unhindered(case, facts.thread_of(case, gaps), intervals.union(gaps.start, gaps.end))
+    seen, thread = cause in words.OF_HOST, facts.thread_of(case, gaps)
+    if (seen or cause is Cause.NOTHING) and advice not in words.ELSEWHERE:
+        return unhindered(case, thread, intervals.union(gaps.start, gaps.end), seen=seen)
     if cause not in FOR_THREADS:
         return None
-    inside = facts.usual_name(case, gaps.range, gaps.idle)
-    return held(case, facts.thread_of(case, gaps), lost, inside)
+    return held(case, thread, lost, facts.usual_name(case, gaps.range, gaps.idle))
 
 
 def _told(

@@ -304,6 +304,8 @@ BY_DOING: Final = {
 }
 ELSEWHERE: Final = (*BY_DOING.values(), ON_DEVICE.advice)
 """Advice on time that the launching thread's own work does not explain."""
+NO_PRICE: Final = (*MEANT, ALSO_WAITS, ON_DEVICE.advice, *RETURNS_LATE)
+"""Advice on idle time that nobody can tell a price of, or that is no fault."""
 _OTHERS: Final = [BY_DOING[one] for one in BY_DOING if one is not Doing.DRIVER]
 WHOLE: Final = (AWAITED, ALSO_WAITS, CHILD, LATE_THREAD, ON_FLAG, *_OTHERS, *MEANT)
 """Advice on what takes no time where others are quick or it is done before, and no fault."""

@@ -11,7 +11,7 @@ from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import ahead
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
 from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE, HOST_COPIES
@@ -34,12 +34,9 @@ _SLOWEST_NS: Final = 200_000
 """Whoever needs longer for the next launch does not only launch."""
 
 
+@kept
 def pace_ns(case: Case) -> int:
     """How far the launches of a thread usually are apart; 0 where it usually waits between two."""
-    return case.once("pace of launches", lambda: _pace_ns(case))
-
-
-def _pace_ns(case: Case) -> int:
     api, (_, calls) = case.report.api, case.report.called(case.operations[-_TOLD_BY:])
     calls, times, apart = np.unique(calls), _waits(case, calls)[0], [np.zeros(1, np.int64)]
     for _, mine in rows_of_values(api.thread[calls]):

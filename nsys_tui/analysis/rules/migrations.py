@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.copies import FAST, LARGE
 from nsys_tui.analysis.rules.copy_advice import bus_rate, page_advice
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu
@@ -82,12 +82,9 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
+@kept
 def migrating(case: Case) -> tuple[dict[int, Intervals], bool]:
     """When pages come on demand on each device that has some, and whether faults are recorded."""
-    return case.once("pages on demand", lambda: _migrating(case))
-
-
-def _migrating(case: Case) -> tuple[dict[int, Intervals], bool]:
     ops, moved = case.report.operations, case.copies[case.on_demand(case.copies)]
     recorded = len(moved) > 0 and case.report.has(Kind.UM_GPU_FAULT, "start", "end")
     faults, pages = _faults(case) if recorded else {}, dict[int, Intervals]()

@@ -60,10 +60,11 @@ def worked_ns(split: DeviceSplit) -> int:
 
 
 def is_set_up(run: Run) -> bool:
-    """Whether its kernels are few and run once, or once more to be timed."""
+    """Whether each GPU's kernels are few and run once, or once more to be timed."""
     ops, rows = run.report.operations, run.operations
     kernels = rows[np.flatnonzero(ops.category[rows] != Category.MEMORY)]
-    return len(kernels) < A_RUN and _of_a_name(run, kernels) <= _TWICE
+    most = int(np.bincount(ops.device[kernels]).max(initial=0))
+    return most < A_RUN and _of_a_name(run, kernels) <= _TWICE
 
 
 def _again(run: Run, rows: Indices) -> tuple[int, int, int]:
@@ -104,5 +105,5 @@ def _repeated(name: Integers, took: Int64) -> int:
 
 
 def _of_a_name(run: Run, rows: Indices) -> int:
-    """How many of some operations have the most frequent name."""
-    return int(np.bincount(run.report.operations.name[rows]).max(initial=0))
+    """How many of some operations of one GPU have the most frequent name."""
+    return int(np.bincount(run.names_of_gpus(rows)).max(initial=0))

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
-from nsys_tui.analysis.rules.case import Case, narrowed
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.model.arrays import Indices
 from nsys_tui.model.table import Column, Table, Values
+from nsys_tui.units import parse_duration
 
 Listed = TypeVar("Listed", "Indices", "list[Any]")
 
@@ -150,7 +152,7 @@ class Rule:
 
     def _run(self, case: Case, given: dict[str, Any]) -> Outcome:
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
-        result = self.look(narrowed(case, defaults | given), Arguments(defaults, given))
+        result = self.look(_narrowed(case, defaults | given), Arguments(defaults, given))
         more = f"{result.hidden} more rows: {self.name}:rows=-1 shows all"
         notes = (more,) if result.hidden else ()
         table = Table.of(self.name, self.title, result.columns, notes)
@@ -226,3 +228,22 @@ def parse_rule(text: str) -> tuple[str, dict[str, Any]]:
             )
         values[key] = typed(known[key], value if has_value else "1")
     return name, values
+
+
+def _narrowed(case: Case, values: Mapping[str, Any]) -> Case:
+    """The part of the report that ``start``, ``end`` and ``nvtx`` name; times win over ranges."""
+    if not (values["start"] or values["end"] or values["nvtx"]):
+        return case
+    lo, hi = case.scope.bounds(case.report)
+    if values["nvtx"]:
+        from nsys_tui.analysis.stats.query import find_instance
+
+        lo, hi = find_instance(case.report, str(values["nvtx"])).window
+    if values["start"]:
+        lo = parse_duration(str(values["start"]))
+    if values["end"]:
+        hi = parse_duration(str(values["end"]))
+    if hi <= lo:
+        raise UsageError(f"empty time window: {lo}ns/{hi}ns")
+    scope = case.scope
+    return Case(case.report, Scope((lo, hi), scope.devices, scope.processes, scope.streams))

@@ -340,6 +340,11 @@ class Run:
         ops, parts = self.report.operations, self.device_coverage
         return {device: row_numbers(ops, one.rows) for device, one in parts.items()}
 
+    def names_of_gpus(self, rows: Rows) -> Int64:
+        """A code of each operation's name and GPU."""
+        ops = self.report.operations
+        return ops.name[rows] * np.int64(len(self.report.devices)) + ops.device[rows]
+
     def begun(self, rows: Indices) -> Int64:
         """When the launch of some operations began; without a call, when they did."""
         calls, started = self.report.calls[rows], self.report.api.start

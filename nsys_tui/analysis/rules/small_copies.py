@@ -72,8 +72,10 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     wanted = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
     small = np.flatnonzero(series[:, 1] <= arguments.count("small"))
-    of_kind = np.bincount(series[small, 0], count[small])
-    small = small[of_kind[series[small, 0]] >= arguments.count("count")]
+    mine = rows[np.isin(group, small)]
+    of_gpu, kinds = factorise_rows((ops.device[mine], ops.copy_kind[mine]))
+    often = kinds[np.bincount(of_gpu) >= arguments.count("count"), 1]
+    small = small[np.isin(series[small, 0], often)]
     findings: list[Finding] = []
     if len(small):
         top = int(small[np.argmax(host[small])])

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_HOST,
     HOST_COPIES,
@@ -73,21 +73,18 @@ def _round_trips(case: Case, device: int) -> Intervals:
     return ops.start[rows[first]][back], np.maximum.reduceat(ops.end[rows], first)[back]
 
 
+def staged_advice(case: Case, rows: Integers) -> str:
+    """What to do about copies most of which are pieces; else empty."""
+    return _KEEP if 2 * int(np.isin(rows, pieces(case)).sum()) > len(rows) else ""
+
+
+@kept
 def pieces(case: Case) -> Indices:
     """Rows of the copies that are pieces of a train and follow another one.
 
     Equal ones of one direction on one stream, with nothing between, each after so short a time as
     the host needs to copy as much, unless CPU samples tell that it does something else then.
     """
-    return case.once("staged pieces", lambda: _pieces(case))
-
-
-def staged_advice(case: Case, rows: Integers) -> str:
-    """What to do about copies most of which are pieces; else empty."""
-    return _KEEP if 2 * int(np.isin(rows, pieces(case)).sum()) > len(rows) else ""
-
-
-def _pieces(case: Case) -> Indices:
     ops = case.report.operations
     large = np.isin(ops.copy_kind[case.copies], HOST_COPIES) & (ops.bytes[case.copies] >= _PIECE)
     copies = case.copies[large]

@@ -365,7 +365,7 @@ def _where_idle(one: Finding) -> str:
 def _why(unknown: Sequence[Finding]) -> str:
     """How much idle time of one GPU has no recorded cause, and where most of it is."""
     most = max(unknown, key=lambda one: one.stake_ns)
-    alike = [one for one in unknown if one.device == most.device]
+    alike = [one for one in unknown if one.device == most.device or AND_OTHERS in one.title]
     share = format_share(sum(one.stake_ns for one in alike), most.of_ns)
     what = _where_idle(most)
     if len(alike) > 1:

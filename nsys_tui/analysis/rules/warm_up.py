@@ -187,11 +187,11 @@ def _first_calls(api: ApiCalls) -> Int64:
 
 
 _ONCE: Final = 2
-"""Calls of one name up to which they are set-up."""
+"""Calls of one name up to which they are set-up, of each process."""
 LOOKUP_NS: Final = 20_000
 """Shorter calls about modules look something up and load nothing."""
 _AGAIN: Final = 5
-"""Loads before kernels that ran already, after set-up, from which on loading belongs to the run."""
+"""Loads before kernels that a GPU ran already, after set-up, from which on it is no set-up."""
 
 
 def come_again(case: Case, gaps: Gaps) -> Bool:
@@ -274,7 +274,7 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     early, compiles = _middle(gaps) < case.set_up_until[gaps.device], before_code(case, gaps)
     loads: Bool = compiles | (gaps.cause == Cause.MODULE)
     known = loads & ~early & (compiles | ~np.isin(gaps.next, case.first_of_names))
-    if known.sum() >= _AGAIN:
+    if np.bincount(gaps.device, known).max(initial=0) >= _AGAIN:
         loads &= ~known
     again = come_again(case, gaps)
     first, early = loads & ~(compiles & again), early & ~again
@@ -288,8 +288,8 @@ def first_uses(case: Case, gaps: Gaps) -> Bool:
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):
         return first
-    count = api.count_of_names
-    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
+    count, most = api.count_of_names, _ONCE * len(np.unique(api.thread_process))
+    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= most))]
     first[by_api] |= np.isin(gaps.what[by_api], [case.work.code(name) for name in rare])
     return first
 

@@ -26,14 +26,27 @@ def run(tmp_path: Path) -> Synth:
 
 
 @pytest.mark.parametrize(
-    ("call", "size"), [("EventRecord", 10**9), ("EventRecord", 10**6), ("", 10**9)]
+    ("call", "size", "asks"),
+    [
+        ("EventRecord", 10**9, 0),
+        ("EventRecord", 10**9, 1),
+        ("EventRecord", 10**6, 0),
+        ("", 10**9, 0),
+    ],
 )
-def test_a_cache_emptied_before_what_is_timed_is_no_waste(run: Synth, call: str, size: int) -> None:
-    """Small memsets empty no cache, and others come before work that no event times."""
+def test_a_cache_emptied_before_what_is_timed_is_no_waste(
+    run: Synth, call: str, size: int, asks: int
+) -> None:
+    """Small memsets empty no cache, others come before work that no event times.
+
+    Calls of other threads do not come between.
+    """
     for number in range(40):
         start, corr = number * MS, run.next_correlation()
         run.api("cudaMemsetAsync_v3020", start, start + 5 * US, corr=corr)
         run.api(f"cuda{call or 'GetLastError'}_v3020", start + 6 * US, start + 8 * US)
+        if asks:
+            run.api("cudaGetDevice_v3020", start + 5 * US, start + 7 * US, tid=99)
         run.memset(start + 10 * US, start + 600 * US, bytes=size, corr=corr)
         after = (start + 10 * US, start + 15 * US), (start + 601 * US, start + 990 * US)
         run.launch("gemm", *after, grid=FULL)

@@ -65,8 +65,10 @@ from nsys_tui.reader import open_report
 from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
 
 
 RUNS = [
@@ -1177,15 +1179,21 @@ def test_a_first_step_without_a_cpu_is_no_set_up(tmp_path: Path, state: int, tol
     assert first.saved_ns == pytest.approx(40 * MS, rel=0.01)
 
 
+def _returns_late(findings: Sequence[Finding]) -> Finding:
+    """The one on waits that outlast GPU work: of what nobody knows why it is it has no price."""
+    (one,) = (one for one in findings if "cudaDeviceSynchronize returns late" in one.subject)
+    assert one.saved_ns == 0
+    assert one.confidence is Confidence.INFERRED
+    return one
+
+
 def test_a_wait_that_outlasts_all_gpu_work_is_not_measured_without_switches(tmp_path: Path) -> None:
     path = programs.late_back(tmp_path / "r.sqlite").write()
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE SCHED_EVENTS")
-    first = find_in(Case(open_report(path)))[0]
-    assert first.subject == "idle: cudaDeviceSynchronize returns late"
-    assert "--cpuctxsw" in first.advice
-    assert "--cpuctxsw" in first.settle
-    assert first.confidence is Confidence.INFERRED
+    one = _returns_late(find_in(Case(open_report(path))))
+    assert "--cpuctxsw" in one.advice
+    assert "--cpuctxsw" in one.settle
 
 
 def test_a_wait_in_a_call_that_is_traced_asks_for_no_switches_that_are_there(
@@ -1196,9 +1204,8 @@ def test_a_wait_in_a_call_that_is_traced_asks_for_no_switches_that_are_there(
     for call in report.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]:
         if call["nameId"] == wait:
             report.osrt("poll", call["start"] + 1, call["end"] - 1)
-    first = find_in(Case(open_report(report.write())))[0]
-    assert first.subject == "idle: cudaDeviceSynchronize returns late"
-    assert "a host function, another program, or no CPU" in first.advice
+    one = _returns_late(find_in(Case(open_report(report.write()))))
+    assert "a host function, another program, or no CPU" in one.advice
 
 
 def test_a_thread_on_a_cpu_when_tracing_begins_computes_until_it_leaves_it(tmp_path: Path) -> None:

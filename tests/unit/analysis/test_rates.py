@@ -56,6 +56,25 @@ def test_equal_sleeps_with_little_between_are_a_rate(
 
 
 @pytest.mark.parametrize(
+    ("rounds", "sleeps", "paced"), [(4, 1, True), (4, 40, False), (2, 1, False)]
+)
+def test_few_equal_sleeps_are_a_rate_where_each_gap_has_one(
+    tmp_path: Path, rounds: int, sleeps: int, paced: bool
+) -> None:
+    """A capture may hold few rounds; who sleeps often in each looks for something to come."""
+    run = Machine(tmp_path / "r.sqlite")
+    for round_ in range(rounds + 1):
+        run.layers(2, (7 + round_ * 7 % 5) * MS)
+        run.wait()
+        for _ in range(sleeps * (round_ < rounds)):
+            run.off("clock_nanosleep", 2 * SECOND // sleeps)
+    _, findings = found(run.report)
+    idle = next(one for one in findings if "sleep" in one.title)
+    assert ("sleeps to keep a rate" in idle.title) is paced
+    assert (idle.saved_ns == 0) is (paced or sleeps > 1)
+
+
+@pytest.mark.parametrize(
     ("call", "sends", "outside"),
     [("recv", False, True), ("recv", True, False), ("read", False, False)],
 )
