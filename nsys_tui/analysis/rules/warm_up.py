@@ -190,12 +190,14 @@ _ONCE: Final = 2
 """Calls of one name up to which they are set-up, of each process."""
 LOOKUP_NS: Final = 20_000
 """Shorter calls about modules look something up and load nothing."""
+_OF_EARLY: Final = 10
+"""Early gaps for each later one that is alike: sizes that grow take most steps early."""
 _AGAIN: Final = 5
 """Loads before kernels that a GPU ran already, after set-up, from which on it is no set-up."""
 
 
 def come_again(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps come again in the steady part, of one cause and about as long, and so not once.
+    """Which gaps come again in the steady part: there one for every ten of a cause lasts as long.
 
     What the host does besides calling CUDA counts whole: GPU work may hide a part of it. What comes
     before code is loaded is seen, and no gap comes again for it.
@@ -203,11 +205,16 @@ def come_again(case: Case, gaps: Gaps) -> Bool:
     compiles = before_code(case, gaps)
     kind, _ = factorise_rows([*kinds_of(gaps)])
     again = np.zeros(len(gaps), np.bool_)
-    for lasted, whose in ((gaps.idle, True), (_between_calls(case, gaps), ~compiles)):
+    for lasted in (gaps.idle, np.where(compiles, FARTHEST, _between_calls(case, gaps))):
         steady = (gaps.end - lasted // 2 >= case.set_up_until[gaps.device]) & ~compiles
-        longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
-        np.maximum.at(longest, kind[steady], lasted[steady])
-        again |= whose & (lasted <= 2 * longest[kind])
+        again |= steady
+        order = np.lexsort((-lasted, kind, steady))
+        early, later = np.split(order, [np.count_nonzero(~steady)])
+        first, begun = (np.searchsorted(kind[of], kind[early]) for of in (early, later))
+        like = begun + (np.arange(len(early)) - first) // _OF_EARLY
+        known = like < np.searchsorted(kind[later], kind[early], "right")
+        early, like = early[known], later[like[known]]
+        again[early[lasted[early] <= 2 * lasted[like]]] = True
     return again
 
 

@@ -910,6 +910,24 @@ def test_what_comes_first_and_never_again_is_set_up(
     assert long.rule == ("gpu_idle" if again else "warm_up")
 
 
+@pytest.mark.parametrize(("slow", "once"), [(2, True), (20, False)])
+def test_many_early_gaps_come_again_where_some_are_as_long_later(
+    slow: int, once: bool, tmp_path: Path
+) -> None:
+    """60 pieces are read for 3 ms each, then 100 steps of which 2 or 20 take 3 ms more."""
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(60):
+        run.now += 3 * MS
+        run.copy(1_000_000 + 4096 * number, 5, "HtoD", "pageable")
+    for step in range(100):
+        run.launch("sweep", 5 * MS)
+        run.wait()
+        run.now += 3 * MS if 50 <= step < 50 + slow else 300 * US
+    found = find_in(Case(open_report(run.report.write())))
+    told = [one.stake_ns for one in found if one.rule == "gpu_idle"]
+    assert (max(told) < 100 * MS) is once
+
+
 def test_waits_for_others_are_classes_of_their_own(tmp_path: Path) -> None:
     for run, idle in (
         (programs.event_loop, REQUESTS),
