@@ -267,24 +267,13 @@ def evaluated(path: Path) -> Synth:
     return run.report
 
 
-def resumed(path: Path, first: int = 8, *, allocates: int = 0, always: bool = False) -> Synth:
-    """Steps that count up from a number; in the first one the host reads for 20 ms.
-
-    Args:
-        path: of the report.
-        first: number of the first whole one.
-        allocates: calls before it.
-        always: one is made in each step, too.
-    """
+def resumed(path: Path, first: int = 8, *, again: bool = False) -> Synth:
+    """Steps that count up from a number; in the first, or each sixth, the host reads for 20 ms."""
     run = Machine(path)
-    for _ in range(allocates):
-        run.call("cudaMalloc_v3020", 200 * US)
     run.layers(4)
     for step in range(first, first + 12):
         since = run.now
-        if always:
-            run.call("cudaMalloc_v3020", 200 * US)
-        if step == first:
+        if step == first or (again and step == first + 6):
             run.wait()
             run.off("pread64", 20 * MS)
         run.layers(4)

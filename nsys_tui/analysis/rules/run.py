@@ -12,8 +12,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, Coverage, DeviceSplit, coverages
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
-from nsys_tui.analysis.iterations.warm_up import round_begins, sets_up
-from nsys_tui.analysis.launches import MAKES_GRAPH, calls_to
+from nsys_tui.analysis.iterations.warm_up import round_begins
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.early import set_up_work
 from nsys_tui.analysis.stalls.causes import Cause
@@ -129,17 +128,6 @@ class Run:
         return self.has_loop and self.iterations.rule is Rule.NAME
 
     @cached_property
-    def mid_run(self) -> bool:
-        """Whether named steps count on from others, of which the first sets nothing up."""
-        steps = self.iterations
-        if not self.has_named_steps or steps.counts_from <= 1 or steps.first[0] < steps.start[0]:
-            return False
-        begin = int(steps.start[0])
-        made, _ = calls_to(self.report, MAKES_GRAPH)
-        captures = self.base[0] < made.max(initial=-FARTHEST) <= begin
-        return not captures and not sets_up(self.report, self.scope, begin, begin)
-
-    @cached_property
     def loop(self) -> tuple[int, int]:
         """The part without warm-up: from that step to the last, else all GPU work."""
         steps = self.iterations
@@ -155,8 +143,6 @@ class Run:
         That is all there is, unless most that nothing hides comes before most of the work, or many
         copies there, of weights, say, have sizes that no copy has later.
         """
-        if self.mid_run:
-            return self.base[0]
         if not self.has_named_steps:
             until = max(self.base[0], int(self.set_up_until.max(initial=-FARTHEST)))
             moved = sum(split.exposed_memory_ns + split.exposed_comm_ns for split in self.splits)
@@ -309,7 +295,7 @@ class Run:
     @property
     def warm_up_steps(self) -> int:
         """First steps in which what never comes again is set-up: the warm-up, one at least."""
-        return 0 if self.mid_run else max(1, self.iterations.warm_up)
+        return max(1, self.iterations.warm_up)
 
     @cached_property
     def set_up_until(self) -> Int64:
@@ -317,8 +303,6 @@ class Run:
 
         That is the warm-up of named steps, or until a twentieth of the work but copies is done.
         """
-        if self.mid_run:
-            return np.full(len(self.report.devices), -FARTHEST)
         if self.has_named_steps:
             return np.full(len(self.report.devices), self.loop[0])
         return self._early

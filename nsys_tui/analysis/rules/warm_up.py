@@ -18,8 +18,9 @@ from nsys_tui.analysis.rules.idle_causes import WAITS
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge, Gaps
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
+from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int32, Int64
+from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, ApiCalls
 from nsys_tui.model.groups import factorise_rows, rows_of_values
@@ -28,6 +29,8 @@ from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, brief
 
 _CALL_CELLS: Final = 22
+_LOADING: Final = (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY)
+"""Causes that loading code before shortens."""
 _TOLD_APART: Final = frozenset(
     (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
 )
@@ -115,12 +118,13 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     gaps = gaps.take(gaps.device == device)
     early, each = _once_ns(case, gaps)
     cost, worst, tried = int(each.sum()), int(np.argmax(gaps.idle)), _tried(case, device)
-    name = case.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
+    name = _done_in(case, gaps, worst)
     longest = f", longest in {brief(name, _CALL_CELLS)}" if name != Cause.NOTHING.key else ""
-    loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
-    longest = (
-        f", tries kernels for {units.format_duration(tried)}" if 10 * tried > cost else longest
-    )
+    if 10 * tried > cost:
+        longest = f", tries kernels for {units.format_duration(tried)}"
+    shorter = ", or load code before (eagerly)" if gaps.cause[worst] in _LOADING else ""
+    if gaps.cause[worst] == Cause.HOST and name != Cause.HOST.key:
+        shorter = ", or make that quicker"
     before = 2 * int(each[early].sum()) > cost
     first = "between a few operations" if case.is_set_up else "before most of its work"
     if case.has_named_steps:
@@ -130,7 +134,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         "warm_up",
         f"{case.device_labels([device])} idle {units.format_duration(cost)} {where}{longest}:"
         " only once",
-        "leave it out of what you measure" + (", or load code before (eagerly)" if loads else ""),
+        "leave it out of what you measure" + shorter,
         subject="set-up (once)" if before else "first use of code (once)",
         saved_ns=cost + tried,
         at_most=Severity.MEDIUM,
@@ -140,6 +144,15 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         command="nsys-tui stalls REPORT",
         lost=case.idle_time.idle_part(device, (gaps.start, gaps.end)),
     )
+
+
+def _done_in(case: Case, gaps: Gaps, gap: int) -> str:
+    """What the host did in a gap: its call, the function that samples hit, or the cause."""
+    if gaps.cause[gap] == Cause.HOST and gaps.caller[gap] >= 0:
+        thread, when = int(case.report.api.threads[gaps.caller[gap]]), slice(gap, gap + 1)
+        if (seen := sampled(case.report, thread, gaps.start[when], gaps.end[when])) and seen.name:
+            return seen.name
+    return case.work.name(int(gaps.what[gap])) or Cause(gaps.cause[gap]).key
 
 
 def _tried(case: Case, device: int) -> int:
@@ -199,45 +212,18 @@ _AGAIN: Final = 5
 def come_again(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part: there one for every ten of a cause lasts as long.
 
-    What the host does besides calling CUDA counts whole: GPU work may hide a part of it. What comes
-    before code is loaded is seen, and no gap comes again for it.
+    What comes before code is loaded is seen, and no gap comes again for it.
     """
-    compiles = before_code(case, gaps)
     kind, _ = factorise_rows([*kinds_of(gaps)])
-    again = np.zeros(len(gaps), np.bool_)
-    for lasted in (gaps.idle, np.where(compiles, FARTHEST, _between_calls(case, gaps))):
-        steady = (gaps.end - lasted // 2 >= case.set_up_until[gaps.device]) & ~compiles
-        again |= steady
-        order = np.lexsort((-lasted, kind, steady))
-        early, later = np.split(order, [np.count_nonzero(~steady)])
-        first, begun = (np.searchsorted(kind[of], kind[early]) for of in (early, later))
-        like = begun + (np.arange(len(early)) - first) // _OF_EARLY
-        known = like < np.searchsorted(kind[later], kind[early], "right")
-        early, like = early[known], later[like[known]]
-        again[early[lasted[early] <= 2 * lasted[like]]] = True
+    again = (_middle(gaps) >= case.set_up_until[gaps.device]) & ~before_code(case, gaps)
+    order = np.lexsort((-gaps.idle, kind, again))
+    early, later = np.split(order, [np.count_nonzero(~again)])
+    first, begun = (np.searchsorted(kind[of], kind[early]) for of in (early, later))
+    like = begun + (np.arange(len(early)) - first) // _OF_EARLY
+    known = like < np.searchsorted(kind[later], kind[early], "right")
+    early, like = early[known], later[like[known]]
+    again[early] = gaps.idle[early] <= 2 * gaps.idle[like]
     return again
-
-
-def _between_calls(case: Case, gaps: Gaps) -> Int64:
-    """How long the host calls no CUDA before the call that ends each gap, and at least the gap."""
-    calls, done = case.once("done before calls", lambda: _done_before(case))
-    lasted, call = gaps.idle.copy(), gaps.call
-    mine = np.flatnonzero(np.isin(gaps.cause, _BESIDE_CALLS) & (call >= 0))
-    free = case.report.api.start[call[mine]] - done[np.searchsorted(calls, call[mine])]
-    lasted[mine] = np.maximum(lasted[mine], free)
-    return lasted
-
-
-def _done_before(case: Case) -> tuple[Int32, Int64]:
-    """The calls that end gaps, and when all calls of the same thread before each had ended."""
-    api, calls = case.report.api, np.unique(case.stalls.gaps.call)
-    calls = calls[calls >= 0]
-    done = np.empty(len(calls), np.int64)
-    for caller, mine in rows_of_values(api.thread[calls]):
-        rows = np.flatnonzero(api.real & (api.thread == caller))
-        ended = np.append(FARTHEST, np.maximum.accumulate(api.end[rows]))
-        done[mine] = ended[np.searchsorted(rows, calls[mine])]
-    return calls, done
 
 
 def _lacks_cpu(case: Case, gaps: Gaps) -> Bool:
