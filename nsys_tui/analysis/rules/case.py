@@ -47,6 +47,9 @@ Ask = TypeVar("Ask", bound=Callable[..., Any])
 _MUCH: Final = 10
 _LEFT_OUT: Final = 0.1
 """Part of the time from which set-up is left out of it: less changes shares by hardly more."""
+_LITTLE: Final = 0.02
+_SHORT_NS: Final = 250_000_000
+"""Part of the time, and how long, below which what is left without set-up is no run to judge."""
 AND_OTHERS: Final = " and others"
 """Behind the label of a device in a title, where others lose time in the same way."""
 _PHASES: Final = ("launch_bound", "slow_steps", "warm_up")
@@ -132,6 +135,11 @@ class Case(Run):
     def judged_ns(self) -> int:
         """The time looked at without that: what findings and their shares are rated by."""
         return self.base_ns - self.set_up_ns
+
+    @property
+    def is_start(self) -> bool:
+        """Whether hardly anything but set-up was captured, and that is too short to judge."""
+        return self.judged_ns < min(_SHORT_NS, _LITTLE * self.base_ns)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What rules of one family share: made for the first of them, kept for the others."""
@@ -345,11 +353,13 @@ class Case(Run):
         if decides(stake, whole, known[0]):
             counts = max(counts, self.much_ns)
         rated = at_least or severity(counts, whole)
-        if at_least is None and (self.is_one_shot or once):
-            at_most = Severity.LOW if self.is_one_shot else at_most or Severity.MEDIUM
+        if self.is_one_shot or (self.is_start and not once):
+            at_most = Severity.LOW
+        elif once:
+            at_most = at_most or Severity.MEDIUM
         if at_least is None and not saved_ns and stake < WORTH_FIXING * whole:
             at_most = Severity.LOW
-        if at_most is not None and rated.rank > at_most.rank:
+        if at_least is None and at_most is not None and rated.rank > at_most.rank:
             rated = at_most
         if at_least is None and weight < WORTH_A_LINE * whole:
             return []

@@ -156,7 +156,9 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     parts = [_busy(case, case.session_ns) + _without_set_up(case), *doubts]
-    if case.is_one_shot:
+    if case.is_start:
+        parts.append(f"The other {format_duration(case.judged_ns)} are too little to judge")
+    if case.is_one_shot or case.is_start:
         return ". ".join([*parts, *said])
     ops = case.report.operations
     if all((ops.category[rows] == Category.MEMORY).all() for rows in case.by_device.values()):

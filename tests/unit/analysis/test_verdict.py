@@ -473,3 +473,20 @@ def test_a_guess_is_named_after_the_first_that_is_known(tmp_path: Path) -> None:
     line = told(synth)
     assert "Worth fixing: small grids of alone (up to 4.6%); copy kernels (up to 23.1%" in line
     assert "1 more above 1%" in line
+
+
+@pytest.mark.parametrize(("steps", "little"), [(80, True), (400, False)])
+def test_what_is_left_of_a_start_is_not_judged(tmp_path: Path, steps: int, little: bool) -> None:
+    """A program compiles for 25 s between its first two kernels, then works for 0.1 or 0.5 s."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.launch("init", 100 * US)
+    run.wait()
+    run.now += 25_000 * MS
+    for _ in range(steps):
+        run.launch("decode", MS)
+        run.wait()
+        run.now += 300 * US
+    case = Case(open_report(run.report.write()))
+    findings = find_in(case)
+    assert (findings[0].rule == "warm_up") is little
+    assert verdict(case, findings).endswith("ms are too little to judge") is little
