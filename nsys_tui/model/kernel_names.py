@@ -145,6 +145,8 @@ def answers_to(name: str, demangled: str, recorded: str) -> bool:
     return not told
 
 
+_LIBRARY: Final = re.compile(r"\bcu(?:blas|dnn|tlass)\w*::")
+_ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
 _PRODUCT: Final = re.compile(r"((?:gemm|conv)\b[a-z\d ]*?) \d+x\d")
 
 
@@ -156,6 +158,12 @@ def product_kind(name: str) -> str:
     """
     match = _PRODUCT.match(name) or _PRODUCT.match(short_name(name).name)
     return match[1] if match else ""
+
+
+def of_library(name: str) -> bool:
+    """Whether a kernel is a library's, such as products and attention: no program sets its grid."""
+    known = product_kind(name) or _LIBRARY.search(name) or _ATTENTION.match(short_name(name).name)
+    return bool(known)
 
 
 @lru_cache(maxsize=32768)

@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import NO_TENSOR
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
-from nsys_tui.analysis.rules.gpu_work import HALF, filled, of_library, reads_host, waves_of
+from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host, waves_of
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
@@ -19,6 +19,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import among, regroup, sums
 from nsys_tui.model.intervals import Intervals
+from nsys_tui.model.kernel_names import of_library
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import GpuInfo
 from nsys_tui.names import brief

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.flops import TENSOR
 from nsys_tui.analysis.kernel_facts import LIMITS, occupancy
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.nccl.collectives import names_collectives
@@ -43,7 +41,7 @@ from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, first_rows, sums
-from nsys_tui.model.kernel_names import product_kind, short_name
+from nsys_tui.model.kernel_names import of_library
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
@@ -67,7 +65,6 @@ _GATHER: Final = "gather the small copies in one, or keep the data on the GPU; t
 _OFTEN_READ: Final = 6
 """Operations for each of which a value is read: no graph holds more of them."""
 _BOUND: Final = LaunchBoundConfig()
-_ATTENTION: Final = re.compile(r"(?:flash|fmha|sdpa)\b")
 _AMONG_RANKS: Final = (
     (
         "even out the ranks' work; a pipeline could use {} times the micro-batches",
@@ -307,7 +304,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     whole = float(time.sum()) or 1.0
     low = 100 * seen.share < arguments.number("below")
     low &= 100 * time / whole >= arguments.number("share")
-    built_so = [_of_library(ops.names[code].demangled) for code in ops.name[first[low]].tolist()]
+    built_so = [of_library(ops.names[code].demangled) for code in ops.name[first[low]].tolist()]
     wanted = np.flatnonzero(low)[~np.array(built_so, np.bool_)]
     order, hidden = cut(wanted[np.argsort(-time[wanted], kind="stable")], arguments)
     kernels = first[order]
@@ -344,11 +341,6 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), names),
     )
     return Result(columns, findings, hidden=hidden)
-
-
-def _of_library(name: str) -> bool:
-    known = TENSOR.search(name) or product_kind(name) or _ATTENTION.match(short_name(name).name)
-    return bool(known)
 
 
 def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:

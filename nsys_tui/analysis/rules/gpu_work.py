@@ -22,13 +22,13 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import REGISTERS
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
-from nsys_tui.model.kernel_names import product_kind
+from nsys_tui.model.kernel_names import of_library
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
 
 _NAME_CELLS, _WAVE_CELLS = 36, 24
 _TELLING: Final = 0.1
-"""What loses so much of what the worst one loses is told of beside it."""
+"""Part of the time of all small grids from which others than the worst one are told of."""
 _WARP: Final = 32
 _SCHEDULERS: Final = 4
 """Of an SM, each of which runs warps of its own."""
@@ -41,7 +41,6 @@ HALF: Final = 0.5
 _ON_HOST: Final = re.compile(r"cu(da)?(Mem)?(HostAlloc|AllocHost|MallocHost|HostRegister)")
 _FREES: Final = re.compile("Free|Unregister")
 """Calls that ask for memory of the host, which kernels may read, and those that give some back."""
-_LIBRARY: Final = re.compile(r"\bcu(?:blas|dnn|tlass)\w*::")
 _EVEN: Final = 0.9
 """Blocks of an SM on average over those of the SMs with most, up to which the others count."""
 
@@ -123,11 +122,13 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     findings: list[Finding] = []
     if len(rows):
         device = max(empty, key=lambda key: empty[key].ns)
-        here = np.bincount(codes, ops.device[rows] == device) > 0
-        top = int(np.argmax(np.where(here, lost, -1)))
-        more = here & (kinds[:, 0] != kinds[top, 0]) & (lost >= _TELLING * lost[top])
+        spent = np.bincount(codes, (ends - starts) * (ops.device[rows] == device))
+        top = int(np.argmax(np.where(spent > 0, lost, -1)))
+        more = (spent > 0) & (kinds[:, 0] != kinds[top, 0])
+        more &= spent[more].sum() >= _TELLING * spent.sum()
         others = len(np.unique(kinds[more, 0]))
-        takes = units.format_duration(int(time[more].sum()))
+        takes = units.format_duration(int(spent[more].sum()))
+        own = int(spent[kinds[:, 0] == kinds[top, 0]].sum())
         alone = (1 - share[small])[codes == top] @ (ends - starts)[codes == top]
         rest = f"; {units.plural(others, 'other kernel')}: {takes}" * (others > 0)
         if 2 * lost[top] < alone:
@@ -139,12 +140,12 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         findings = case.finding(
             "small_grids",
             f"{name}: {units.plural(blocks, 'block')} of {units.plural(threads, 'thread')}"
-            f" on {sms} SMs, {units.format_duration(int(time[top]))}{rest}",
+            f" on {sms} SMs, {units.format_duration(own)}{rest}",
             _fill(case, rows[(codes == top) & (ops.device[rows] == device)])
             if few
             else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
             subject=f"small {'grids' if few else 'blocks'} of {name}{AND_OTHERS * (others > 0)}",
-            saved_ns=empty[device].ns,
+            saved_ns=min(empty[device].ns, own + int(spent[more].sum())),
             window=longest_of(ops, rows[codes == top]),
             device=device,
             screen="3",
@@ -281,11 +282,6 @@ def last_waves(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, waited_for(case, findings, empty), hidden=hidden)
-
-
-def of_library(name: str) -> bool:
-    """Whether a kernel is a library's, such as its matrix products, whose grid no program sets."""
-    return bool(product_kind(name) or _LIBRARY.search(name))
 
 
 def waves_of(case: Case) -> tuple[Float64, Float64]:

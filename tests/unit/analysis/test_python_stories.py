@@ -131,3 +131,15 @@ def test_single_precision_products_count_together_beside_one_that_has_most(
         synth.kernel(names[number % 5], number * MS, (number + 1) * MS, grid=FULL)
     (one,) = found(synth, "dominant_kernel")
     assert one.title.startswith(told)
+
+
+def test_small_grids_of_many_shapes_are_told_with_all_of_their_time(tmp_path: Path) -> None:
+    """What could be saved is never more than the time named, whatever else is small for a while."""
+    synth, now = bare(tmp_path / "r.sqlite"), 0
+    for blocks in range(40, 0, -1):
+        synth.kernel("factor", now, now := now + MS, grid=(blocks, 1, 1))
+    synth.kernel("once", now, now := now + MS, grid=(1, 1, 1))
+    (one,) = found(synth, "small_grids")
+    assert one.title.startswith("factor: 1 block of ")
+    assert one.title.endswith("40.00 ms")
+    assert 20 * MS < one.saved_ns <= 40 * MS
