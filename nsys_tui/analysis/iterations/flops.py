@@ -47,7 +47,8 @@ TENSOR: Final = re.compile(
 ``xmma`` kernels may use others: then ``ffma`` tells."""
 _PART: Final = re.compile(r"\bMIG\b|-\d+[ABCQ]\b")
 NO_TENSOR: Final = re.compile(
-    r"(?<![a-z])(?:ampere|volta|turing)_s(?:gemm|cudnn)_|_simt_sgemm_|_xmma_\w*_f32f32_f32f32_f32_"
+    r"(?<![a-z])(?:ampere|maxwell|turing|volta)_s(?:gemm|cudnn)_|_simt_sgemm_"
+    r"|_xmma_\w*_f32f32_f32f32_f32_|convolve_sgemm<float|[dw]grad\w*_engine<float"
 )
 """Names of single-precision matrix products of libraries that use none."""
 

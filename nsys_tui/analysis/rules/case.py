@@ -21,7 +21,6 @@ from nsys_tui.analysis.rules.finding import (
     Held,
     Severity,
     counted_ns,
-    decides,
     phase_of,
     severity,
 )
@@ -44,7 +43,6 @@ from nsys_tui.names import cut
 
 T = TypeVar("T")
 Ask = TypeVar("Ask", bound=Callable[..., Any])
-_MUCH: Final = 10
 _LEFT_OUT: Final = 0.1
 """Part of the time from which set-up is left out of it: less changes shares by hardly more."""
 _LITTLE: Final = 0.02
@@ -277,11 +275,6 @@ class Case(Run):
         rows = self.doing(device, Category.COMPUTE)
         return min(self.base_ns, int(ops.durations(rows[ops.name[rows] == name]).sum()))
 
-    @property
-    def much_ns(self) -> int:
-        """What costs so much comes before what has most of the time, and has no price."""
-        return self.judged_ns // _MUCH
-
     def _is_once(self, rule: str, device: int | None, lost: Intervals | None) -> bool:
         """Whether nearly all that a finding loses comes before most of the work, and so once."""
         if rule == "warm_up" or device is None or not lost or not len(lost[0]):
@@ -349,9 +342,7 @@ class Case(Run):
         usual = CERTAINTY.get(rule, UNSURE)
         known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
         stake = min(stake_ns, whole)
-        counts = counted_ns(saved_ns, stake, known[0], idle=lost is not None)
-        if decides(stake, whole, known[0]):
-            counts = max(counts, self.much_ns)
+        counts = counted_ns(saved_ns, stake, whole, known[0], idle=lost is not None)
         rated = at_least or severity(counts, whole)
         if self.is_one_shot or (self.is_start and not once):
             at_most = Severity.LOW

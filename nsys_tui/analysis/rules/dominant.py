@@ -19,7 +19,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import among, regroup, sums
 from nsys_tui.model.intervals import Intervals
-from nsys_tui.model.kernel_names import of_library
+from nsys_tui.model.kernel_names import of_library, product_kind, short_name
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import GpuInfo
 from nsys_tui.names import brief
@@ -45,9 +45,9 @@ _GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
 _IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
-_LEADS, _PRICED = 0.55, 0.4
-"""Parts of the deciding share from which a kernel leads, with more than each of four even ones, and
-from which products are told of: half of a fifth is a tenth."""
+_LEADS, _PRICED = 0.4, 0.1
+"""Parts of the deciding share from which a kernel leads, with more than each of five even ones, and
+from which products are told of: a third of a twentieth is worth fixing."""
 
 
 @rule(
@@ -72,17 +72,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     used = np.flatnonzero(count)
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
     whole = float(time.sum()) or 1.0
-    findings: list[Finding] = []
-    moves = np.zeros(len(names), bool)
-    moves[codes] = among(ops.category[rows], (Category.MEMORY, Category.COMM))
-    told, least = used[~moves[used]], arguments.number("share")
-    if len(alike := _could_use_tensor_cores(case, rows)) > 1:
-        findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
-    rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
-    for top in told[np.argsort(-time[told], kind="stable")][:2].tolist():
-        mine, leads = rows[codes == top], _LEADS if time[top] >= rest else 1
-        if not findings or not np.isin(mine, alike).any():
-            findings += _dominant(case, mine, names[top], whole, leads * least)
+    findings = _leading(case, rows, whole, arguments.number("share"))
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
@@ -90,6 +80,29 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         (Column("Operation"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
+
+
+def _leading(case: Case, rows: Indices, whole: float, least: float) -> list[Finding]:
+    """Products that could use tensor cores, and the kernels with most time.
+
+    Variants of one kernel count together where none of all names has half of the time.
+    """
+    ops, findings = case.report.operations, list[Finding]()
+    rows = rows[~among(ops.category[rows], (Category.MEMORY, Category.COMM))]
+    if len(alike := _could_use_tensor_cores(case, rows)) > 1:
+        findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
+    short = [short_name(name.demangled, name.short).name for name in ops.names]
+    for called in (ops.shown, [product_kind(name) or name for name in short]):
+        codes, names = regroup(ops.name[rows], called)
+        time = sums(codes, ops.durations(rows), len(names))
+        if 2 * time.max(initial=0) >= whole:
+            break
+    rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
+    for top in np.argsort(-time, kind="stable")[: min(2, np.count_nonzero(time))].tolist():
+        mine, leads = rows[codes == top], _LEADS if time[top] >= rest else 1
+        if not findings or not np.isin(mine, alike).any():
+            findings += _dominant(case, mine, names[top], whole, leads * least)
+    return findings
 
 
 def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) -> list[Finding]:
@@ -104,18 +117,19 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
     on_it = rows[ops.device[rows] == device]
     runs = intervals.union(*clipped(ops, on_it, case.scope.window))
     spent = intervals.total(*runs)
-    if 100 * max(share, spent / max(case.judged_ns, 1)) < least:
+    if 100 * max(share, spent / max(case.judged_ns, 1)) <= least:
         return []
     kind, category = ops.kind[rows[0]], ops.category[rows[0]]
     of_compute = (kind, category) == (OpKind.KERNEL, Category.COMPUTE)
     if not (of_compute or kind == OpKind.GRAPH) or _is_mostly_small(case, rows):
         return []
-    variants = len(np.unique(ops.name[rows]))
+    of_name = np.bincount(ops.name[rows], ops.durations(rows))
+    variants, most = np.count_nonzero(of_name), int(np.argmax(of_name))
     several = f" ({variants} variants)" if variants > 1 else ""
-    name = ops.shown[ops.name[rows[0]]] if variants == 1 and of_compute else name
+    name = ops.shown[most] if variants == 1 and of_compute else name
     name = brief(name if of_compute else name.strip("[]"), _NAME_CELLS) or "[no name]"
     subject, part = name, 0.0
-    advice, settle = _LAUNCHES, by_ncu(ops.names[ops.name[rows[0]]].short)
+    advice, settle = _LAUNCHES, by_ncu(ops.names[most].short)
     if not of_compute:
         advice, settle = _IN_GRAPH, _GRAPH_NODES
     elif len(rows) == 1:

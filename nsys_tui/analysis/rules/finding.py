@@ -73,9 +73,11 @@ class Confidence(StrEnum):
 
 
 TITLE_CELLS: Final = 100
-_OF_WORK: Final = 20
+_OF_WORK: Final = 8
 _OF_IDLE: Final = 2
 """Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
+_MUCH: Final = 10
+"""One of so many parts of the time counts what has most of it, and more than a guess."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x\b|[kMGTP]?B\b)")
 """Shares, factors and sizes in a subject, and what stands in brackets."""
 
@@ -174,7 +176,8 @@ class Finding:
     @property
     def order_ns(self) -> int:
         """By what it is ordered."""
-        return counted_ns(self.saved_ns, self.stake_ns, self.confidence, idle=self.lost is not None)
+        idle = self.lost is not None
+        return counted_ns(self.saved_ns, self.stake_ns, self.of_ns, self.confidence, idle=idle)
 
 
 def decides(stake_ns: int, of_ns: int, confidence: Confidence) -> bool:
@@ -182,17 +185,24 @@ def decides(stake_ns: int, of_ns: int, confidence: Confidence) -> bool:
     return confidence is not Confidence.GUESS and 2 * stake_ns > of_ns
 
 
-def counted_ns(saved_ns: int, stake_ns: int, confidence: Confidence, *, idle: bool) -> int:
+def counted_ns(
+    saved_ns: int, stake_ns: int, of_ns: int, confidence: Confidence, *, idle: bool
+) -> int:
     """By what a finding is rated: a part of what nobody knows to be saved, half of a guess.
+
+    What has most of the time counts a tenth of it at least, and a guess less than that.
 
     Args:
         saved_ns: time that could be saved at most.
         stake_ns: time that it is about.
+        of_ns: the time that its shares are of.
         confidence: how it is known.
         idle: whether that is idle time of a GPU, of which more can go than of work.
     """
-    told = max(saved_ns, stake_ns // (_OF_IDLE if idle else _OF_WORK))
-    return told // 2 if confidence is Confidence.GUESS else told
+    much, told = of_ns // _MUCH, max(saved_ns, stake_ns // (_OF_IDLE if idle else _OF_WORK))
+    if confidence is Confidence.GUESS:
+        return min(told // 2, max(much - 1, 0))
+    return max(told, much) if decides(stake_ns, of_ns, confidence) else told
 
 
 _FEWEST_SPANS: Final = 10
@@ -307,7 +317,7 @@ CERTAINTY: Final = {
         by_ncu(),
     ),
     "memsets": Certainty(
-        _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
+        _GUESS, "the memory may have to be cleared, and something else wait for it", _TWICE
     ),
     "movement_kernels": Certainty(
         _GUESS,

@@ -30,7 +30,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.counters import unpriced, witnessed
-from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding, Severity, decides
+from nsys_tui.analysis.rules.finding import WORTH_FIXING, Finding, Severity
 from nsys_tui.analysis.rules.flushes import without_measured
 from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
@@ -73,16 +73,13 @@ def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
 def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """The gravest first, then by the time that they could save, then by rule.
 
-    What has most of the time counts a tenth of all at least, and a guess less than that: it stands
-    behind what surely costs so much, before all that costs less.
-
     Args:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
     findings = without_measured(case, witnessed(case, findings))
     known = copies.with_calls(without_others(case, without_held(case, findings)))
-    return linked(_ordered(case, _beside_host(case, known)), together=work_together(case))
+    return linked(_ordered(_beside_host(case, known)), together=work_together(case))
 
 
 def _beside_host(case: Case, findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -101,13 +98,13 @@ def _beside_host(case: Case, findings: Sequence[Finding]) -> Sequence[Finding]:
     ]
 
 
-def _ordered(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+def _ordered(findings: Iterable[Finding]) -> list[Finding]:
     """By severity, then time; what happens once not before anything else that matters."""
-    order = sorted(findings, key=lambda one: _place(case, one))
+    order = sorted(findings, key=_place)
     first = max((n for n, one in enumerate(order) if _matters(one)), default=-1) + 1
     again = [one for one in order[:first] if not one.is_once]
     rest = [*(one for one in order[:first] if one.is_once), *order[first:]]
-    return [*again, *sorted(rest, key=lambda one: _place(case, one))]
+    return [*again, *sorted(rest, key=_place)]
 
 
 def _matters(one: Finding) -> bool:
@@ -116,15 +113,10 @@ def _matters(one: Finding) -> bool:
     return enough and not one.is_once and one.severity is not Severity.LOW
 
 
-def _place(case: Case, finding: Finding) -> tuple[int, bool, int, int, str, str]:
+def _place(finding: Finding) -> tuple[int, bool, int, int, str, str]:
     """What was not done comes before what took long, of one severity."""
-    done, cost = finding.rule != "failed_calls", finding.order_ns
-    level = -finding.severity.rank
-    if decides(finding.stake_ns, finding.of_ns, finding.confidence):
-        cost = max(cost, case.much_ns)
-    elif finding.confidence is Confidence.GUESS:
-        cost = min(cost, case.much_ns - 1)
-    return level, done, -cost, -finding.order_ns, finding.rule, finding.title
+    level, done = -finding.severity.rank, finding.rule != "failed_calls"
+    return level, done, -finding.order_ns, -finding.weight_ns, finding.rule, finding.title
 
 
 def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Finding]:

@@ -246,9 +246,9 @@ def judged(
 def _decisive(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     """What has most of the time, whatever it could give back; else the kernels that lead."""
     busy = sum(split.compute_ns for split in case.splits) / len(case.splits) > case.judged_ns / 2
-    told = [one for one in findings if one is findings[0] or one.severity is Severity.HIGH]
-    kernels = [one for one in told[: None if busy else 1] if one.rule == "dominant_kernel"]
-    leads, most = [k for k in kernels if not k.saved_ns], [*filter(_has_most, findings)][:1]
+    kernels = [one for one in findings[: None if busy else 1] if one.rule == "dominant_kernel"]
+    leads = [one for one in kernels if not one.saved_ns and one.severity is not Severity.LOW]
+    most = [*filter(_has_most, findings)][:1]
     return leads if leads[:1] == most or not most else most
 
 
@@ -282,12 +282,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         return unsaid[0].upper() + unsaid[1:]
     dear = most is not None and most.advice not in MEANT
     dear |= any(one.rule in _SAID and one.stake_ns >= WORTH_FIXING * one.of_ns for one in findings)
-    looks = [
-        f"; see {_subject(case, one)} ({format_share(one.stake_ns, one.of_ns)}), unpriced"
-        for one in findings
-        if one.rule == "movement_kernels"
-    ]
-    return f"Nothing {'else ' * dear}found that would give back 1%{''.join(looks)}"
+    return f"Nothing {'else ' * dear}found that would give back 1%"
 
 
 def _more(finding: Finding) -> str:

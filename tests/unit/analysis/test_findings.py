@@ -76,10 +76,13 @@ def test_a_guess_comes_after_what_is_known_of_like_size(tmp_path: Path) -> None:
         (one,) = case.finding(rule, "t", "a", subject=about, saved_ns=saved_ms * MS, window=None)
         return one
 
-    small, known = told("movement_kernels", 15), told("memsets", 20)
+    small, known = told("movement_kernels", 15), told("frequent_allocation", 20)
     like, larger = told("movement_kernels", 39), told("movement_kernels", 41)
     assert ranked(case, [small, like, known, larger]) == [larger, known, like, small]
-    assert (small.severity, told("memsets", 15).severity) == (Severity.MEDIUM, Severity.HIGH)
+    assert (small.severity, told("frequent_allocation", 15).severity) == (
+        Severity.MEDIUM,
+        Severity.HIGH,
+    )
 
 
 def test_the_verb_hears_the_counters_too(

@@ -309,7 +309,7 @@ def test_where_only_kernels_run_the_one_that_leads_is_named(
         if copied:
             run.copy(copied, 12, "DtoH", "pageable")
     findings = found(run.report, "dominant_kernel")
-    assert [one.title.startswith("stage0_kernel has ") for one in findings] == [True] * told
+    assert [one.title.startswith("stage0_kernel has ") for one in findings[:1]] == [True] * told
 
 
 @pytest.mark.parametrize("once", [True, False])
@@ -599,16 +599,15 @@ def test_pinning_pays_later_where_pageable_copies_are_quick(
     assert (one.saved_ns > 0) is pays
 
 
-def test_kernels_that_convert_layouts_are_named_by_a_verdict_that_prices_nothing(
-    tmp_path: Path,
-) -> None:
+def test_kernels_that_convert_layouts_are_told_and_have_no_price(tmp_path: Path) -> None:
     run = Machine(tmp_path / "r.sqlite")
     for number in range(60):
         run.launch("nchwToNhwcKernel", 90 * US)
-        run.launch(f"conv_{number % 3}", 400 * US)
+        run.launch(f"conv_{number % 5}", 400 * US)
     case = Case(open_report(run.report.write(), use_cache=False))
-    assert "Nothing found" in (line := verdict(case, find_in(case)))
-    assert line.endswith("; see copy kernels (18.3%), unpriced")
+    findings = find_in(case)
+    assert verdict(case, findings).endswith("Nothing found that would give back 1%")
+    assert ("copy kernels", 0) in [(one.subject, one.saved_ns) for one in findings]
 
 
 @pytest.mark.parametrize(("rate", "told"), [(0.2, True), (20, False)])
@@ -828,7 +827,7 @@ def test_beside_exposed_communication_the_kernel_that_leads_is_named(tmp_path: P
         for number in range(4):
             run.launch(f"stage{number}_kernel", (20, 12, 11, 10)[number] * MS)
         run.launch("ncclDevKernel_SendRecv", 6 * MS)
-    (one,) = found(run.report, "dominant_kernel")
+    one, _ = found(run.report, "dominant_kernel")
     assert one.title.startswith("stage0_kernel has 33.9%")
 
 
