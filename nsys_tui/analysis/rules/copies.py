@@ -63,7 +63,6 @@ _SMALL_PART: Final = 3
 """Part of the time, one of so many, below which what is copied seldom stands behind what recurs."""
 _RESULTS: Final = "after its last kernel"
 _FETCHED: Final = "the host may need the data before it launches on: then nothing can hide its copy"
-"""How it could be wrong that copies to the host can be hidden."""
 NOT_HIDDEN: Final = "copies not hidden"
 """What findings are about that tell of copies to, from and between GPUs."""
 _FAMILIES: Final = (
@@ -196,15 +195,14 @@ def _exposed(
         saved, advice = 0, ONLY_NEEDED
     seldom = 2 * sum(int(alone[at].sum()) for at in few) > every and saved > 0
     seldom &= _SMALL_PART * known < case.judged_ns
+    told = f", {units.format_duration(waits)} {'idle around' if goes_back else 'staged'}"
     title = (
         f"{split.device.label}{_others(case, split)}:"
-        f" {'at most ' * graphs}{units.format_duration(exposed)} of copies exposed;"
+        f" {'at most ' * graphs}{units.format_duration(exposed)} of copies exposed"
+        f"{told * bool(waits)};"
         f" {most_of(most, every)} {what}:"
         f" {units.format_bytes(size)} at {units.format_rate(size * 1e9 / max(time, 1))}"
     )
-    if waits:
-        told = "idle around" if goes_back else "staged"
-        title = title.replace(" exposed;", f" exposed, {units.format_duration(waits)} {told};")
     steps = few_steps(case, ops.start[top], ops.end[top], ops.durations(top))
     if steps and len(f"{title} in {steps}") <= TITLE_CELLS:
         title += f" in {steps}"
@@ -227,10 +225,7 @@ def _exposed(
 def _can_hide(
     case: Case, split: DeviceSplit, rows: Indices, exposed: int, known: int
 ) -> tuple[int, bool]:
-    """Time of copies that kernels can hide, and whether there are enough of these.
-
-    Kernels hide copies, and so do copies of other directions; each direction takes its time.
-    """
+    """Time of copies that kernels, or others of them, can hide, and whether enough do."""
     ops, (first, last) = case.report.operations, case.steady
     work = split.busy_ns - min(known, split.exposed_memory_ns)
     least = _at_least(case, split.index, rows[(ops.end[rows] > first) & (ops.start[rows] < last)])
@@ -342,33 +337,22 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     """Time that the direction with most of some copies still takes.
 
     Pinned copies are as quick as they are. Pageable memory can be as quick as pinned memory one way
-    in this report, else as the bus; it, and pages that nobody asks for before they are touched, as
+    among them, else as the bus; it, and pages that nobody asks for before they are touched, as
     their quickest tenth. Copies within the GPU can be left out.
     """
     ops = case.report.operations
-    rows = rows[(ops.category[rows] == Category.MEMORY) & (ops.device[rows] == device)]
-    rows = rows[ops.copy_kind[rows] != DEVICE_TO_DEVICE]
-    most = 0.0
+    rows, most = rows[ops.copy_kind[rows] != DEVICE_TO_DEVICE], 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
         spans = clipped(ops, mine, case.scope.window)
         time = float(intervals.total(*spans))
-        pageable = of_memory(ops, mine, PAGEABLE)
-        large = (ops.bytes[mine] >= LARGE) & (pageable | case.on_demand(mine))
-        if large.any():
-            rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
-            pinned = _pinned_rate(case, device, kind) or bus_rate(case, device)
-            best = np.maximum(np.quantile(rate[large], FAST), pinned * pageable)[large]
-            quicker = ops.durations(mine[large]) - ops.bytes[mine[large]] / best
-            time -= float(quicker.clip(0).sum())
+        rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
+        large, pageable = ops.bytes[mine] >= LARGE, of_memory(ops, mine, PAGEABLE)
+        shown = rate[large & of_memory(ops, mine, PINNED)]
+        pinned = np.quantile(shown, FAST) if len(shown) else bus_rate(case, device)
+        slow = large & (pageable | case.on_demand(mine))
+        if slow.any():
+            best = np.maximum(np.quantile(rate[slow], FAST), pinned * pageable[slow])
+            time -= float((ops.bytes[mine[slow]] * (1 / rate[slow] - 1 / best)).clip(0).sum())
         most = max(most, time)
     return round(most)
-
-
-def _pinned_rate(case: Case, device: int, kind: int) -> float:
-    """Bytes a nanosecond of the quickest large copies of pinned memory one way, 0 for none."""
-    ops, rows = case.report.operations, case.copies
-    rows = rows[(ops.device[rows] == device) & (ops.copy_kind[rows] == kind)]
-    rows = rows[(ops.bytes[rows] >= LARGE) & of_memory(ops, rows, PINNED)]
-    rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
-    return float(np.quantile(rate, FAST)) if len(rows) else 0.0

@@ -38,12 +38,8 @@ _OFTEN: Final = 3
 """Rounds of copies from which pinning, which takes as long as a slow one, pays."""
 _PAYS: Final = 1.5
 """So many times as long as pinning takes must copies take together before it pays."""
-_FAR_LONGER: Final = 4
-"""So many times as long as pinning must copies take before it surely pays even once."""
 _PINS: Final = (0.25, 6.5)
 """Part of the bus's rate at which a host pins pages, and GB/s at most: 3 to 5 are usual."""
-_PIN_CALL_NS: Final = 100_000
-"""What a call that pins takes besides."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
 KEEP: Final = "keep the data on the GPU: what comes to the host goes straight back, it seems"
 _ON_THE_GPU: Final = "do on the GPU what the host makes of these, and copy only the result"
@@ -55,8 +51,6 @@ _EVICTED: Final = 4
 _EVICTED_SHARE: Final = 10
 _PAGE: Final = 65536
 """Bytes of a page at most."""
-_HALF: Final = 0.5
-_IF_AGAIN: Final = " if it is copied again"
 _STAGED: Final = "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
 _BY_MPI: Final = "MPI makes these copies: give it one packed GPU buffer, and check its GPUDirect"
 _LITTLE: Final = 0.1
@@ -100,9 +94,7 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
         return _SHARED
     if ops.copy_kind[first] == DEVICE_TO_HOST and _are_worked_on(case, rows):
         return _ON_THE_GPU
-    pins = pinning_ns(case, rows) + len(rows) * _PIN_CALL_NS
-    pays = _FAR_LONGER * pins <= took.sum()
-    again = _IF_AGAIN if too_few_to_pin(case, rows) and not pays else ""
+    again = " if it is copied again" * too_few_to_pin(case, rows)
     pageable = from_pageable(ops, rows)
     if not hides:
         pin = f"pin the host memory{again}, and " if pageable else ""
@@ -147,7 +139,7 @@ def page_advice(case: Case, rows: Integers) -> str:
         return "MPI works on these pages on the host: give it memory of the GPU, not managed"
     if is_one_page(case, int(ops.device[rows[0]])):
         return ON_FLAG
-    if ops.copy_kind[rows[0]] == UVM_COPY_KINDS[1] and case.on_demand(rows).mean() > _HALF:
+    if ops.copy_kind[rows[0]] == UVM_COPY_KINDS[1] and case.on_demand(rows).mean() > 0.5:
         return ON_PAGES
     if not case.prefetches:
         return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.copies import FAST, LARGE, case_labels, exposed_ns, rates
-from nsys_tui.analysis.rules.copy_advice import bus_rate
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.flushes import FLUSHES, are_flushes
 from nsys_tui.analysis.rules.gap_facts import few_steps
@@ -18,8 +16,6 @@ from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
     PAGEABLE,
-    PEER_COPY,
-    PINNED,
     of_memory,
 )
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
@@ -32,12 +28,6 @@ _FEWEST: Final = 4
 """Copies of a direction below which there is nothing to compare with."""
 _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
-_NARROW: Final = 1 / 3
-"""Part of the bus's rate that 8 lanes of its generation, or 16 of the one before, exceed."""
-_LINK: Final = "see the width and generation of its link while it copies (nvidia-smi -q)"
-_PEER_LINK: Final = (
-    "see how the GPUs are linked (nvidia-smi topo -m): through the host may be quicker"
-)
 _OTHER_GPUS: Final = (
     "bind the process to its GPU's NUMA node (numactl), and see its link (nvidia-smi topo -m)"
 )
@@ -63,10 +53,7 @@ def large_copies(case: Case) -> Indices:
 def slow_copies(case: Case, arguments: Arguments) -> Result:
     """Large copies at less than half the rate that the fastest tenth of either direction reaches.
 
-    The bus is as quick in both, and for each GPU of a model. Where none is slower than others, the
-    pinned ones of a GPU, and those between GPUs, are looked at beside what its generation reaches
-    with 16 lanes: a guess, since neither its link nor what else uses it is recorded. Copies of
-    set-up are left out.
+    The bus is as quick in both, and for each GPU of a model. Copies of set-up are left out.
     """
     ops, rows = case.report.operations, large_copies(case)
     rows = rows[ops.start[rows] >= case.first_step]
@@ -89,8 +76,6 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(lost[used])])
         late, fast = rows[slow & (group == top)], rows[~slow & (model == model[top])[group]]
         findings = _slow(case, late, fast, float(best[top]), int(lost[top]))
-    else:
-        findings = _narrow(case)
     columns = (
         (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
         (Column("GPU"), case_labels(case, kinds[order, 0])),
@@ -132,35 +117,6 @@ def _slow(case: Case, late: Indices, fast: Indices, best: float, lost: int) -> l
         window=longest_of(ops, late),
         device=device,
     )
-
-
-def _narrow(case: Case) -> list[Finding]:
-    """Pinned or peer copies of a GPU of which even the fastest are far slower than its bus."""
-    ops, findings, large = case.report.operations, list[Finding](), case.copies
-    large = large[(ops.bytes[large] >= LARGE) & (ops.durations(large) > 0)]
-    pinned = of_memory(ops, large, PINNED) & np.isin(ops.copy_kind[large], HOST_COPIES)
-    ways = (("pinned", pinned, _LINK), ("peer", ops.copy_kind[large] == PEER_COPY, _PEER_LINK))
-    for device, (what, chosen, advice) in product(np.unique(ops.device[large]).tolist(), ways):
-        mine, bus = large[chosen & (ops.device[large] == device)], bus_rate(case, device)
-        if len(mine) < _FEWEST:
-            continue
-        best = float(np.quantile(ops.bytes[mine] / ops.durations(mine), FAST))
-        if best >= _NARROW * bus:
-            continue
-        rate, label = units.format_rate(1e9 * best), case.device_labels([device])
-        lost = int((ops.durations(mine) - ops.bytes[mine] / bus).sum())
-        findings += case.finding(
-            "slow_copies",
-            f"{what} copies of {label} reach {rate}; with 16 lanes such GPUs reach"
-            f" about {units.format_rate(1e9 * bus)}",
-            advice,
-            subject=f"slow copies of {label}",
-            saved_ns=min(lost, exposed_ns(case, device)),
-            window=longest_of(ops, mine),
-            device=device,
-            confidence=Confidence.GUESS,
-        )
-    return sorted(findings, key=lambda one: -one.order_ns)[:1]
 
 
 def _reason(case: Case, late: Indices, fast: Indices) -> tuple[str, str]:

@@ -262,10 +262,9 @@ _PARTS: Final = frozenset(("repeated_uploads", "slow_copies"))
 
 def _copies(finding: Finding, kept: Sequence[Finding]) -> Finding | None:
     """The finding above of whose copies this one tells a part, None for none."""
-    if finding.rule not in _PARTS:
-        return None
-    above = (one for one in kept if one.rule == "exposed_copies" and one.device == finding.device)
-    return next(above, None)
+    whole = (one for one in kept if one.subject.startswith(copies.NOT_HIDDEN))
+    above = (one for one in whole if one.device == finding.device)
+    return next(above, None) if finding.rule in _PARTS else None
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:

@@ -46,10 +46,6 @@ def round_trips(case: Case, device: int) -> Intervals:
     Between two kernels as many of each size come down as go up afterwards, and the host has no more
     time in between than copying them takes, itself or, of pageable memory, the driver.
     """
-    return case.once(f"round trips {device}", lambda: _round_trips(case, device))
-
-
-def _round_trips(case: Case, device: int) -> Intervals:
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.device[rows] == device)]
     rows = rows[ops.bytes[rows] > SMALL_COPY]
@@ -123,10 +119,10 @@ def _in_trains(follows: Bool) -> Bool:
 
 def _between_kernels(case: Case, device: int) -> Intervals:
     """When a GPU only copies, pieces among them, and idles no longer than staging all takes."""
-    ops, runs = case.report.operations, case.runs(device, Category.COMPUTE)
+    ops, rows, runs = case.report.operations, case.copies, case.runs(device, Category.COMPUTE)
     starts, ends = runs[1][:-1], runs[0][1:]
-    rows = case.copies[np.isin(case.report.operations.copy_kind[case.copies], HOST_COPIES)]
-    rows = rows[(ops.device[rows] == device) & ~of_memory(ops, rows, PAGEABLE)]
+    rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.device[rows] == device)]
+    rows = rows[~of_memory(ops, rows, PAGEABLE)]
     part = np.searchsorted(ends, ops.start[rows])
     count = len(starts) + 1
     moved = np.bincount(part, ops.bytes[rows], count)[:-1]
@@ -148,9 +144,8 @@ def are_staged(case: Case, gaps: Gaps) -> Bool:
     """Which gaps hosts need to copy pieces, or to hand back what came."""
     staged = np.isin(gaps.next, pieces(case))
     for device, mine in rows_of_values(gaps.device):
-        starts, ends = gaps.start[mine], gaps.end[mine]
-        covered = intervals.covered(_handed_over(case, device), starts, ends)
-        staged[mine] |= covered == ends - starts
+        covered = intervals.covered(_handed_over(case, device), gaps.start[mine], gaps.end[mine])
+        staged[mine] |= covered == (gaps.end - gaps.start)[mine]
     return np.asarray(staged, np.bool_)
 
 

@@ -12,7 +12,6 @@ from planted_training import weights
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
@@ -489,27 +488,10 @@ def test_large_copies_that_stage_messages_still_are(tmp_path: Path) -> None:
     assert "GPU-aware MPI" in one.advice
 
 
-@pytest.mark.parametrize(
-    ("rate", "memory", "told"), [(6, "pinned", True), (12, "pinned", False), (6, "pageable", False)]
-)
-def test_pinned_copies_far_below_the_bus_are_a_guess_at_its_link(
-    tmp_path: Path, rate: int, memory: str, told: bool
-) -> None:
-    slow = found(copies_of(tmp_path / "r.sqlite", [(rate, memory)] * 12), "slow_copies")
-    assert bool(slow) is told
-    for one in slow:
-        size = sum(60_000_000 + 4096 * number for number in range(12))
-        assert one.confidence is Confidence.GUESS
-        assert one.saved_ns == pytest.approx(12 * 10 * MS - size / 26, rel=0.01)
-
-
 @pytest.mark.parametrize("discrete", [0, 1])
-def test_a_gpu_that_shares_the_hosts_memory_has_no_link_and_needs_no_copies(
-    tmp_path: Path, discrete: int
-) -> None:
+def test_a_gpu_that_shares_the_hosts_memory_needs_no_copies(tmp_path: Path, discrete: int) -> None:
     synth = copies_of(tmp_path / "r.sqlite", [(6, "pinned")] * 12)
     synth.rows["TARGET_INFO_GPU"][0]["isDiscrete"] = discrete
-    assert bool(found(synth, "slow_copies")) is bool(discrete)
     (one,) = found(synth, "exposed_copies")
     assert one.advice.endswith("so no copy is needed") is (discrete == 0)
 
@@ -557,18 +539,16 @@ def test_what_calls_make_is_kept_and_used_again(
 def test_pinning_pays_for_what_is_copied_again_or_slowly(
     tmp_path: Path, copies: int, rate: int
 ) -> None:
-    """A host pins at about 6.5 GB/s here: memory copied at 1 GB/s gains most even once."""
+    """What is copied once need not be copied again, however slowly."""
     synth = copies_of(tmp_path / "r.sqlite", [(rate, "pageable")] * copies)
     (one,) = found(synth, "exposed_copies")
     assert one.advice.startswith("pin the host memory")
-    assert ("if it is copied again" in one.advice) is (copies == 1 and rate > 1)
+    assert ("if it is copied again" in one.advice) is (copies == 1)
 
 
 @pytest.mark.parametrize("megabytes", [1, 100, 5000])
-@pytest.mark.parametrize(("rate", "pays"), [(3, False), (1, True)])
-def test_a_host_pins_no_quicker_for_a_quick_bus(
-    tmp_path: Path, megabytes: int, rate: int, pays: bool
-) -> None:
+@pytest.mark.parametrize("rate", [3, 1])
+def test_a_host_pins_no_quicker_for_a_quick_bus(tmp_path: Path, megabytes: int, rate: int) -> None:
     """Pages are pinned at 3 to 6.5 GB/s, and to touch them takes half of that either way."""
     synth = bare(tmp_path / "r.sqlite")
     synth.rows["TARGET_INFO_GPU"][0]["computeMajor"] = 9
@@ -579,7 +559,7 @@ def test_a_host_pins_no_quicker_for_a_quick_bus(
         synth.kernel(f"k{number % 3}", start, start + lasts, grid=FULL)
     (one,) = found(synth, "exposed_copies")
     assert one.advice.startswith("pin the host memory")
-    assert ("if it is copied again" not in one.advice) is (pays and megabytes > 1)
+    assert "if it is copied again" in one.advice
     assert one.saved_ns <= megabytes * MS / rate - megabytes * MS / 13 + US
 
 
@@ -608,23 +588,6 @@ def test_kernels_that_convert_layouts_are_told_and_have_no_price(tmp_path: Path)
     findings = find_in(case)
     assert verdict(case, findings).endswith("Nothing found that would give back 1%")
     assert ("copy kernels", 0) in [(one.subject, one.saved_ns) for one in findings]
-
-
-@pytest.mark.parametrize(("rate", "told"), [(0.2, True), (20, False)])
-def test_copies_between_gpus_far_below_the_bus_are_told(
-    tmp_path: Path, rate: float, told: bool
-) -> None:
-    """At 0.2 GB/s, as over two sockets, and over a usual link."""
-    synth, now = bare(tmp_path / "r.sqlite"), 0
-    for number in range(8):
-        synth.kernel(f"k{number}", now, now + 5 * MS, grid=FULL)
-        end = now + 5 * MS + round(20_000_000 / rate)
-        synth.memcpy(now + 5 * MS, end, bytes=20_000_000, kind="PtoP")
-        now = end
-    slow = found(synth, "slow_copies")
-    assert [one.title.startswith("peer copies of GPU 0 reach 200 MB/s") for one in slow] == [
-        True
-    ] * told
 
 
 @pytest.mark.parametrize("unloads", [True, False])
