@@ -267,34 +267,36 @@ def hold_most(gaps: Gaps, chosen: Bool) -> bool:
     return 2 * int(gaps.idle[chosen & (gaps.next >= 0)].sum()) > int(gaps.idle.sum())
 
 
-def waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
-    """Other GPUs that work for the waiting thread through most of some gaps: one, or by turns.
+def waits_for(case: Case, gaps: Gaps, lost: Intervals) -> list[int]:
+    """Other GPUs that work for whom a GPU waits for through most of some time: one, or by turns.
+
+    Where it waits itself, for whatever thread, the others idle while it works.
 
     Args:
         case: the report.
-        gaps: of one GPU.
-        queued: the GPU itself waits, for whatever thread: the others idle while it works.
+        gaps: of one GPU and one cause.
+        lost: when it idles in them for that cause.
     """
-    spans, device = intervals.union(gaps.start, gaps.end), int(gaps.device[0])
-    if queued:
+    device = int(gaps.device[0])
+    if gaps.cause[0] in words.QUEUED:
         others = [other for other in case.by_device if other != device]
         return others if case.idle_time.by_turns(device, others) else []
     waited_for: list[int] = []
-    idle = spans
+    idle = lost
     for other in case.by_device:
         if other == device or not np.isin(case.launching(other), gaps.caller).any():
             continue
-        idle_of_other = case.idle_time.idle_part(other, spans)
-        if 2 * intervals.total(*idle_of_other) < intervals.total(*spans):
+        idle_of_other = case.idle_time.idle_part(other, lost)
+        if 2 * intervals.total(*idle_of_other) < intervals.total(*lost):
             return [other]
         waited_for, idle = [*waited_for, other], intervals.meet(idle, idle_of_other)
-    return waited_for if 2 * intervals.total(*idle) < intervals.total(*spans) else []
+    return waited_for if 2 * intervals.total(*idle) < intervals.total(*lost) else []
 
 
 def copies_wait(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that copy wait for other GPUs through most of some gaps of one."""
     waiting = intervals.overlap_length(until_copies(case.report, case.copies), lost)
-    return 2 * waiting > intervals.total(*lost) and bool(waits_for(case, gaps, queued=False))
+    return 2 * waiting > intervals.total(*lost) and bool(waits_for(case, gaps, lost))
 
 
 def after_host_functions(case: Case, gaps: Gaps) -> bool:

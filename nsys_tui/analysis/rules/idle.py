@@ -165,7 +165,7 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
     told, confidence, advice = _told(case, cause, gaps, lost, usual)
     held = _held(case, cause, gaps, lost, advice)
     parts = [beside.take(beside.cause == one) for one in np.unique(beside.cause)]
-    lost = intervals.joined(lost, *(when(case.work, part, spans) for part in parts))
+    alone, lost = lost, intervals.joined(lost, *(when(case.work, part, spans) for part in parts))
     lost = case.idle_time.idle_part(device, lost)
     said = words.CAUSES[Cause.API] if advice in words.RETURNS_LATE else said
     priced = cause not in _UNPRICED or advice in (*words.SPREAD, words.HOST_FUNCTION)
@@ -178,7 +178,7 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
     if late >= 0:
         advice = words.LATE_RANK.format(case.device_labels([late]))
     if advice in words.SPREAD:
-        devices, others = case.by_device, facts.waits_for(case, gaps, cause in words.QUEUED)
+        devices, others = case.by_device, facts.waits_for(case, gaps, alone)
         late = others[0] if len(others) == 1 else -1
         most -= sum(map(case.idle_time.busy_ns, devices)) // len(devices)
     elif said.hidden_by_work and advice not in words.WHOLE and not facts.is_rare(case, gaps):
@@ -264,7 +264,7 @@ def _told(
     queued = cause in words.QUEUED
     polls = cause is Cause.API and words.POLLS.match(what) is not None
     blocks = cause in (Cause.SYNC, Cause.COPY)
-    if (queued or polls or blocks) and (others := facts.waits_for(case, gaps, queued)):
+    if (queued or polls or blocks) and (others := facts.waits_for(case, gaps, lost)):
         turns = int(case.idle_time.by_turns(int(gaps.device[0]), others))
         busy = [case.idle_time.busy_ns(one) for one in (int(gaps.device[0]), *others)]
         if not turns and 2 * (max(busy) - busy[0]) < intervals.total(*lost):

@@ -51,7 +51,7 @@ def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: 
     assert line == (
         "Host: load 60.0% (83.3% I/O: read), fit 40.0% (87.5% on a CPU)."
         " GPU: no kernels in this report: "
-        "record with nsys profile --trace=cuda"
+        "record with nsys profile --trace=cuda, if the program uses CUDA"
     )
 
 
@@ -284,17 +284,15 @@ def test_with_gpu_work_the_rule_is_silent(tmp_path: Path, gpu_ns: int) -> None:
 def test_a_thread_that_calls_cuda_stands_for_a_program_rather_than_one_that_only_waits(
     tmp_path: Path, calls: bool
 ) -> None:
-    """Kernels were asked for and none was recorded: a helper's wait is no part of the run."""
+    """No kernel was recorded: a helper's one wait is no part of the run, with calls or without."""
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
     synth.thread(10, "server").thread(11, "helper").osrt("sem_timedwait", 0, 100 * MS, tid=11)
-    synth.osrt("ioctl", 10 * MS, 12 * MS)
+    synth.osrt("ioctl", 10 * MS, 12 * MS, tid=10)
     if calls:
         synth.api("cuModuleLoad", 10 * MS, 78 * MS).api("cuLaunchKernel", 78 * MS, 90 * MS)
     (one,) = looked_at(synth)[0]
     assert one.title == (
-        "server: 80.00 ms; 85.0% module load or JIT: cuModuleLoad"
-        if calls
-        else "helper: 100.0 ms; 100.0% wait: sem_timedwait"
+        "server: 80.00 ms; 85.0% module load or JIT: cuModuleLoad" if calls else "server: 100.0 ms"
     )
 
 
@@ -318,3 +316,18 @@ def test_the_first_call_of_a_process_sets_cuda_up(
     assert one.advice.startswith(advice)
     assert advice.endswith("pinned") or "pinned" not in one.advice
     assert ("sets CUDA up" in line) is first
+
+
+@pytest.mark.parametrize("main", [True, False])
+def test_without_cuda_calls_the_main_thread_stands_for_a_program_if_it_is_seen(
+    tmp_path: Path, main: bool
+) -> None:
+    """Workers of a pool wait all the time; the main thread computes between short calls."""
+    synth = Synth(tmp_path / "r.sqlite").process(10, "python").session(duration=100 * MS)
+    synth.thread(10, "main").thread(12, "worker")
+    for number in range(50 * main):
+        synth.osrt("read", number * 2 * MS, number * 2 * MS + 40_000, tid=10)
+    synth.osrt("pthread_cond_wait", MS, 90 * MS, tid=12)
+    (one,) = looked_at(synth)[0]
+    assert one.title.startswith("main: 98.04 ms" if main else "worker: 89.00 ms; 100.0% wait")
+    assert one.advice.startswith("record what it does") is main

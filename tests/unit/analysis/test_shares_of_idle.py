@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from machine import Machine
 from planted import FULL, MS, US, bare
 from synth import Synth
 
@@ -408,3 +409,23 @@ def test_of_several_calls_none_is_told_to_be_left_out(
     (one,) = [one for one in idle(case_of(synth)) if "other API" in one.title]
     assert ("cuMemGetInfo" in one.title) is named
     assert one.advice.startswith("leave the call out" if named else "leave these calls out")
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_wait_for_another_gpu_is_told_so_whatever_else_the_host_does(
+    tmp_path: Path, beside: bool
+) -> None:
+    """The host works five times as long as it waits for both GPUs, or for nobody known."""
+    run = Machine(tmp_path / "r.sqlite", gpus=2)
+    for _ in range(25):
+        run.launch("gemm", 3 * MS)
+        run.wait()
+        run.off("fopen", 10 * MS)
+        if beside:
+            run.launch("reduce", 2 * MS, device=1)
+            run.wait()
+        else:
+            run.call("cudaDeviceSynchronize_v3020", 2 * MS)
+    (wait,) = idle(case_of(run.report), "sync_by_range")
+    told = "waits for GPU 0" if beside else "returns late"
+    assert told in wait.subject
