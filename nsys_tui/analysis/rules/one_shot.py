@@ -16,8 +16,10 @@ from nsys_tui.model.groups import rows_of_values
 
 _TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run; nor is it one that recurs."""
+_FRAME_NS: Final = 16_000_000
+"""What passes before a display shows its next frame is no run, where a session is far longer."""
 _MOMENT_NS: Final = 5_000_000
-"""What passes in less time is a moment, where a session is far longer."""
+"""What is idle for less time is so for a moment."""
 _ONCE_NS: Final = 10_000_000
 """GPU work that is less than this may be one that comes once."""
 _BURST_NS: Final = 25_000_000
@@ -42,8 +44,8 @@ def is_one_shot(run: Run) -> bool:
     burst = min(_BURST_NS, run.session_ns // _BURSTS)
     if busy >= max(_ONCE_NS, burst) or run.scope.window is not None:
         return False
-    moment = min(_MOMENT_NS, run.session_ns // _MOMENTS)
-    if run.base_ns < moment:
+    frame, moment = (min(one, run.session_ns // _MOMENTS) for one in (_FRAME_NS, _MOMENT_NS))
+    if run.base_ns < frame:
         return True
     every, work, idle = np.array([_again(run, rows) for rows in run.by_device.values()]).max(axis=0)
     little = _TOO_SHORT_NS if 2 * every >= busy else 0  # long copies are worth a finding

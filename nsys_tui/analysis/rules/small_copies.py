@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.groups import factorise_rows, rows_of_codes, rows_of_values, sums
+from nsys_tui.model.groups import among, factorise_rows, rows_of_codes, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 
@@ -42,6 +43,8 @@ _READ_LATER: Final = (
     "read them later, or all at once, so that the host launches ahead",
 )
 """What to do where the host is late after reads, and most are other copies, or these reads."""
+_FREES: Final = re.compile(r"cu(da|Mem)Free(?!.*Async)")
+"""Calls that wait until the GPU is done before they give memory back."""
 _OFTEN: Final = 3
 """Values that the host waits for are the point from one of so many copies on."""
 
@@ -145,7 +148,8 @@ def _after(
 ) -> tuple[Intervals, Intervals]:
     """When a GPU idles from calls to the next launch of their threads, and what that would not.
 
-    A call left out brings the host ahead by what it lasts, less what idles in it.
+    A call left out brings the host ahead by what it lasts, less what idles in it; where another
+    call waits for the GPU before that launch, it brings it nowhere.
 
     Args:
         case: the report.
@@ -165,14 +169,23 @@ def _after(
 
 
 def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
-    """Of each call the next one of its thread that launches no copy on a GPU, -1 for none."""
-    thread, late = case.report.api.thread, np.full(len(calls), -1, np.intp)
-    rows = case.by_device[device]
+    """Of each call the next one of its thread that launches no copy on a GPU, -1 for none.
+
+    None is there, either, where others wait for the GPU before: they copy, or free its memory.
+    """
+    api, late = case.report.api, np.full(len(calls), -1, np.intp)
+    thread, rows = api.thread, case.by_device[device]
+    frees = np.array([_FREES.match(name) is not None for name in api.names], np.bool_)
+    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY)) | frees[api.name]
+    waits[calls] = False
+    waits = np.flatnonzero(waits)
     _, launches = case.report.called(rows[case.report.operations.category[rows] != Category.MEMORY])
     launches = np.sort(launches)
     for caller, mine in rows_of_values(thread[calls]):
         own = np.append(launches[thread[launches] == caller], -1)
+        held = np.append(waits[thread[waits] == caller], len(thread))
         late[mine] = own[np.searchsorted(own[:-1], calls[mine])]
+        late[mine[late[mine] > held[np.searchsorted(held, calls[mine])]]] = -1
     return late
 
 

@@ -206,3 +206,21 @@ def test_copies_have_the_idle_time_in_their_calls_too(tmp_path: Path, gpu: int) 
     whole, part = by_rule["exposed_copies"], by_rule["cuda_memcpy_sync"]
     assert (" idle around;" in whole.title) is (gpu == whole.device)
     assert (part.same_as == whole.subject) is (part.device == whole.device)
+
+
+@pytest.mark.parametrize(
+    ("frees", "behind"), [("", True), ("cudaFreeAsync_v11020", True), ("cudaFree_v3020", False)]
+)
+def test_a_read_back_holds_up_nothing_that_a_free_holds_up_after_it(
+    tmp_path: Path, frees: str, behind: bool
+) -> None:
+    """Without the reads of values the host would wait for the GPU in ``cudaFree``."""
+    run = Machine(tmp_path / "r.sqlite")
+    for n in range(100):
+        run.launch(f"k{n % 3}", 2 * MS)
+        run.copy(4, 8, "DtoH", "pageable")
+        if frees:
+            run.call(frees, 500 * US)
+        run.now += 500 * US
+    (one,) = found(run.report, "small_copies")
+    assert (one.saved_ns > 10 * MS) is behind

@@ -152,3 +152,23 @@ def test_pages_read_after_the_last_kernel_are_no_set_up(
     found = find_in(Case(open_report(run.report.session(SECOND).write(), use_cache=False)))
     assert ("warm_up" in {one.rule for one in found}) is told
     assert not any("managed results" in one.title for one in found)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "session", "once"),
+    [(12, SECOND, True), (12, 200 * MS, False), (18, SECOND, False)],
+    ids=["less than a frame", "much of the session", "more than a frame"],
+)
+def test_what_is_over_in_a_frame_is_no_run_however_often_it_repeats(
+    tmp_path: Path, rounds: int, session: int, once: bool
+) -> None:
+    """Each ms memory is made, filled, worked on and given back."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(rounds):
+        run.call("cudaMalloc_v3020", 250 * US)
+        for _ in range(4):
+            run.copy(65_536, 5, "HtoD", "pageable")
+        run.launch("gemm", 300 * US)
+        run.wait()
+        run.call("cudaFree_v3020", 300 * US)
+    assert judged(run, session)[0] is once
