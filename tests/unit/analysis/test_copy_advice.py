@@ -224,3 +224,37 @@ def test_a_read_back_holds_up_nothing_that_a_free_holds_up_after_it(
         run.now += 500 * US
     (one,) = found(run.report, "small_copies")
     assert (one.saved_ns > 10 * MS) is behind
+
+
+def saving(path: Path, *, waits: bool = False, polls: bool = False, works: int = 30 * MS) -> Synth:
+    """Work of 6 ms, then a copy of 5 ms of pinned memory, while the host writes a file."""
+    run = Machine(path)
+    for _ in range(40):
+        run.launch("step", 6 * MS)
+        run.wait()
+        run.upload(5 * MS)
+        run.now += 10 * US if waits or polls else works
+        if polls:
+            run.call("cudaStreamQuery_v3020", 2 * US)
+            run.now += 5 * MS
+        run.wait()
+        run.now += works if waits or polls else 0
+    return run.report
+
+
+@pytest.mark.parametrize(
+    ("waits", "polls", "works", "priced"),
+    [
+        (False, False, 30 * MS, False),
+        (True, False, 30 * MS, True),
+        (False, True, 30 * MS, True),
+        (False, False, 10 * US, True),
+    ],
+    ids=["nobody waits", "the host waits", "the host asks again and again", "it is soon back"],
+)
+def test_copies_give_back_only_what_something_waits_for(
+    tmp_path: Path, waits: bool, polls: bool, works: int, priced: bool
+) -> None:
+    synth = saving(tmp_path / "r.sqlite", waits=waits, polls=polls, works=works)
+    (one,) = found(synth, "exposed_copies")
+    assert (one.saved_ns > MS) is priced

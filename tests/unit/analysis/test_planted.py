@@ -865,7 +865,7 @@ def test_what_all_gpus_lose_is_not_said_of_one(tmp_path: Path) -> None:
                 start, corr = run.now + 5 * US, run.report.next_correlation()
                 run.report.memcpy(start, start + 4 * MS, kind="PtoP", device=device, corr=corr)
                 run.report.api("cudaMemcpyPeerAsync", run.now, run.now + 5 * US, corr=corr)
-            run.now += 5 * MS
+                run.free[device, 7] = start + 4 * MS
         case = Case(open_report(run.report.write()))
         line = verdict(case, find_in(case))
         assert ("copies not hidden on GPU 0" in line) is not both
