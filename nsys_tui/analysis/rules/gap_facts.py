@@ -271,11 +271,6 @@ def waits_for(case: Case, gaps: Gaps, lost: Intervals) -> list[int]:
     """Other GPUs that work for whom a GPU waits for through most of some time: one, or by turns.
 
     Where it waits itself, for whatever thread, the others idle while it works.
-
-    Args:
-        case: the report.
-        gaps: of one GPU and one cause.
-        lost: when it idles in them for that cause.
     """
     device = int(gaps.device[0])
     if gaps.cause[0] in words.QUEUED:

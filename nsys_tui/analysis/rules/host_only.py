@@ -29,7 +29,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause, osrt_name_class
 from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import ThreadEvents
 from nsys_tui.model.groups import rows_of_codes, sums
@@ -59,6 +59,8 @@ _FOREIGN: Final = ("[NSys", "*2CommsProcesso", "cuda-EvtHandlr")
 _SHOW_WORK: Final = [Capability[kind] for kind in ("API", "MPI", "NVTX", "SAMPLES", "SCHED")]
 """Without one of these only waits are known, and of the profiled work nothing."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.MPI: "in a call", Cause.API: "in a call"}
+_TID: Final = ~PROCESS_MASK
+"""Bits of a thread's number; the main one has that of its process."""
 _MAIN: Final = 0.5
 """Part of the longest time in ranges of a process's threads from which a thread is a main one."""
 _WORTH: Final = 0.1
@@ -185,9 +187,8 @@ def _of_threads(case: Case) -> list[Part]:
 def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     """Threads that ran most, or half as long, and the one that locks held for half of its time.
 
-    Where it is not known which ran, it is the one with most time in CUDA calls: others may only
-    wait. Without such calls it is a main thread, if one calls the OS runtime, all the time that its
-    process does: workers that have nothing to do wait.
+    Where it is not known which ran, it is the one with most time in CUDA calls, else a main thread
+    that calls the OS runtime: others may only wait. It has all the time of its process's calls.
     """
     report, osrt = case.report, case.report.osrt
     ran = [one for one in host_time(report, case.scope).threads if _is_own(one.name)]
@@ -195,14 +196,12 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
     calls = osrt_calls(report, case.scope)
     calls = calls[own[osrt.thread[calls]]]
     made = row_numbers(report.api, case.scope.threads(report.api))
-    main = calls[_are_main(osrt.threads)[osrt.thread[calls]]]
-    events, rows = (report.api, made) if len(made) else (osrt, main if len(main) else calls)
+    events, rows = (report.api, made) if len(made) else (osrt, calls)
+    main = rows[(events.threads & _TID == events.threads >> 24 & _TID)[events.thread[rows]]]
     if not ran and len(rows):
-        tid = int(events.threads[_longest(events, rows)[0]])
-        if rows is main:
-            rows = calls[osrt.thread_process[osrt.thread[calls]] == tid & PROCESS_MASK]
-        else:
-            rows = rows[events.threads[events.thread[rows]] == tid]
+        of = main if len(main) and not len(made) else rows
+        tid = int(events.threads[_longest(events, of)[0]])
+        rows = rows[events.thread_process[events.thread[rows]] == tid & PROCESS_MASK]
         seen = np.clip((events.start[rows[0]], events.end[rows].max()), *case.scope.bounds(report))
         yield report.thread_name(tid), stretch_of(tid, *seen.tolist())
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
@@ -211,11 +210,6 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
         waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
         if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
             yield one.name, stretch_of(one.global_tid, *one.seen)
-
-
-def _are_main(threads: Int64) -> Bool:
-    """Which threads their processes began with: these have the number of the process."""
-    return np.asarray((threads & ~PROCESS_MASK) == (threads >> 24 & ~PROCESS_MASK), np.bool_)
 
 
 def _is_own(thread: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, DeviceSplit
 from nsys_tui.analysis.rules.run import A_RUN, Run
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_values
 
@@ -28,32 +27,28 @@ _MOMENTS: Final = 20
 """Moments of a session."""
 _BURSTS: Final = 10
 """Bursts of a session: one that lasts for more of it is what was captured."""
-_WARM_UP: Final = re.compile(r"(?i)warm[-_ ]?up")
 _TWICE: Final = 2
 
 
 def is_one_shot(run: Run) -> bool:
     """Whether GPUs work for a moment, or hardly, with little that recurs of it or between it.
 
-    The longest of each name comes once, and so does warm-up. Copies may each be of another array:
-    only kernels tell of work that comes again. Those beside each other are one piece of it.
+    The longest of each name comes once. Copies may each be of another array: only kernels tell
+    of work that comes again. Those beside each other are one piece of it.
     """
     busy = max(map(worked_ns, run.splits), default=0)
-    if not run.works or run.base_ns < _TOO_SHORT_NS:
+    moment, burst = run.session_ns // _MOMENTS, min(_BURST_NS, run.session_ns // _BURSTS)
+    if not run.works or run.base_ns < max(_TOO_SHORT_NS, min(_FRAME_NS, moment)):
         return run.works
-    burst = min(_BURST_NS, run.session_ns // _BURSTS)
     if busy >= max(_ONCE_NS, burst) or run.scope.window is not None:
         return False
-    frame, moment = (min(one, run.session_ns // _MOMENTS) for one in (_FRAME_NS, _MOMENT_NS))
-    if run.base_ns < frame:
-        return True
     every, work, idle = np.array([_again(run, rows) for rows in run.by_device.values()]).max(axis=0)
     little = _TOO_SHORT_NS if 2 * every >= busy else 0  # long copies are worth a finding
     if work >= (little if busy >= _ONCE_NS else max(_TOO_SHORT_NS, busy // 2)):
         return False
     ops, rows = run.report.operations, run.operations
     asked = rows[~np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)]
-    return bool(idle < moment or _of_a_name(run, asked) < A_RUN)
+    return bool(idle < min(_MOMENT_NS, moment) or _of_a_name(run, asked) < A_RUN)
 
 
 def worked_ns(split: DeviceSplit) -> int:
@@ -77,26 +72,13 @@ def _again(run: Run, rows: Indices) -> tuple[int, int, int]:
     ops = run.report.operations
     since = np.maximum.accumulate(ops.end[rows])
     idle = np.maximum(ops.start[rows] - np.append(ops.start[rows[:1]], since[:-1]), 0)
-    warm = _in_warm_up(run, rows)
-    kernels = rows[~warm & (ops.category[rows] != Category.MEMORY)]
+    kernels = rows[ops.category[rows] != Category.MEMORY]
     again = 0
     for _, places in rows_of_values(ops.name[kernels]):
         mine = kernels[places]
         again += intervals.total(*ops.runs(mine)) - int(ops.durations(mine).max())
     every = intervals.total(*ops.runs(kernels))
-    return every, again, _repeated(ops.name[rows[~warm]], idle[~warm])
-
-
-def _in_warm_up(run: Run, rows: Indices) -> Bool:
-    """Which operations are launched within a range that is called warm-up."""
-    ranges = run.report.ranges
-    named = np.array([_WARM_UP.search(name) is not None for name in ranges.names], bool)
-    if not named.any():
-        return np.zeros(len(rows), bool)
-    chosen = np.flatnonzero(named[ranges.name])
-    spans = intervals.union(ranges.start[chosen], ranges.end[chosen])
-    begun = run.begun(rows)
-    return np.asarray(intervals.covered(spans, begun, begun + 1) > 0, np.bool_)
+    return every, again, _repeated(ops.name[rows], idle)
 
 
 def _repeated(name: Integers, took: Int64) -> int:

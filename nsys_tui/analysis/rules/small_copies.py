@@ -29,7 +29,7 @@ from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Integers
 from nsys_tui.model.categories import Category
-from nsys_tui.model.groups import among, factorise_rows, rows_of_codes, rows_of_values, sums
+from nsys_tui.model.groups import among, factorise_rows, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 
@@ -114,11 +114,8 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     in_row = np.isin(before, rows) & np.isin(next_to, rows)
     lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
-    late, hidden = _after(case, gpu, left_out, lost)
-    then, saved = intervals.total(*late), idle + intervals.total(*hidden)
-    told = f"{units.format_duration(saved)} meanwhile"
-    if then > idle:
-        told = f"{units.format_duration(idle)} in them, {units.format_duration(then)} after"
+    hidden = _after(case, gpu, left_out, lost)
+    then = intervals.total(*hidden)
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     most = most_of(len(of_top), len(rows))
     values = waits[np.isin(waits, report.calls[rows[ops.bytes[rows] <= VALUE]])]
@@ -132,10 +129,11 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, {most} {units.format_bytes(size)}"
-        f" {DIRECTIONS[kind]}: {device} idle {told}",
+        f" {DIRECTIONS[kind]}: {device} idle"
+        f" {units.format_duration(idle + then)} meanwhile",
         advice,
         subject="small copies",
-        saved_ns=saved,
+        saved_ns=idle + then,
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
         device=gpu,
         lost=lost,
@@ -143,19 +141,11 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     )
 
 
-def _after(
-    case: Case, device: int, calls: Integers, lost: Intervals
-) -> tuple[Intervals, Intervals]:
-    """When a GPU idles from calls to the next launch of their threads, and what that would not.
+def _after(case: Case, device: int, calls: Integers, lost: Intervals) -> Intervals:
+    """When a GPU would not idle from calls to the next launch of their threads without them.
 
     A call left out brings the host ahead by what it lasts, less what idles in it; where another
     call waits for the GPU before that launch, it brings it nowhere.
-
-    Args:
-        case: the report.
-        device: the GPU.
-        calls: in order.
-        lost: when it idles in them.
     """
     api, late = case.report.api, _launches_next(case, device, calls)
     calls, late = calls[late >= 0], late[late >= 0]
@@ -165,7 +155,7 @@ def _after(
     calls = calls[np.argsort(api.end[calls], kind="stable")]
     idled = intervals.covered(lost, api.start[calls], api.end[calls])
     ahead = lead(api.end[calls], api.durations(calls) - idled, ends, ends - starts)
-    return (starts, ends), (starts, starts + np.minimum(ahead, ends - starts))
+    return starts, starts + np.minimum(ahead, ends - starts)
 
 
 def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
@@ -202,11 +192,11 @@ def _with_waits(case: Case, calls: Integers, reads: Integers) -> tuple[Integers,
 
 def _beside(case: Case, calls: Integers, step: Integers) -> Integers:
     """Of each call the one so many before or after it on its thread, -1 for none."""
-    api, rows, beside = case.report.api, case.calls, np.full(len(calls), -1, np.intp)
-    mine = rows_of_codes(api.thread[rows], len(api.threads))
-    for thread, at in rows_of_values(api.thread[calls]):
-        own = np.concatenate(([-1], rows[mine[thread]], [-1]))
-        place = np.searchsorted(own[:-1], calls[at])
-        known = own[place] == calls[at]
-        beside[at[known]] = own[(place + step[at])[known]]
-    return beside
+    thread, rows = case.report.api.thread, case.calls
+    rows = rows[np.argsort(thread[rows], kind="stable")]
+    place = np.full(len(thread), -1, np.intp)
+    place[rows] = np.arange(len(rows))
+    near = np.clip(place[calls] + step, 0, max(len(rows) - 1, 0))
+    known = (place[calls] >= 0) & (near == place[calls] + step)
+    known &= thread[rows[near]] == thread[calls]
+    return np.where(known, rows[near], -1)

@@ -69,16 +69,6 @@ def test_few_steps_on_several_gpus_are_no_run(tmp_path: Path, steps: int, once: 
     assert judged(run)[0] is once
 
 
-@pytest.mark.parametrize("name", ["gemv warm-up", "WARMUP", "loop"])
-def test_a_loop_that_is_called_warm_up_is_no_run(tmp_path: Path, name: str) -> None:
-    run = Machine(tmp_path / "r.sqlite")
-    launched(run, 60, 50 * US, 100 * US)
-    run.named(name, 0)
-    run.now += 20 * MS
-    launched(run, 1, 50 * US, US)
-    assert judged(run)[0] is (name != "loop")
-
-
 def burst(run: Machine, streams: int, apart: int, ns: int) -> Machine:
     """Kernels of one name, one on each stream; each begins some time after the one before."""
     for stream in range(streams):
