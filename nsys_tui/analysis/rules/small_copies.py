@@ -168,12 +168,12 @@ def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
     frees = np.array([_FREES.match(name) is not None for name in api.names], np.bool_)
     waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY)) | frees[api.name]
     waits[calls] = False
-    waits = np.flatnonzero(waits)
+    others = np.flatnonzero(waits)
     _, launches = case.report.called(rows[case.report.operations.category[rows] != Category.MEMORY])
     launches = np.sort(launches)
     for caller, mine in rows_of_values(thread[calls]):
         own = np.append(launches[thread[launches] == caller], -1)
-        held = np.append(waits[thread[waits] == caller], len(thread))
+        held = np.append(others[thread[others] == caller], len(thread))
         late[mine] = own[np.searchsorted(own[:-1], calls[mine])]
         late[mine[late[mine] > held[np.searchsorted(held, calls[mine])]]] = -1
     return late
