@@ -159,13 +159,6 @@ def _exposed(
     """What nothing hides of some copies: if that can save little, what is left is to copy less.
 
     Nobody knows the gain of that, but of what goes straight back.
-
-    Args:
-        case: the report.
-        split: of the GPU.
-        subject: what they are called.
-        rows: its copies of a family.
-        alone: how long nothing hides each of them, not even a graph that is traced as a whole.
     """
     ops, graphs = case.report.operations, split.exposed_is_upper_bound
     codes, kinds = factorise_rows((ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows]))

@@ -115,7 +115,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
     hidden = _after(case, gpu, left_out, lost)
-    then = intervals.total(*hidden)
+    then, told = intervals.total(*hidden), units.format_duration(idle + intervals.total(*hidden))
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     most = most_of(len(of_top), len(rows))
     values = waits[np.isin(waits, report.calls[rows[ops.bytes[rows] <= VALUE]])]
@@ -129,8 +129,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, {most} {units.format_bytes(size)}"
-        f" {DIRECTIONS[kind]}: {device} idle"
-        f" {units.format_duration(idle + then)} meanwhile",
+        f" {DIRECTIONS[kind]}: {device} idle {told} meanwhile",
         advice,
         subject="small copies",
         saved_ns=idle + then,
@@ -159,10 +158,7 @@ def _after(case: Case, device: int, calls: Integers, lost: Intervals) -> Interva
 
 
 def _launches_next(case: Case, device: int, calls: Integers) -> Integers:
-    """Of each call the next one of its thread that launches no copy on a GPU, -1 for none.
-
-    None is there, either, where others wait for the GPU before: they copy, or free its memory.
-    """
+    """Of each call the next one of its thread that launches no copy, -1 if others wait before."""
     api, late = case.report.api, np.full(len(calls), -1, np.intp)
     thread, rows = api.thread, case.by_device[device]
     frees = np.array([_FREES.match(name) is not None for name in api.names], np.bool_)

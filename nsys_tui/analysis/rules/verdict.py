@@ -26,7 +26,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.thread_states import Doing
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
-from nsys_tui.model.capabilities import Capability, explain
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import column, data
@@ -225,8 +225,7 @@ def _of_host(case: Case, findings: Sequence[Finding]) -> str:
             case.report
         )
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
-    may_use_none = ", if the program uses CUDA" * (why == explain(Capability.KERNELS))
-    return f"Host: {', '.join(where)}. GPU: {why}{may_use_none}" if where else f"Cannot say: {why}"
+    return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 
 
 def judged(

@@ -51,7 +51,7 @@ def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: 
     assert line == (
         "Host: load 60.0% (83.3% I/O: read), fit 40.0% (87.5% on a CPU)."
         " GPU: no kernels in this report: "
-        "record with nsys profile --trace=cuda, if the program uses CUDA"
+        "record with nsys profile --trace=cuda"
     )
 
 
