@@ -71,10 +71,7 @@ class Covered:
 
     def within(self, starts: Int64, ends: Int64) -> Int64:
         """Covered ns of each window [start, end): int64 [n]."""
-        if not len(self.starts):
-            return np.zeros(len(starts), np.int64)
-        lo, hi = (intervals.busy_before(self.pair, self._before, one) for one in (starts, ends))
-        return hi - lo
+        return intervals.covered(self.pair, starts, ends, self._before)
 
 
 @dataclass(frozen=True, eq=False)

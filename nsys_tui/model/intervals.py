@@ -53,16 +53,16 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
     first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     if not len(first):
         return first, last
-    if not is_sorted(first):
-        order = np.argsort(first, kind="stable")
-        first, last = first[order], last[order]
     lasting = last > first
     if not lasting.all():
         first, last = first[lasting], last[lasting]
+    elif (first[1:] > last[:-1]).all():
+        return first, last
     if not len(first):
         return empty()
-    if (first[1:] > last[:-1]).all():
-        return first, last
+    if not is_sorted(first):
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
     reached = last if is_sorted(last) else np.maximum.accumulate(last)
     apart = np.flatnonzero(first[1:] > reached[:-1])
     return first[np.append(0, apart + 1)], reached[np.append(apart, -1)]
@@ -121,13 +121,19 @@ def in_stretches(first: Integers, last: Integers) -> tuple[Indices, Int64]:
 
 def meet(a: Intervals, b: Intervals) -> Intervals:
     """``intersection`` of sets that are normalised already; cheap where one of them is small."""
-    (a_starts, a_ends), (b_starts, b_ends) = sorted((a, b), key=lambda one: len(one[0]))
-    if not len(a_starts) or not len(b_starts):
-        return empty()
-    lo = np.searchsorted(b_ends, a_starts, side="right")
-    hi = np.searchsorted(b_starts, a_ends, side="left")
-    left, right = in_stretches(lo, hi)
-    return np.maximum(a_starts[left], b_starts[right]), np.minimum(a_ends[left], b_ends[right])
+    few, many = sorted((a, b), key=lambda one: len(one[0]))
+    return _overlaps(few, many, *in_stretches(*_reach(few, many)))
+
+
+def _reach(few: Intervals, many: Intervals) -> tuple[Indices, Indices]:
+    """From which of many intervals to which, in order, each of a few overlaps them."""
+    first = np.searchsorted(many[1], few[0], side="right")
+    return first, np.maximum(np.searchsorted(many[0], few[1], side="left"), first)
+
+
+def _overlaps(a: Intervals, b: Intervals, left: Integers, right: Integers) -> Intervals:
+    """What some of one set and of another have together."""
+    return np.maximum(a[0][left], b[0][right]), np.minimum(a[1][left], b[1][right])
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
@@ -174,9 +180,29 @@ def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
     return before
 
 
-def covered(normalised: Intervals, starts: Int64, ends: Int64) -> Int64:
-    """How long a normalised set covers each of some times [start, end): int64 [n]."""
-    cum = prefix(*normalised)
+def covered(
+    normalised: Intervals, starts: Int64, ends: Int64, cum: Int64 | None = None
+) -> Int64:
+    """How long a normalised set covers each of some times [start, end): int64 [n].
+
+    Args:
+        normalised: the set.
+        starts: of the times.
+        ends: of the times.
+        cum: the ``prefix`` of the set, if that is at hand.
+    """
+    times, sizes = (starts, ends), (len(starts), len(normalised[0]))
+    ordered = sizes[0] < sizes[1] or (is_sorted(starts) and is_sorted(ends))
+    if _MANY * min(sizes) <= max(sizes) and ordered and (cum is None or sizes[0] > sizes[1]):
+        few, many = sorted((times, normalised), key=lambda one: len(one[0]))
+        first, stop = _reach(few, many)
+        if int((stop - first).sum()) <= max(sizes) // 2:
+            pairs = in_stretches(first, stop)
+            shared = np.zeros(len(starts), np.int64)
+            lengths = np.subtract(*_overlaps(few, many, *pairs)[::-1])
+            np.add.at(shared, pairs[sizes[0] > sizes[1]], lengths)
+            return shared
+    cum = prefix(*normalised) if cum is None else cum
     return busy_before(normalised, cum, ends) - busy_before(normalised, cum, starts)
 
 
