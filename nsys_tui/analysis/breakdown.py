@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.window import WHOLE_REPORT, Rows, Scope, clipped, starting
+from nsys_tui.analysis.window import (
+    WHOLE_REPORT,
+    Rows,
+    Scope,
+    clipped,
+    row_count,
+    row_numbers,
+    starting,
+)
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Int64
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import Operations
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Device
@@ -46,6 +54,8 @@ FIGURES: Final = (
     "exposed_memory",
 )
 """What is measured of a device, each the length of a set of intervals."""
+_MANY: Final = 1 << 18
+"""Operations of a device from which it is stored when it works: of fewer that is found as fast."""
 Figure = TypeVar("Figure", int, "Int64")
 
 
@@ -74,57 +84,91 @@ class Covered:
         return intervals.covered(self.pair, starts, ends, self._before)
 
 
+class Stretches(NamedTuple):
+    """What a device did without a pause, be it of no length: int64 [n]."""
+
+    first: Integers
+    """Place of the first operation of each among all of them."""
+    starts: Int64
+    ends: Int64
+    facts: Int64
+    """Sum of the durations of the operations that count."""
+
+
 @dataclass(frozen=True, eq=False)
 class Coverage:
     """When one device did what, as sets of intervals."""
 
-    ops: Operations
+    report: Report
     device: int
     """Place in ``Report.devices``."""
     rows: Rows
     """The device's operations in scope, as rows of ``Report.operations``."""
-    starts: Int64
-    """Of these operations, cut to the window."""
-    ends: Int64
+    window: tuple[int, int] | None
+    """What these are cut to."""
+
+    @property
+    def times(self) -> Intervals:
+        """When each of these operations starts and ends; not kept."""
+        return clipped(self.report.operations, self.rows, self.window)
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """What it did without a pause; of many operations mapped from the cache."""
+        every = self.report.operations.of_devices[self.device]
+        count = row_count(self.report.operations, self.rows)
+        if self.window is not None or not _MANY <= count == len(every):
+            return Stretches(**self._stretches())
+        return Stretches(**self.report.derived(f"busy_1_{self.device}", self._stretches))
+
+    def _stretches(self) -> dict[str, Int64]:
+        start, end = self.times
+        lengths, counted = end - start, self.report.operations.counted[self.rows]
+        facts = np.array([int((lengths if counted.all() else lengths * counted).sum())], np.int64)
+        reach = end if intervals.is_sorted(end) else np.maximum.accumulate(end)
+        first = np.flatnonzero(np.append(True, start[1:] > reach[:-1])[: len(start)])
+        last = np.append(first, len(start))[1:] - 1
+        return {"first": first, "starts": start[first], "ends": reach[last], "facts": facts}
 
     @cached_property
     def busy(self) -> Covered:
         """When it did anything."""
-        return Covered(*intervals.union(self.starts, self.ends))
+        starts, ends = self.stretches.starts, self.stretches.ends
+        lasting = ends > starts
+        return Covered(starts, ends) if lasting.all() else Covered(starts[lasting], ends[lasting])
+
+    @cached_property
+    def of(self) -> list[Indices]:
+        """Rows of these operations by category."""
+        ops = self.report.operations
+        rows = row_numbers(ops, self.rows)
+        return [rows[places] for places in rows_of_codes(ops.category[rows], len(Category))]
 
     @cached_property
     def compute(self) -> Covered:
         """When it computed."""
-        return Covered(*self._covered(Category.COMPUTE))
+        return self._covered(self.of[Category.COMPUTE])
 
-    def _covered(self, kind: Category) -> Intervals:
-        mask = self.ops.category[self.rows] == kind
-        if mask.all():
-            return intervals.union(self.starts, self.ends)
-        return intervals.union(self.starts[mask], self.ends[mask])
+    def _covered(self, rows: Indices) -> Covered:
+        return Covered(*intervals.union(*clipped(self.report.operations, rows, self.window)))
 
     @cached_property
     def sets(self) -> dict[str, Covered]:
         """By figure; exposed times follow from the overlaps, for which ``all_three`` is here."""
-        category = self.ops.category[self.rows]
-        compute = self.compute.starts, self.compute.ends
-        comm, memory, graph = map(self._covered, (Category.COMM, Category.MEMORY, Category.GRAPH))
-        uvm = np.flatnonzero(category == Category.MEMORY)
-        if len(uvm):
-            uvm = uvm[np.isin(self.ops.copy_kind[self.rows][uvm], UVM_COPY_KINDS)]
+        copies = self.of[Category.MEMORY]
+        uvm = copies[np.isin(self.report.operations.copy_kind[copies], UVM_COPY_KINDS)]
+        parts = (self.of[Category.COMM], copies, self.of[Category.GRAPH], uvm)
+        sets = {"busy": self.busy, "compute": self.compute}
+        sets |= zip(("comm", "memory", "graph", "uvm"), map(self._covered, parts), strict=True)
+        compute, comm, memory = (sets[name].pair for name in ("compute", "comm", "memory"))
         compute_comm = intervals.meet(comm, compute)
-        sets = {
-            "compute": compute,
-            "comm": comm,
-            "memory": memory,
-            "graph": graph,
-            "uvm": intervals.union(self.starts[uvm], self.ends[uvm]),
+        overlaps = {
             "compute_comm_overlap": compute_comm,
             "compute_memory_overlap": intervals.meet(memory, compute),
             "comm_memory_overlap": intervals.meet(memory, comm),
             "all_three": intervals.meet(memory, compute_comm),
         }
-        return {"busy": self.busy} | {name: Covered(*pair) for name, pair in sets.items()}
+        return sets | {name: Covered(*pair) for name, pair in overlaps.items()}
 
     def totals(self) -> dict[str, int]:
         """Every figure in ns."""
@@ -204,9 +248,8 @@ class DeviceSplit:
 
 def coverages(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[Coverage]:
     """When each device in scope did what; one at a time, since the sets may be large."""
-    ops = report.operations
     for device, rows in scope.by_device(report):
-        yield Coverage(ops, device, rows, *clipped(ops, rows, scope.window))
+        yield Coverage(report, device, rows, scope.window)
 
 
 def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSplit]:
@@ -219,9 +262,9 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
     """Where the time of one device went, from its coverage."""
     ops, rows, base = report.operations, coverage.rows, scope.base(report)
     figures = {f"{name}_ns": total for name, total in coverage.totals().items()}
-    counted, category = ops.counted[rows], ops.category[rows]
+    counted, done = ops.counted[rows], coverage.stretches
     begun = counted if scope.window is None else counted & starting(ops, rows, scope.window)
-    lengths, active = coverage.ends - coverage.starts, (coverage.starts, coverage.ends)
+    active = done.starts, done.ends
     if scope.window is not None:
         every = dict(scope.at_any_time().by_device(report))[coverage.device]
         active = clipped(ops, every, None)
@@ -230,13 +273,13 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         device=report.devices[coverage.device],
         base=base,
         idle_ns=base[1] - base[0] - figures["busy_ns"],
-        sum_ns=int((lengths if counted.all() else lengths * counted).sum()),
+        sum_ns=int(done.facts[0]),
         kernel_count=int(np.count_nonzero(begun & (ops.kind[rows] == OpKind.KERNEL))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
         max_gap=_longest_gap(coverage.sets["busy"], _active(*active, scope.window)),
         longest_exposed_comm=_longest_exposed(coverage),
-        exposed_is_upper_bound=bool((category == Category.GRAPH).any()),
+        exposed_is_upper_bound=len(coverage.of[Category.GRAPH]) > 0,
         **figures,
     )
 

@@ -263,7 +263,7 @@ def _process(
 ) -> ProcessSummary:
     process = unit.process
     pid = pid_of(process) if process >= 0 else -1
-    covered = [coverage for coverage in coverages(report, scope) if len(coverage.starts)]
+    covered = [coverage for coverage in coverages(report, scope) if len(coverage.stretches.first)]
     memory_peak, memory = summary_parts.memory_maps(
         report, [c.device for c in covered], grid, scope.window
     )

@@ -180,9 +180,7 @@ def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
     return before
 
 
-def covered(
-    normalised: Intervals, starts: Int64, ends: Int64, cum: Int64 | None = None
-) -> Int64:
+def covered(normalised: Intervals, starts: Int64, ends: Int64, cum: Int64 | None = None) -> Int64:
     """How long a normalised set covers each of some times [start, end): int64 [n].
 
     Args:
@@ -191,19 +189,36 @@ def covered(
         ends: of the times.
         cum: the ``prefix`` of the set, if that is at hand.
     """
-    times, sizes = (starts, ends), (len(starts), len(normalised[0]))
-    ordered = sizes[0] < sizes[1] or (is_sorted(starts) and is_sorted(ends))
-    if _MANY * min(sizes) <= max(sizes) and ordered and (cum is None or sizes[0] > sizes[1]):
-        few, many = sorted((times, normalised), key=lambda one: len(one[0]))
-        first, stop = _reach(few, many)
-        if int((stop - first).sum()) <= max(sizes) // 2:
-            pairs = in_stretches(first, stop)
+    times = starts, ends
+    if len(starts) >= _MANY * len(normalised[0]) and is_sorted(starts) and is_sorted(ends):
+        return _much_covered(normalised, times)
+    if cum is None and len(normalised[0]) >= _MANY * len(starts):
+        first, stop = _reach(times, normalised)
+        if int((stop - first).sum()) <= len(normalised[0]) // _MANY:
+            left, right = in_stretches(first, stop)
+            begin, finish = _overlaps(times, normalised, left, right)
             shared = np.zeros(len(starts), np.int64)
-            lengths = np.subtract(*_overlaps(few, many, *pairs)[::-1])
-            np.add.at(shared, pairs[sizes[0] > sizes[1]], lengths)
+            np.add.at(shared, left, finish - begin)
             return shared
     cum = prefix(*normalised) if cum is None else cum
     return busy_before(normalised, cum, ends) - busy_before(normalised, cum, starts)
+
+
+def _much_covered(few: Intervals, times: Intervals) -> Int64:
+    """How long a small set covers each of many times in order: nearly all lie in or beside it."""
+    first, stop = _reach(few, times)
+    whole = np.clip(np.searchsorted(times[0], few[0]), first, stop)
+    after = np.clip(np.searchsorted(times[1], few[1], side="right"), whole, stop)
+    inside = np.zeros(len(times[0]) + 1, np.int8)
+    np.add.at(inside, whole, 1)
+    np.add.at(inside, after, -1)
+    shared = times[1] - times[0]
+    shared *= np.cumsum(inside[:-1], dtype=np.int8)
+    for part in ((first, whole), (after, stop)):
+        left, right = in_stretches(*part)
+        begin, finish = _overlaps(few, times, left, right)
+        np.add.at(shared, right, finish - begin)
+    return shared
 
 
 def overlap_length(a: Intervals, b: Intervals) -> int:

@@ -21,7 +21,8 @@ from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.diagnostics import loss, unanswered
 from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.window import Rows, masked
+from nsys_tui.analysis.window import Rows, clipped, masked
+from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Int64
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -203,10 +204,9 @@ def _by_rank(plan: Plan, times: dict[str, Int64]) -> dict[str, Named]:
 
 def _kernel_time(report: Report, coverage: Coverage, starts: Int64, ends: Int64) -> Int64:
     """Sum of the durations of the compute kernels that start in each of some windows."""
-    compute = report.operations.category[coverage.rows] == Category.COMPUTE
-    lengths = np.where(compute, coverage.ends - coverage.starts, 0)
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-    first, last = (np.searchsorted(coverage.starts, edges) for edges in (starts, ends))
+    begun, done = clipped(report.operations, coverage.of[Category.COMPUTE], coverage.window)
+    before = intervals.prefix(begun, done)
+    first, last = (np.searchsorted(begun, edges) for edges in (starts, ends))
     return np.asarray(before[last] - before[first], np.int64)
 
 

@@ -22,7 +22,7 @@ from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import Scope, row_count, row_numbers
 from nsys_tui.model.arrays import Array, Float64, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_values
@@ -180,7 +180,7 @@ def step_parts(
     all_busy = np.zeros(count, np.int64)
     waits = collective_waits(report)
     for coverage in coverages(report, scope):
-        if not len(coverage.starts):
+        if not row_count(report.operations, coverage.rows):
             continue
         places.append(coverage.device)
         part = coverage.within(iterations.start, iterations.end)

@@ -19,7 +19,7 @@ from nsys_tui.analysis.breakdown import Coverage, Covered, DeviceSplit, coverage
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.kernel_matching import nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import Scope, clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Int64, Integers
 from nsys_tui.model.categories import Category
@@ -99,15 +99,14 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     Returns:
         None where no partner of any of the device's communication is known.
     """
-    ops, rows = report.operations, row_numbers(report.operations, coverage.rows)
-    comm = np.flatnonzero(ops.category[rows] == Category.COMM)
-    position = np.searchsorted(waits.row, rows[comm])
+    comm = coverage.of[Category.COMM]
+    position = np.searchsorted(waits.row, comm)
     known = np.zeros(len(comm), bool)
     inside = position < len(waits)
-    known[inside] = waits.row[position[inside]] == rows[comm][inside]
+    known[inside] = waits.row[position[inside]] == comm[inside]
     if not known.any():
         return None
-    start, end = coverage.starts[comm], coverage.ends[comm]
+    start, end = clipped(report.operations, comm, coverage.window)
     until = start.copy()
     until[known] = np.clip(waits.until[position[known]], start[known], end[known])
     waited = intervals.subtract((start, until), (until, end))

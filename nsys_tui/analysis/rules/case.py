@@ -34,7 +34,6 @@ from nsys_tui.analysis.window import Rows, Scope, masked, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import among, first_rows, rows_of_values, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
@@ -147,18 +146,14 @@ class Case(Run):
         return result
 
     def doing(self, device: int, category: Category) -> Indices:
-        """Rows of a device's operations of a category, kept for other rules."""
-        return self.once(f"{category!r} {device}", lambda: self._doing(device, category))
-
-    def _doing(self, device: int, *categories: Category) -> Indices:
-        ops, rows = self.report.operations, self.by_device[device]
-        chosen = np.isin(np.arange(len(Category)), categories)
-        return rows[np.flatnonzero(chosen[ops.category[rows]])]
+        """Rows of a device's operations of a category."""
+        return self.device_coverage[device].of[category]
 
     def runs(self, device: int, *categories: Category) -> Intervals:
         """When a device does something of some categories."""
         if self.scope.window is not None:
-            return self.report.operations.runs(self._doing(device, *categories))
+            rows = [self.doing(device, one) for one in categories]
+            return self.report.operations.runs(np.concatenate(rows))
         sets = self.device_coverage[device].sets
         first, *others = (sets[OF_CATEGORY[one]].pair for one in categories)
         some = [one for one in others if len(one[0])]
@@ -182,15 +177,16 @@ class Case(Run):
             device: of the device; -1 has no gaps.
             runs: when longer gaps count, too.
         """
-        ops, rows = self.report.operations, self.by_device.get(device, np.empty(0, np.intp))
-        reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
-        after = np.flatnonzero(begun > reach)
-        reach, begun = reach[after], begun[after]
-        run = intervals.placed(runs[0], reach, "right")
-        inside = begun <= np.append(-FARTHEST, runs[1])[run]
-        kept = (begun - reach < self.stalls.threshold_ns) | inside
-        after = after[kept]
-        return rows[after], rows[after + 1], reach[kept], begun[kept]
+        if device not in self.by_device:
+            return (*np.empty((2, 0), np.intp), *intervals.empty())
+        rows, done = self.by_device[device], self.device_coverage[device].stretches
+        reach, begun = done.ends[:-1], done.starts[1:]
+        kept = begun - reach < self.stalls.threshold_ns
+        inside = np.searchsorted(reach, runs[0])
+        until = np.maximum(np.searchsorted(begun, runs[1], "right"), inside)
+        kept[intervals.stretched(inside, until)] = True
+        after = done.first[1:][kept]
+        return rows[after - 1], rows[after], reach[kept], begun[kept]
 
     def launch_bound(self, device: int) -> Intervals:
         """When launch-bound runs of a device are."""
