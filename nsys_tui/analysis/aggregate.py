@@ -272,6 +272,9 @@ def grouped_union(codes: ArrayLike, starts: ArrayLike, ends: ArrayLike, n: int) 
 
 
 def _by_group_and_start(groups: Int64, first: Int64, n: int) -> Indices:
+    alike = (groups[1:] == groups[:-1]) & (first[1:] >= first[:-1])
+    if (alike | (groups[1:] > groups[:-1])).all():
+        return np.arange(len(groups))
     if n <= _RADIX and (first[1:] >= first[:-1]).all():
         return np.argsort(groups.astype(np.uint16), kind="stable")
     return np.lexsort((first, groups))

@@ -69,7 +69,7 @@ class Covered:
     @property
     def pair(self) -> Intervals:
         """The set itself."""
-        return self.starts, self.ends
+        return intervals.Normalised(self.starts, self.ends)
 
     @cached_property
     def _before(self) -> Int64:
@@ -143,6 +143,12 @@ class Coverage:
         ops = self.report.operations
         rows = row_numbers(ops, self.rows)
         return [rows[places] for places in rows_of_codes(ops.category[rows], len(Category))]
+
+    @cached_property
+    def exposed_comm(self) -> Intervals:
+        """When it communicated and did not compute."""
+        sets = self.sets
+        return intervals.subtract(sets["comm"].pair, sets["compute_comm_overlap"].pair)
 
     @cached_property
     def compute(self) -> Covered:
@@ -285,8 +291,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
 
 
 def _longest_exposed(coverage: Coverage) -> tuple[int, int] | None:
-    comm, hidden = coverage.sets["comm"], coverage.sets["compute_comm_overlap"]
-    starts, ends = intervals.subtract((comm.starts, comm.ends), (hidden.starts, hidden.ends))
+    starts, ends = coverage.exposed_comm
     if not len(starts):
         return None
     longest = int(np.argmax(ends - starts))

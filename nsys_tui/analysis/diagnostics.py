@@ -11,11 +11,13 @@ import numpy as np
 from nsys_tui.model.arrays import Bool, Indices
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import used
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import Diagnostic, pid_of
 from nsys_tui.names import api_name
 from nsys_tui.units import format_count, format_share, plural
 
+_SPARSE: Final = 256
 _SEVERITIES: Final = ("error", "warning")
 _LOSS: Final = re.compile(
     r"(?i)not all .* (events|data)|dropped|incomplete|lost|buffers? .*(partly|not) |cupti_error"
@@ -224,16 +226,19 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     """
     api, ops = report.api, report.operations
     asked, captured = (_named(report, one) for one in (_ASKED_FOR[kind][0], _CAPTURES))
-    if not asked.any():
+    if not (asked & (api.count_of_names > 0)).any():
         return np.empty(0, np.intp)
-    done = ops.of_kind(kind)
     if kind is OpKind.GRAPH:
         launched = (report.calls >= 0) & asked[api.name[report.calls]]
         launched |= (ops.graph_node != 0) | (not report.can(Capability.LAUNCH_CALLS))
         done = np.flatnonzero(launched | (ops.kind == kind))
-    known = np.bincount(ops.process[done], minlength=len(ops.processes)) > 0
-    silent = ~np.isin(api.thread_process, ops.processes[known])
-    rows = np.flatnonzero(silent[api.thread]) if silent.any() else np.empty(0, np.intp)
+    else:
+        done = ops.of_kind(kind)
+    for some in (done[::_SPARSE], done):  # Mostly a few of them tell that no process is silent.
+        silent = ~np.isin(api.thread_process, ops.processes[used(ops.process[some])])
+        if not silent.any():
+            return np.empty(0, np.intp)
+    rows = np.flatnonzero(silent[api.thread])
     rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
     asks, captures = rows[asked[api.name[rows]]], rows[captured[api.name[rows]]]
     asking, capturing = (api.thread_process[api.thread[calls]] for calls in (asks, captures))

@@ -15,7 +15,7 @@ from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST, Operations, ThreadEvents
-from nsys_tui.model.groups import rows_of_codes, used
+from nsys_tui.model.groups import factorise_rows, rows_of_codes, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 
@@ -48,6 +48,22 @@ def calls_to(report: Report, does: str) -> tuple[Int64, Int64]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     rows = np.flatnonzero(named[api.name] & api.real)
     return api.end[rows], api.thread_process[api.thread[rows]]
+
+
+def launching(report: Report) -> Int64:
+    """Places of devices and, in ``Report.api.threads``, of threads that launch work on them.
+
+    Returns:
+        int64 (n, 2), ascending; that of many operations is kept for a report.
+    """
+
+    def pairs() -> dict[str, Int64]:
+        calls, devices = report.calls, report.operations.device
+        known = calls >= 0
+        return {"pairs": factorise_rows((devices[known], report.api.thread[calls[known]]))[1]}
+
+    many = len(report.operations) >= _MANY
+    return (report.derived("launching_1", pairs) if many else pairs())["pairs"]
 
 
 def launches(report: Report, rows: Indices | slice = slice(None)) -> Launches:

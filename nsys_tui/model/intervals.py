@@ -7,7 +7,7 @@ sorted, disjoint, not touching, each of positive length. Only numpy here: no rep
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,13 @@ Intervals: TypeAlias = tuple[Int64, Int64]
 """Parallel arrays (starts, ends) in nanoseconds."""
 _MANY: Final = 4
 """So many times as many sorted values are quicker looked for the other way round."""
+
+
+class Normalised(NamedTuple):
+    """A set that is normalised already: to look again takes a pass over all of it."""
+
+    starts: Int64
+    ends: Int64
 
 
 def empty() -> Intervals:
@@ -52,26 +59,32 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
     """
     first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     if not len(first):
-        return first, last
+        return Normalised(first, last)
     lasting = last > first
     if not lasting.all():
         first, last = first[lasting], last[lasting]
     elif (first[1:] > last[:-1]).all():
-        return first, last
+        return Normalised(first, last)
     if not len(first):
-        return empty()
+        return Normalised(first, last)
     if not is_sorted(first):
         order = np.argsort(first, kind="stable")
         first, last = first[order], last[order]
     reached = last if is_sorted(last) else np.maximum.accumulate(last)
     apart = np.flatnonzero(first[1:] > reached[:-1])
-    return first[np.append(0, apart + 1)], reached[np.append(apart, -1)]
+    return Normalised(first[np.append(0, apart + 1)], reached[np.append(apart, -1)])
+
+
+def _union(some: Intervals) -> Intervals:
+    return some if isinstance(some, Normalised) else union(*some)
 
 
 def joined(*sets: Intervals) -> Intervals:
     """The time that any of some sets covers, as a normalised set."""
     some = [one for one in sets if len(one[0])] or [empty()]
-    return union(*(map(np.concatenate, zip(*some, strict=True)) if len(some) > 1 else some[0]))
+    if len(some) == 1:
+        return _union(some[0])
+    return union(*map(np.concatenate, zip(*some, strict=True)))
 
 
 def total(starts: npt.ArrayLike, ends: npt.ArrayLike) -> int:
@@ -98,12 +111,12 @@ def gaps(starts: npt.ArrayLike, ends: npt.ArrayLike, lo: int, hi: int) -> Interv
     inside = slice(np.searchsorted(last, lo, "right"), np.searchsorted(first, hi, "left"))
     begin, finish = np.append(lo, last[inside]), np.append(first[inside], hi)
     lasting = slice(int(begin[0] >= finish[0]), len(begin) - int(begin[-1] >= finish[-1]))
-    return begin[lasting], finish[lasting]
+    return Normalised(begin[lasting], finish[lasting])
 
 
 def intersection(a: Intervals, b: Intervals) -> Intervals:
     """The time covered by both ``a`` and ``b``, as a normalised set."""
-    return meet(union(*a), union(*b))
+    return meet(_union(a), _union(b))
 
 
 def stretched(first: Integers, last: Integers) -> Int64:
@@ -122,7 +135,7 @@ def in_stretches(first: Integers, last: Integers) -> tuple[Indices, Int64]:
 def meet(a: Intervals, b: Intervals) -> Intervals:
     """``intersection`` of sets that are normalised already; cheap where one of them is small."""
     few, many = sorted((a, b), key=lambda one: len(one[0]))
-    return _overlaps(few, many, *in_stretches(*_reach(few, many)))
+    return Normalised(*_overlaps(few, many, *in_stretches(*_reach(few, many))))
 
 
 def _reach(few: Intervals, many: Intervals) -> tuple[Indices, Indices]:
@@ -138,9 +151,9 @@ def _overlaps(a: Intervals, b: Intervals, left: Integers, right: Integers) -> In
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """The time covered by ``a`` and not by ``b``, as a normalised set."""
-    (a_starts, a_ends), (b_starts, b_ends) = union(*a), union(*b)
+    (a_starts, a_ends), (b_starts, b_ends) = _union(a), _union(b)
     if not len(a_starts) or not len(b_starts):
-        return a_starts, a_ends
+        return Normalised(a_starts, a_ends)
     lo = np.searchsorted(b_ends, a_starts, side="right")
     counts = np.searchsorted(b_starts, a_ends, side="left") - lo + 1
     tails = np.cumsum(counts) - 1
@@ -149,7 +162,7 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
     begin, finish = b_ends[place - 1], b_starts[np.minimum(place, len(b_starts) - 1)]
     begin[tails - counts + 1], finish[tails] = a_starts, a_ends
     lasting = finish > begin
-    return begin[lasting], finish[lasting]
+    return Normalised(begin[lasting], finish[lasting])
 
 
 def prefix(starts: Int64, ends: Int64) -> Int64:
@@ -223,5 +236,5 @@ def _much_covered(few: Intervals, times: Intervals) -> Int64:
 
 def overlap_length(a: Intervals, b: Intervals) -> int:
     """Length in nanoseconds of the time covered by both ``a`` and ``b``."""
-    few, many = sorted((union(*a), union(*b)), key=lambda one: len(one[0]))
+    few, many = sorted((_union(a), _union(b)), key=lambda one: len(one[0]))
     return int(covered(many, *few).sum())

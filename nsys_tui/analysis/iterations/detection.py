@@ -17,8 +17,9 @@ from nsys_tui.analysis.iterations.steps import CALLED_STEPS, Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import warm_up_steps
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.arrays import Bool
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
 
 STEP_NAME: Final = re.compile(
@@ -76,11 +77,20 @@ def _cuda_of(report: Report, process: int) -> tuple[int, int] | None:
     """From the first to the last row of CUDA of a process; None where it has no GPU work."""
     api, ops = report.api, report.operations
     work, calls = ops.processes == process, api.thread_process == process
-    rows = (ops, np.flatnonzero(work[ops.process])), (api, np.flatnonzero(calls[api.thread]))
-    if not len(rows[0][1]):
+    spans = [_span(ops, work[ops.process]), _span(api, calls[api.thread])]
+    if spans[0] is None:
         return None
-    first = min(int(events.start[mine[0]]) for events, mine in rows if len(mine))
-    return first, max(int(events.end[mine].max(initial=-FARTHEST)) for events, mine in rows)
+    starts, ends = zip(*filter(None, spans), strict=True)
+    return min(starts), max(ends)
+
+
+def _span(events: EventSet, mine: Bool) -> tuple[int, int] | None:
+    """From the first to the last of some events; the last to begin tells which may end later."""
+    if not mine.any():
+        return None
+    last = int(events.end[len(mine) - 1 - np.argmax(mine[::-1])])
+    later = np.flatnonzero(events.end > last)
+    return int(events.start[np.argmax(mine)]), int(events.end[later[mine[later]]].max(initial=last))
 
 
 def _lasts_longer(found: Iterations) -> bool:

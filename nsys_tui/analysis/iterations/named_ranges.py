@@ -13,9 +13,10 @@ import numpy as np
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.kernel_pattern import FEWEST, are_alike
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
+from nsys_tui.analysis.launches import launching
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.arrays import Bool, Indices, Int64
-from nsys_tui.model.groups import factorise, used
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx, strip_op_id
@@ -123,8 +124,7 @@ class Candidates:
     @cached_property
     def _launching(self) -> Int64:
         """Threads that launch GPU work."""
-        api, calls = self._report.api, self._report.calls
-        return api.threads[used(api.thread[calls[calls >= 0]])]
+        return self._report.api.threads[np.unique(launching(self._report)[:, 1])]
 
     def outermost(self, chosen: Bool) -> Candidates:
         """Some candidates, with those of their ranges that lie in no other range of them."""

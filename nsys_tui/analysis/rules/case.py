@@ -8,8 +8,9 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import OF_CATEGORY, DeviceSplit
+from nsys_tui.analysis.breakdown import DeviceSplit
 from nsys_tui.analysis.diagnostics import clock_trouble, loss
+from nsys_tui.analysis.launches import launching
 from nsys_tui.analysis.rules.finding import (
     CERTAINTY,
     NEARLY_ALL,
@@ -108,8 +109,8 @@ class Case(Run):
         """Idle gaps with their causes."""
         if self._idle is not None:
             return self._idle()
-        busy = self.idle_time.busy if self.scope.window is None else None
-        return stalls(self.report, self.scope, work=self.work, busy=busy)
+        parts = self.device_coverage if self.scope.window is None else None
+        return stalls(self.report, self.scope, work=self.work, parts=parts)
 
     @cached_property
     def set_up(self) -> Intervals:
@@ -144,20 +145,6 @@ class Case(Run):
             self._kept[key] = make()
         result: T = self._kept[key]
         return result
-
-    def doing(self, device: int, category: Category) -> Indices:
-        """Rows of a device's operations of a category."""
-        return self.device_coverage[device].of[category]
-
-    def runs(self, device: int, *categories: Category) -> Intervals:
-        """When a device does something of some categories."""
-        if self.scope.window is not None:
-            rows = [self.doing(device, one) for one in categories]
-            return self.report.operations.runs(np.concatenate(rows))
-        sets = self.device_coverage[device].sets
-        first, *others = (sets[OF_CATEGORY[one]].pair for one in categories)
-        some = [one for one in others if len(one[0])]
-        return intervals.joined(first, *some) if some else first
 
     @cached_property
     def sm_counts(self) -> Int64:
@@ -231,6 +218,9 @@ class Case(Run):
     def launching(self, device: int) -> Indices:
         """Places in ``Report.api.threads`` of the threads that launch work on a device."""
         threads, rows = self.report.api.thread, self.by_device[device]
+        if len(rows) == len(self.report.operations.of_devices[device]):
+            pairs = launching(self.report)
+            return np.asarray(pairs[pairs[:, 0] == device, 1], np.intp)
         return self.once(f"launching {device}", lambda: used(threads[self.report.called(rows)[1]]))
 
     @cached_property

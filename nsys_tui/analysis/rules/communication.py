@@ -153,9 +153,8 @@ def launched_late(case: Case, device: int) -> int:
     """
     ops, rows = case.report.operations, case.by_device[device]
     rows = rows[(ops.category[rows] != Category.COMM) & (ops.category[rows] != Category.MEMORY)]
-    alone = case.runs(device, Category.COMM)
-    for works in (Category.COMPUTE, Category.GRAPH):
-        alone = intervals.subtract(alone, case.runs(device, works))
+    alone = case.exposed(device, Category.COMM)
+    alone = intervals.subtract(alone, case.runs(device, Category.GRAPH))
     done, launched = np.maximum.accumulate(ops.end[rows])[:-1], case.begun(rows[1:])
     late = (launched > done) & (launched < ops.start[rows[1:]]) & (done >= case.first_step)
     done, launched = done[late], launched[late]

@@ -210,7 +210,8 @@ def too_few_to_pin(case: Case, rows: Indices) -> bool:
     if not (from_pageable(ops, rows) or staged_advice(case, rows)):
         return False
     kind = (ops.device, ops.name, ops.src_kind, ops.dst_kind)
-    alike = np.flatnonzero(np.logical_and.reduce([one == one[rows[0]] for one in kind]))
+    alike = np.logical_and.reduce([one[ops.others] == one[rows[0]] for one in kind])
+    alike = ops.others[alike]
     alike = alike[np.argsort(-ops.bytes[alike], kind="stable")]
     size = np.cumsum(ops.bytes[alike])
     least = ops.bytes[alike[np.searchsorted(2 * size, size[-1])]]

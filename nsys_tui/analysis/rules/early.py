@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.launches import LAUNCHES_GRAPH, MAKES_GRAPH, calls_to
-from nsys_tui.model.arrays import Indices, Integers
+from nsys_tui.model.arrays import Indices, Int64, Integers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import used
 from nsys_tui.model.report import Report
@@ -22,19 +23,28 @@ _TRIALS: Final = 5
 """Times that kernels come on average, at most, which are only tried: some at several shapes."""
 
 
-def set_up_work(report: Report, rows: Indices) -> int:
+def told_by(report: Report) -> list[tuple[Int64, Int64]]:
+    """The calls that make graphs, launch them and allocate: when each ended, and its process."""
+    return [calls_to(report, does) for does in (MAKES_GRAPH, LAUNCHES_GRAPH, _ALLOCATES)]
+
+
+def set_up_work(report: Report, rows: Indices, calls: Sequence[tuple[Int64, Int64]]) -> int:
     """How many operations of a GPU, without copies, come until a twentieth of the work is done.
 
     Graphs that are made, kernels that are tried and memory that is allocated later, before a third
     of it is done and never again, are set-up, too. Communication is no measure: at first it waits
     for ranks that set up longer.
+
+    Args:
+        report: the report.
+        rows: the operations.
+        calls: as ``told_by`` finds them.
     """
     ops = report.operations
     works = ops.category[rows] != Category.COMM
     done = np.cumsum(ops.durations(rows) * (works if works.any() else 1))
     twentieth, third = map(int, np.searchsorted(done, np.array((_SET_UP, _EARLY)) * done[-1]))
     mine = ops.processes[used(ops.process[rows])]
-    calls = (calls_to(report, does) for does in (MAKES_GRAPH, LAUNCHES_GRAPH, _ALLOCATES))
     made, launched, allocated = (
         ops.places(rows, ends[np.isin(owners, mine)]) for ends, owners in calls
     )

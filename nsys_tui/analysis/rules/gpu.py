@@ -37,10 +37,10 @@ from nsys_tui.analysis.rules.nsys import (
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Integers
+from nsys_tui.model.arrays import Int64, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
-from nsys_tui.model.groups import factorise_rows, first_rows, sums
+from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.kernel_names import of_library
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import brief
@@ -48,6 +48,7 @@ from nsys_tui.names import brief
 if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.launches import LaunchBoundRun
+    from nsys_tui.analysis.rules.alike import Alike
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.model.report import Report
 
@@ -294,13 +295,11 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     Matrix products and attention of libraries are left out: they are built so, and lose nothing.
     """
     report, ops = case.report, case.report.operations
-    rows = case.where(
-        lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
-    )
-    first, group = _configurations(report, rows)
+    every = case.alike
+    every = every.where((every.kind == OpKind.KERNEL) & (every.category == Category.COMPUTE))
+    first, group = _configurations(report, every)
     seen = occupancy(report, first)
-    time = sums(group, ops.durations(rows), len(first))
-    count = np.bincount(group, minlength=len(first))
+    time, count = (sums(group, of, len(first)) for of in (every.time, every.launched))
     whole = float(time.sum()) or 1.0
     low = 100 * seen.share < arguments.number("below")
     low &= 100 * time / whole >= arguments.number("share")
@@ -343,10 +342,11 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _configurations(report: Report, rows: Indices) -> tuple[Indices, Integers]:
-    """One row of each distinct launch configuration, and which of them each row is."""
-    ops, launch = report.operations, report.launch_attributes
-    of_block = (launch.threads, launch.table[:, REGISTERS], launch.shared)
-    configuration, _ = launch.alike(rows, of_block)
-    codes, _ = factorise_rows((ops.device[rows], ops.name[rows], configuration))
-    return rows[first_rows(codes)], codes
+def _configurations(report: Report, every: Alike) -> tuple[Int64, Integers]:
+    """The first row of each distinct launch configuration, and which of them each kind is of."""
+    launch = report.launch_attributes
+    configuration, _ = factorise_rows((launch.threads, launch.table[:, REGISTERS], launch.shared))
+    codes, keys = factorise_rows((every.device, every.name, configuration[every.code]))
+    first = np.full(len(keys), len(launch.code))
+    np.minimum.at(first, codes, every.first)
+    return first, codes

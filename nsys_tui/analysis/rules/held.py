@@ -367,7 +367,7 @@ def _work_of(case: Case, finding: Finding) -> Intervals | None:
     category, device = _ABOUT.get(finding.rule), finding.device
     if category is None or device is None:
         return None
-    return intervals.subtract(case.runs(device, category), case.runs(device, Category.COMPUTE))
+    return case.exposed(device, category)
 
 
 def limited(finding: Finding, saved: int, when: str) -> Finding:

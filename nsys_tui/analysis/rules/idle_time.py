@@ -50,7 +50,9 @@ class IdleTime:
         ops, idle = self.report.operations, {}
         for device, rows in self.by_device.items():
             busy = self.busy(device)
-            streams = [ops.streams[code] for code in used(ops.stream[rows])]
+            streams = [one for one in ops.streams if one.device == device]
+            if len(rows) < len(ops.of_devices[device]):
+                streams = [ops.streams[code] for code in used(ops.stream[rows])]
             # No CUDA call holds rendering up.
             owners = frozenset(one.globalPid for one in streams if one.id >= -OpKind.GRAPH)
             idle[device] = Covered(*intervals.gaps(*busy, *self.base)), owners

@@ -169,13 +169,13 @@ def _do_the_same(case: Case) -> bool:
 
     Of GPUs that do different work none is slow.
     """
-    ops = case.report.operations
-    shared = np.ones(len(ops.names), bool)
+    every = case.alike.where(case.alike.category == Category.COMPUTE)
+    shared = np.ones(len(case.report.operations.names), bool)
     time = []
-    for device in case.by_device:
-        if len(rows := case.doing(device, Category.COMPUTE)):
-            time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
-            shared &= time[-1] > 0
+    for device in np.unique(every.device):
+        mine = every.where(every.device == device)
+        time.append(sums(mine.name, mine.time, len(shared)))
+        shared &= time[-1] > 0
     return all(2 * per_name[shared].sum() > per_name.sum() for per_name in time)
 
 
@@ -188,11 +188,12 @@ def _slower_ns(case: Case, slow: int) -> tuple[float, int]:
     Returns:
         The time, and the only name whose kernels take longer, -1 where others do, too.
     """
-    ops, launch = case.report.operations, case.report.launch_attributes
-    rows = np.concatenate([case.doing(one, Category.COMPUTE) for one in case.by_device])
-    codes, kinds = factorise_rows((ops.name[rows], launch.code[rows], ops.device[rows] == slow))
-    time, own = sums(codes, ops.durations(rows), len(kinds)), kinds[:, 2] > 0
-    threads = np.bincount(codes) * np.maximum(launch.blocks * launch.threads, 1)[kinds[:, 1]]
+    launch = case.report.launch_attributes
+    every = case.alike.where(case.alike.category == Category.COMPUTE)
+    codes, kinds = factorise_rows((every.name, every.code, every.device == slow))
+    time, count = (sums(codes, of, len(kinds)) for of in (every.time, every.launched))
+    threads = count * np.maximum(launch.blocks * launch.threads, 1)[kinds[:, 1]]
+    own = kinds[:, 2] > 0
     of_shape, _ = factorise_rows((kinds[:, 0], kinds[:, 1]))
     usual = np.zeros(np.count_nonzero(own))
     for codes in (kinds[:, 0], of_shape):

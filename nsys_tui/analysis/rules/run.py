@@ -9,12 +9,19 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, Coverage, DeviceSplit, coverages
+from nsys_tui.analysis.breakdown import (
+    OF_CATEGORY,
+    UVM_COPY_KINDS,
+    Coverage,
+    DeviceSplit,
+    coverages,
+)
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.iterations.steps import Iterations, Rule
 from nsys_tui.analysis.iterations.warm_up import round_begins
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
-from nsys_tui.analysis.rules.early import set_up_work
+from nsys_tui.analysis.rules.alike import Alike, alike
+from nsys_tui.analysis.rules.early import set_up_work, told_by
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Rows, Scope, clipped, masked, row_count, row_numbers
@@ -74,6 +81,32 @@ class Run:
     @cached_property
     def _in_scope(self) -> Rows:
         return self.scope.operations(self.report.operations)
+
+    @cached_property
+    def alike(self) -> Alike:
+        """The operations in scope by what is the same, added up."""
+        return alike(self)
+
+    def doing(self, device: int, category: Category) -> Indices:
+        """Rows of a device's operations of a category."""
+        return self.device_coverage[device].of[category]
+
+    def runs(self, device: int, *categories: Category) -> Intervals:
+        """When a device does something of some categories."""
+        if self.scope.window is not None:
+            rows = [self.doing(device, one) for one in categories]
+            return self.report.operations.runs(np.concatenate(rows))
+        sets = self.device_coverage[device].sets
+        first, *others = (sets[OF_CATEGORY[one]].pair for one in categories)
+        some = [one for one in others if len(one[0])]
+        return intervals.joined(first, *some) if some else first
+
+    def exposed(self, device: int, category: Category) -> Intervals:
+        """When a device does something of a category beside no compute."""
+        if category is Category.COMM and self.scope.window is None:
+            return self.device_coverage[device].exposed_comm
+        computes = self.runs(device, Category.COMPUTE)
+        return intervals.subtract(self.runs(device, category), computes)
 
     @cached_property
     def splits(self) -> list[DeviceSplit]:
@@ -311,9 +344,11 @@ class Run:
     def _early(self) -> Int64:
         """By device, until when a twentieth of the work but copies, or set-up, is done."""
         until, ops = np.full(len(self.report.devices), -FARTHEST), self.report.operations
+        calls = told_by(self.report)
         for device, rows in self.by_device.items():
             rows = rows[ops.category[rows] != Category.MEMORY]
-            first = set_up_work(self.report, rows) if len(rows) >= A_RUN else len(rows)
+            few = len(rows) < A_RUN
+            first = len(rows) if few else set_up_work(self.report, rows, calls)
             if len(rows) - first >= A_RUN:
                 until[device] = ops.start[rows[first]]
         return until

@@ -30,6 +30,7 @@ from nsys_tui.names import brief
 
 _NAME_CELLS: Final = 24
 _NEARLY_ALL: Final = 0.9
+_SPARSE: Final = 4
 _TINY_NS: Final = 10_000
 _NEXT_NS: Final = 1_000_000
 """A launch that comes later after a kernel waits for something else, too."""
@@ -71,6 +72,10 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
     """Kernels shorter than so many ns, or than launches are apart, with a call for each."""
+    return case.once(f"one by one {longest}", lambda: _launched_alone(case, longest))
+
+
+def _launched_alone(case: Case, longest: float) -> tuple[Indices, Indices]:
     report, ops = case.report, case.report.operations
     longest = max(longest, pace_ns(case))
     rows = case.where(
@@ -85,7 +90,7 @@ def between_tiny(case: Case, gaps: Gaps) -> Bool:
     """Which gaps straight from one launch to the next lie beside kernels that are told as tiny."""
     ops, told = case.report.operations, RULES["tiny_kernels"].run(case).findings
     chosen = np.zeros(len(ops), bool)
-    chosen[_one_by_one(case, _TINY_NS)[0] if told else []] = True
+    chosen[_one_by_one(case, float(_TINY_NS))[0] if told else []] = True
     beside = chosen[gaps.previous] | chosen[gaps.next]
     return beside & queued_alike(ops, gaps.previous) & queued_alike(ops, gaps.next)
 
@@ -184,11 +189,17 @@ def blocking_launches(case: Case, arguments: Arguments) -> Result:
     time from each straight to the next, up to 1 ms, as far as the GPU's work can hide it.
     """
     ops, shortest = case.report.operations, 1000 * arguments.number("shortest")
-    kernels = case.where(lambda rows: ops.kind[rows] == OpKind.KERNEL)
-    long = kernels[ops.durations(kernels) >= shortest]
+    long = case.where(
+        lambda rows: (ops.durations(rows) >= shortest) & (ops.kind[rows] == OpKind.KERNEL)
+    )
     least = max(arguments.count("count"), _NEARLY_ALL * len(long))
-    many = len(_waited_for(case, long, 0.5)) >= least
-    rows = _waited_for(case, kernels, 0) if many else kernels[:0]
+    some = long[::_SPARSE]  # Mostly so many of them wait for nothing that the others matter not.
+    many = len(long) - len(some) + len(_waited_for(case, some, 0.5)) >= least
+    many = many and len(_waited_for(case, long, 0.5)) >= least
+    rows = long[:0]
+    if many:
+        kernels = case.where(lambda rows: ops.kind[rows] == OpKind.KERNEL)
+        rows = _waited_for(case, kernels, 0)
     codes, names = regroup(ops.name[rows], ops.shown)
     count = np.bincount(codes, minlength=len(names))
     order, hidden = cut(np.argsort(-count, kind="stable")[: np.count_nonzero(count)], arguments)

@@ -6,20 +6,21 @@ Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS, Coverage
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import Edge, Gaps, unexplained
 from nsys_tui.analysis.stalls.explained import explained
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int32, Int64, Integers, UInt8
+from nsys_tui.model.events import Operations
 from nsys_tui.model.groups import sorted_places
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.progress import Progress, silent
@@ -100,7 +101,7 @@ def stalls(
     threshold_ns: int = THRESHOLD_NS,
     merge_runs: bool = True,
     work: HostWork | None = None,
-    busy: Callable[[int], Intervals] | None = None,
+    parts: Mapping[int, Coverage] | None = None,
     progress: Progress = silent,
 ) -> Stalls:
     """Finds idle gaps and their causes.
@@ -111,7 +112,7 @@ def stalls(
         threshold_ns: shorter gaps are only counted.
         merge_runs: False lists the gaps inside launch-bound runs one by one.
         work: of an earlier call on the same report, to save building it again.
-        busy: tells when a device in scope works at any time, if that is at hand.
+        parts: when each device in scope does what at any time, if that is at hand.
         progress: told how many operations were looked at, GPU by GPU.
     """
     work = work or HostWork(report)
@@ -121,17 +122,14 @@ def stalls(
     bound: list[LaunchBoundRun] = []
     run_idle: list[int] = []
     looked, total = 0, len(report.operations)
-    for device, every in scope.at_any_time().by_device(report):
-        rows = row_numbers(report.operations, every)
+    for device, rows in _rows(report, scope, near=not merge_runs):
         if not len(rows):
             continue
         progress("finding idle gaps", looked, total)
         looked += len(rows)
         of_device = runs_of(report, device, rows, report.launch_bound) if merge_runs else []
-        known = busy and busy(device)
-        summed, gaps, idle = _device_stalls(
-            report, device, rows, scope, threshold_ns, of_device, known
-        )
+        part = parts[device] if parts else Coverage(report, device, rows, None)
+        summed, gaps, idle = _device_stalls(part, rows, scope, threshold_ns, of_device)
         totals.append(summed)
         per_device.append(gaps)
         bound += of_device
@@ -152,6 +150,23 @@ def stalls(
         tuple(totals),
         work,
     )
+
+
+def _rows(report: Report, scope: Scope, *, near: bool) -> Iterator[tuple[int, Indices]]:
+    """The operations of each device, or those near the window where its gaps end among them."""
+    ops = report.operations
+    if near and scope.window is not None:
+        lo, hi = scope.window
+        around = replace(scope, window=(2 * lo - hi, 2 * hi - lo))
+        some = {one: row_numbers(ops, rows) for one, rows in around.by_device(report)}
+        owners = scope.has_process(np.array([one.globalPid for one in ops.streams], np.int64))
+        used = {one.device for one, chosen in zip(ops.streams, owners, strict=True) if chosen}
+        wanted = [some[device] for device in used & some.keys()]
+        if all(len(one) and ops.start[one[0]] <= lo and ops.end[one].max() >= hi for one in wanted):
+            yield from some.items()
+            return
+    for device, rows in scope.at_any_time().by_device(report):
+        yield device, row_numbers(ops, rows)
 
 
 def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: list[int]) -> Gaps:
@@ -176,23 +191,20 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
 
 
 def _device_stalls(
-    report: Report,
-    device: int,
+    part: Coverage,
     rows: Indices,
     scope: Scope,
     threshold_ns: int,
     runs: list[LaunchBoundRun],
-    busy: Intervals | None,
 ) -> tuple[IdleTotals, Gaps, Int64]:
     """Totals, the listed gaps with their causes still open, and the idle ns of each run."""
-    ops = report.operations
-    starts, ends = clipped(ops, rows, None)
-    begin, finish = intervals.gaps(*(busy or (starts, ends)), *report.extent)
+    report, device, busy = part.report, part.device, part.busy.pair
+    begin, finish = intervals.gaps(*busy, *report.extent)
     lo, hi = scope.bounds(report)
     touching = slice(np.searchsorted(finish, lo, "right"), np.searchsorted(begin, hi))
     begin, finish = begin[touching], finish[touching]
     idle = np.minimum(finish, hi) - np.maximum(begin, lo)
-    edge = _edges(starts, ends, begin, finish)
+    edge = _edges(busy, begin, finish)
     run = _in_runs(begin, finish, runs)
     long = finish - begin >= threshold_ns
     listed = long & (run < 0)
@@ -200,8 +212,8 @@ def _device_stalls(
     run_idle = np.zeros(len(runs), np.int64)
     np.add.at(run_idle, run[run >= 0], idle[run >= 0])
     begin, finish, idle, edge = begin[listed], finish[listed], idle[listed], edge[listed]
-    previous = _ended_by(ends, begin)
-    following = _longest_from(starts, ends, finish)
+    previous = _ended_by(part, rows, begin)
+    following = _longest_from(report.operations, rows, finish)
     next_rows = np.where(following >= 0, rows[following], -1).astype(np.int32)
     gaps = unexplained(
         edge,
@@ -248,59 +260,65 @@ def _callers(report: Report, rows: Integers) -> Int32:
     return caller
 
 
-def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
+def _edges(busy: Intervals, begin: Int64, finish: Int64) -> UInt8:
     """Which gaps come before the first operation or after the last; zero-length ones are none."""
-    lasting = ends > starts
-    if not lasting.all():
-        starts, ends = starts[lasting], ends[lasting]
-    edge = np.full(len(begin), Edge.INNER if len(ends) else Edge.TAIL, np.uint8)
-    if len(ends):
-        edge[finish <= starts[0]] = Edge.HEAD
-        edge[begin >= ends.max()] = Edge.TAIL
+    edge = np.full(len(begin), Edge.INNER if len(busy[0]) else Edge.TAIL, np.uint8)
+    if len(busy[0]):
+        edge[: np.searchsorted(finish, busy[0][0], "right")] = Edge.HEAD
+        edge[np.searchsorted(begin, busy[1][-1]) :] = Edge.TAIL
     return edge
 
 
-def _ended_by(ends: Int64, begin: Int64) -> Int64:
+def _ended_by(part: Coverage, rows: Indices, begin: Int64) -> Int64:
     """Position of the operation that ends where each gap begins, -1 for none."""
-    position = np.searchsorted(np.maximum.accumulate(ends), begin, side="left")
-    inside = np.minimum(position, len(ends) - 1)
-    return np.where((position < len(ends)) & (ends[inside] == begin), inside, -1)
+    done, position = part.stretches, np.full(len(begin), -1)
+    first = np.append(done.first, len(rows))
+    before = np.searchsorted(done.starts, begin) - 1
+    last = np.where(before >= 0, first[before + 1], 0)
+    gap, place = intervals.in_stretches(np.where(before >= 0, first[before], 0), last)
+    ends = part.report.operations.end[rows[place]] == begin[gap]
+    # Of equal places the last that is assigned stays.
+    position[gap[ends][::-1]] = place[ends][::-1]
+    return position
 
 
-def _longest_from(starts: Int64, ends: Int64, finish: Int64) -> Int64:
+def _longest_from(ops: Operations, rows: Indices, finish: Int64) -> Int64:
     """Position of the longest operation that starts at each gap's end, -1 for none."""
-    first = np.searchsorted(starts, finish, side="left")
-    stop = np.searchsorted(starts, finish, side="right")
+    first, stop = ops.places(rows, finish), ops.places(rows, finish + 1)
     longest = np.where(stop > first, first, -1)
     for gap in np.flatnonzero(stop - first > 1).tolist():
-        rivals = slice(int(first[gap]), int(stop[gap]))
-        longest[gap] = first[gap] + int(np.argmax(ends[rivals] - starts[rivals]))
-    lasting = ends[longest] > starts[longest]
+        rivals = rows[int(first[gap]) : int(stop[gap])]
+        longest[gap] = first[gap] + int(np.argmax(ops.durations(rivals)))
+    lasting = ops.end[rows[longest]] > ops.start[rows[longest]]
     return np.where((longest >= 0) & lasting, longest, -1)
 
 
 def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:
     """Which run each gap lies in, -1 for none."""
-    if not runs:
-        return np.full(len(begin), -1, np.int64)
-    starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
-    nearest = intervals.placed(starts, begin, "right") - 1
-    return np.where((nearest >= 0) & (finish <= ends[nearest]), nearest, -1)
+    inside = np.full(len(begin), -1, np.int64)
+    starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).reshape(-1, 2).T
+    first = np.searchsorted(begin, starts)
+    stop = np.minimum(np.searchsorted(finish, ends, "right"), np.append(first, len(begin))[1:])
+    run, places = intervals.in_stretches(first, np.maximum(stop, first))
+    inside[places] = run
+    return inside
 
 
 def _totals(device: int, idle: Int64, edge: UInt8, in_runs: Bool, long: Bool) -> IdleTotals:
-    listed, below = long & ~in_runs, ~long & ~in_runs
+    listed = long & ~in_runs
+    of_runs, of_listed, whole = (int(one.sum()) for one in (idle[in_runs], idle[listed], idle))
+    count, runs_count, both = (int(one.sum()) for one in (listed, in_runs, long & in_runs))
     return IdleTotals(
         device=device,
-        idle_ns=int(idle.sum()),
-        head_ns=int(idle[edge == Edge.HEAD].sum()),
-        tail_ns=int(idle[edge == Edge.TAIL].sum()),
+        idle_ns=whole,
+        head_ns=int(idle[: np.count_nonzero(edge == Edge.HEAD)].sum()),
+        tail_ns=int(idle[len(idle) - np.count_nonzero(edge == Edge.TAIL) :].sum()),
         gap_count=len(idle),
-        listed_count=int(listed.sum()),
-        listed_ns=int(idle[listed].sum()),
-        in_runs_count=int(in_runs.sum()),
-        in_runs_ns=int(idle[in_runs].sum()),
-        in_runs_long=int((long & in_runs).sum()),
-        below_count=int(below.sum()),
-        below_ns=int(idle[below].sum()),
+        listed_count=count,
+        listed_ns=of_listed,
+        in_runs_count=runs_count,
+        in_runs_ns=of_runs,
+        in_runs_long=both,
+        below_count=len(idle) - count - runs_count,
+        below_ns=whole - of_listed - of_runs,
     )

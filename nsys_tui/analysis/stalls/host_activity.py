@@ -142,8 +142,9 @@ class HostWork:
             osrt: osrt_classes(osrt),
             report.ranges: range_classes(report.ranges),
         }
+        known = {report.ranges: self._ranges, report.api: self._calls}
         return tuple(
-            _Source(events, codes, self._ranges if events is report.ranges else ByThread(events))
+            _Source(events, codes, known.get(events) or ByThread(events))
             for events, codes in classes.items()
             if (codes != NO_CLASS).any()
         )
@@ -153,6 +154,16 @@ class HostWork:
         return ByThread(self.report.ranges)
 
     @cached_property
+    def _calls(self) -> ByThread:
+        return ByThread(self.report.api)
+
+    def calls(self, thread: int) -> Indices:
+        """Rows of the API calls proper of a thread, by its place in ``Report.api.threads``."""
+        api = self.report.api
+        rows = self._calls.rows(int(api.threads[thread])).astype(np.intp)
+        return rows[api.real[rows]]
+
+    @cached_property
     def _gpus_work(self) -> Intervals:
         """When any GPU works, for which a call may wait."""
         ops = self.report.operations
@@ -160,7 +171,7 @@ class HostWork:
 
     def rest(self) -> None:
         """Keeps the names only; the next question about a thread takes as long as the first."""
-        for kept in ("_sources", "_ranges", "_gpus_work", "api_classes"):
+        for kept in ("_sources", "_ranges", "_calls", "_gpus_work", "api_classes"):
             self.__dict__.pop(kept, None)
         self._threads, self._near, self._innermost, self._held = {}, {}, {}, 0
         self.scheduling = Scheduling(self.report)
