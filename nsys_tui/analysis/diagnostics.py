@@ -228,19 +228,22 @@ def unanswered(report: Report, kind: OpKind) -> Indices:
     asked, captured = (_named(report, one) for one in (_ASKED_FOR[kind][0], _CAPTURES))
     if not (asked & (api.count_of_names > 0)).any():
         return np.empty(0, np.intp)
+    done = ops.of_kind(kind)
+    for some in (done[::_SPARSE], done):  # Mostly a few of them tell that no process is silent.
+        silent = ~np.isin(api.thread_process, ops.processes[used(ops.process[some])])
+        asks = np.flatnonzero(asked[api.name] & silent[api.thread]) if silent.any() else done[:0]
+        if not len(asks):
+            return asks
     if kind is OpKind.GRAPH:
         launched = (report.calls >= 0) & asked[api.name[report.calls]]
         launched |= (ops.graph_node != 0) | (not report.can(Capability.LAUNCH_CALLS))
-        done = np.flatnonzero(launched | (ops.kind == kind))
-    else:
-        done = ops.of_kind(kind)
-    for some in (done[::_SPARSE], done):  # Mostly a few of them tell that no process is silent.
-        silent = ~np.isin(api.thread_process, ops.processes[used(ops.process[some])])
-        if not silent.any():
-            return np.empty(0, np.intp)
-    rows = np.flatnonzero(silent[api.thread])
-    rows = rows[api.real[rows] & (api.return_value[rows] == 0)]
-    asks, captures = rows[asked[api.name[rows]]], rows[captured[api.name[rows]]]
+        working = ops.processes[used(ops.process[launched | (ops.kind == kind)])]
+        silent = ~np.isin(api.thread_process, working)
+    captures = np.flatnonzero(captured[api.name] & silent[api.thread])
+    asks, captures = (
+        rows[silent[api.thread[rows]] & api.real[rows] & (api.return_value[rows] == 0)]
+        for rows in (asks, captures)
+    )
     asking, capturing = (api.thread_process[api.thread[calls]] for calls in (asks, captures))
     in_graphs = np.isin(asking, capturing) & (kind is not OpKind.GRAPH)
     missing: Indices = asks[~in_graphs]

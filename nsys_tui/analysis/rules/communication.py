@@ -102,13 +102,14 @@ def could_hide(case: Case, device: int) -> int:
     copies = case.doing(device, Category.MEMORY)
     read = (ops.copy_kind[copies] == DEVICE_TO_HOST) & (ops.bytes[copies] <= VALUE)
     reads = ops.start[copies[read]]
-    part, of_comm = (intervals.placed(reads, ops.start[rows]) for rows in (computes, comm))
+    begun = ops.start[computes]
+    part, of_comm = (intervals.placed(reads, times) for times in (begun, ops.start[comm]))
     last = np.zeros(len(reads) + 1, np.int64)
     np.maximum.at(last, of_comm, ops.start[comm])
-    before = ops.start[computes] < last[part]
+    exposed = sums(of_comm, bare(case, device, comm, (Category.COMPUTE,)), len(last))
+    before = (begun < last[part]) & (exposed > 0)[part]
     alone = bare(case, device, computes[before], (Category.COMM,))
     hiding = sums(part[before], alone, len(last))
-    exposed = sums(of_comm, bare(case, device, comm, (Category.COMPUTE,)), len(last))
     return int(np.minimum(hiding, exposed).sum())
 
 

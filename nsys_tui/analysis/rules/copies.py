@@ -140,7 +140,9 @@ def bare(case: Case, device: int, rows: Indices, hiding: Sequence[Category]) -> 
     A graph that is traced as a whole may hide it: nobody knows, so it does.
     """
     ops, graphs = case.report.operations, case.doing(device, Category.GRAPH)
-    start, end = (np.clip(of[rows], *case.steady) for of in (ops.start, ops.end))
+    start, end = ops.start[rows], ops.end[rows]
+    for times in (start, end):
+        np.clip(times, *case.steady, out=times)
     whole, sets = ops.runs(graphs[ops.counted[graphs]]), case.device_coverage[device].sets
     names, alone = [OF_CATEGORY[one] for one in hiding], end - start
     if case.scope.window is not None:

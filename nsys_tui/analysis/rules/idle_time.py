@@ -152,8 +152,10 @@ class IdleTime:
         held = np.searchsorted(idle.starts, lost[0], side="right") - 1
         held = held[np.diff(held, prepend=-1) > 0]
         gaps = idle.starts[held], idle.ends[held]
-        after = ops.places(rows, gaps[1])
-        after = np.where(after < len(rows), rows[np.minimum(after, len(rows) - 1)], -1)
+        done = self._coverage[device].stretches
+        after = np.searchsorted(done.starts, gaps[1])
+        last = after == len(done.starts)
+        after = np.where(last, -1, rows[np.append(done.first, 0)[after]])
         call = np.where(after >= 0, self.report.calls[after], -1)
         owner = np.where(after >= 0, ops.processes[ops.process[after]], -1)
         asked = np.zeros(len(api), bool)

@@ -250,10 +250,10 @@ class Run:
         else is copied between them.
         """
         ops, done, begun = self.report.operations, self.base[0], self.base[1]
-        for rows in self.by_device.values():
-            kernels = rows[ops.category[rows] != Category.MEMORY]
-            begun = min(begun, int(ops.start[kernels].min(initial=begun)))
-            done = max(done, int(ops.end[kernels].max(initial=done)))
+        for kind in {*Category} - {Category.MEMORY}:
+            for rows in (self.doing(device, kind) for device in self.by_device):
+                begun = min(begun, int(ops.start[rows[:1]].min(initial=begun)))
+                done = max(done, int(ops.end[rows].max(initial=done)))
         moved = sum(split.exposed_memory_ns for split in self.splits)
         recur = all(self._early[device] != -FARTHEST for device in self.by_device)
         last, between = (done, self.base[1]), (max(begun, self.first_step), done)
@@ -287,9 +287,10 @@ class Run:
     def before_kernels(self) -> Intervals:
         """The time before the first step in which no kernel ran yet."""
         ops, begun = self.report.operations, self.first_step
-        for rows in self.by_device.values():
-            moves = (ops.category[rows] == Category.MEMORY) | (ops.category[rows] == Category.COMM)
-            begun = min(begun, int(ops.start[rows[~moves]].min(initial=begun)))
+        for device in self.by_device:
+            for kind in (Category.COMPUTE, Category.GRAPH):
+                first = self.doing(device, kind)[:1]
+                begun = min(begun, int(ops.start[first].min(initial=begun)))
         return intervals.clip([self.base[0]], [begun], *self.base)
 
     @cached_property

@@ -111,7 +111,7 @@ def _small_copies(case: Case, rows: Indices, of_top: Indices) -> list[Finding]:
     gpu, lost = case.idle_time.held_up_by_calls(np.union1d(calls[kept], left_out))
     gpu = int(ops.device[of_top[0]]) if gpu < 0 else gpu
     before, next_to, done, resumed = case.short_gaps(gpu, case.launch_bound(gpu))
-    in_row = np.isin(before, rows) & np.isin(next_to, rows)
+    in_row = np.isin(before, rows, kind="table") & np.isin(next_to, rows, kind="table")
     lost = intervals.joined(lost, (done[in_row], resumed[in_row]))
     device, idle = case.device_labels([gpu]), intervals.total(*lost)
     hidden = _after(case, gpu, left_out, lost)

@@ -146,7 +146,7 @@ def _off(case: Case, device: int, calls: Integers) -> list[Intervals]:
     """
     ops, api, work = case.report.operations, case.report.api, case.work.scheduling
     off = {int(one): work.thread(int(api.threads[one])).off for one in np.unique(api.thread[calls])}
-    if len(off) < 2:
+    if len(off) < 2 or not any(len(one[0]) for one in off.values()):
         return list(off.values())
     rows, calls = case.report.called(case.by_device[device])
     starts = ops.start[rows]

@@ -203,10 +203,12 @@ def _device_stalls(
     lo, hi = scope.bounds(report)
     touching = slice(np.searchsorted(finish, lo, "right"), np.searchsorted(begin, hi))
     begin, finish = begin[touching], finish[touching]
-    idle = np.minimum(finish, hi) - np.maximum(begin, lo)
+    idle = finish - begin
+    long = idle >= threshold_ns
+    idle[:1] -= np.maximum(lo - begin[:1], 0)
+    idle[-1:] -= np.maximum(finish[-1:] - hi, 0)
     edge = _edges(busy, begin, finish)
     run = _in_runs(begin, finish, runs)
-    long = finish - begin >= threshold_ns
     listed = long & (run < 0)
     totals = _totals(device, idle, edge, run >= 0, long)
     run_idle = np.zeros(len(runs), np.int64)
