@@ -107,11 +107,6 @@ class Coverage:
     window: tuple[int, int] | None
     """What these are cut to."""
 
-    @property
-    def times(self) -> Intervals:
-        """When each of these operations starts and ends; not kept."""
-        return clipped(self.report.operations, self.rows, self.window)
-
     @cached_property
     def stretches(self) -> Stretches:
         """What it did without a pause; of many operations mapped from the cache."""
@@ -122,7 +117,7 @@ class Coverage:
         return Stretches(**self.report.derived(f"busy_1_{self.device}", self._stretches))
 
     def _stretches(self) -> dict[str, Int64]:
-        start, end = self.times
+        start, end = clipped(self.report.operations, self.rows, self.window)
         lengths, counted = end - start, self.report.operations.counted[self.rows]
         facts = np.array([int((lengths if counted.all() else lengths * counted).sum())], np.int64)
         reach = end if intervals.is_sorted(end) else np.maximum.accumulate(end)
