@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.window import WHOLE_REPORT
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.arrays import Bool, Int64
 from nsys_tui.model.groups import factorise_rows, first_rows, sums
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.rules.run import Run
+from nsys_tui.model.report import Report
 
 _MANY: Final = 1 << 18
 """Operations of a report from which the sums are stored: fewer are added up as fast."""
@@ -39,12 +37,12 @@ class Alike(NamedTuple):
         return Alike(*(column[chosen] for column in self))
 
 
-def alike(run: Run) -> Alike:
+def alike(report: Report, scope: Scope) -> Alike:
     """The operations in scope by what is the same; those of many are kept for a report."""
-    report = run.report
 
     def made() -> dict[str, Int64]:
-        ops, rows = report.operations, run.operations
+        ops = report.operations
+        rows = row_numbers(ops, scope.operations(ops))
         launch = report.launch_attributes.code[rows]
         columns = (ops.device, ops.name, ops.kind, ops.category, ops.counted.view(np.uint8))
         codes, keys = factorise_rows((*(column[rows] for column in columns), launch))
@@ -53,6 +51,6 @@ def alike(run: Run) -> Alike:
         first = rows[first_rows(codes)].astype(np.int64)
         return dict(zip(Alike._fields, (*keys.T.copy(), first, launched, time), strict=True))
 
-    if run.scope != WHOLE_REPORT or len(report.operations) < _MANY:
+    if scope != WHOLE_REPORT or len(report.operations) < _MANY:
         return Alike(**made())
     return Alike(**report.derived("alike_1", made))

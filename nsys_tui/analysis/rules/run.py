@@ -85,7 +85,7 @@ class Run:
     @cached_property
     def alike(self) -> Alike:
         """The operations in scope by what is the same, added up."""
-        return alike(self)
+        return alike(self.report, self.scope)
 
     def doing(self, device: int, category: Category) -> Indices:
         """Rows of a device's operations of a category."""
