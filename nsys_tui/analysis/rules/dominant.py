@@ -8,13 +8,14 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import NO_TENSOR
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.alike import Alike
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
 from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host, waves_of
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import among, regroup, sums
@@ -43,6 +44,8 @@ _PART: Final = 10
 """One of so many parts of a kernel's time is told of."""
 _GRAPH_NODES: Final = "nsys profile --cuda-graph-trace=node"
 _IN_GRAPH: Final = f"see which of its kernels take long: {_GRAPH_NODES}"
+_OF_OTHERS: Final = Category.MEMORY, Category.COMM
+"""What other rules tell of."""
 _DECIDES: Final = 50.0
 """Per cent of GPU time from which an operation decides how long the run takes."""
 _LEADS, _PRICED = 0.4, 0.1
@@ -64,45 +67,56 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     round: a half or more of their time has a price. Beside them one or two kernels that lead, where
     these have more time than all but compute and what is moved once: nothing shortens it as much.
     """
-    ops = case.report.operations
-    rows = case.where(lambda rows: ops.counted[rows])
-    codes, names = regroup(ops.name[rows], ops.shown)
-    time = sums(codes, ops.durations(rows), len(names))
-    count = np.bincount(codes, minlength=len(names))
+    every = case.alike.where(case.alike.counted > 0)
+    codes, names = regroup(every.name, case.report.operations.shown)
+    time = sums(codes, every.time, len(names))
+    count = sums(codes, every.launched, len(names))
     used = np.flatnonzero(count)
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
     whole = float(time.sum()) or 1.0
-    findings = _leading(case, rows, whole, arguments.number("share"))
+    findings = _leading(case, every, whole, arguments.number("share"))
     columns = (
         (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
         (Column("GPU Time", Unit.NS), time[order]),
-        (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("Instances", Unit.COUNT), count[order]),
         (Column("Operation"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, findings, hidden=hidden)
 
 
-def _leading(case: Case, rows: Indices, whole: float, least: float) -> list[Finding]:
+def _leading(case: Case, every: Alike, whole: float, least: float) -> list[Finding]:
     """Products that could use tensor cores, and the kernels with most time.
 
     Variants of one kernel count together where none of all names has half of the time.
     """
     ops, findings = case.report.operations, list[Finding]()
-    rows = rows[~among(ops.category[rows], (Category.MEMORY, Category.COMM))]
-    if len(alike := _could_use_tensor_cores(case, rows)) > 1:
-        findings = _dominant(case, alike, "FP32 GEMM", whole, _PRICED * least)
+    every = every.where(~np.isin(every.category, _OF_OTHERS))
+    plain = every.name[_are_plain(case)[every.name]]
+    if len(products := _could_use_tensor_cores(case, _named(case, plain))) > 1:
+        findings = _dominant(case, products, "FP32 GEMM", whole, _PRICED * least)
     short = [short_name(name.demangled, name.short).name for name in ops.names]
     for called in (ops.shown, [product_kind(name) or name for name in short]):
-        codes, names = regroup(ops.name[rows], called)
-        time = sums(codes, ops.durations(rows), len(names))
+        codes, names = regroup(every.name, called)
+        time = sums(codes, every.time, len(names))
         if 2 * time.max(initial=0) >= whole:
             break
     rest = sum(one.idle_ns + one.busy_ns - one.compute_ns for one in case.steady_splits)
     for top in np.argsort(-time, kind="stable")[: min(2, np.count_nonzero(time))].tolist():
-        mine, leads = rows[codes == top], _LEADS if time[top] >= rest else 1
-        if not findings or not np.isin(mine, alike).any():
+        mine = _named(case, every.name[codes == top])
+        leads = _LEADS if time[top] >= rest else 1
+        if not findings or not np.isin(mine, products).any():
             findings += _dominant(case, mine, names[top], whole, leads * least)
     return findings
+
+
+def _named(case: Case, names: Integers) -> Indices:
+    """Rows of the counted kernels and graphs of some names."""
+    ops = case.report.operations
+    wanted = np.isin(np.arange(len(ops.names)), names)
+    if not wanted.any():
+        return np.zeros(0, np.intp)
+    of_name = case.where(lambda rows: wanted[ops.name[rows]])
+    return of_name[ops.counted[of_name] & ~among(ops.category[of_name], _OF_OTHERS)]
 
 
 def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) -> list[Finding]:
@@ -200,9 +214,15 @@ def _could_use_tensor_cores(case: Case, rows: Indices) -> Indices:
     """Those of some kernels that are long FP32 products, on a GPU whose tensor cores can round."""
     ops = case.report.operations
     able = np.array([_formats(device.info)[1] > 0 for device in case.report.devices], bool)
-    plain = [NO_TENSOR.search(name.demangled) is not None for name in ops.names]
-    rows = rows[np.array(plain, bool)[ops.name[rows]] & able[ops.device[rows]]]
+    rows = rows[_are_plain(case)[ops.name[rows]] & able[ops.device[rows]]]
     return rows[ops.durations(rows) >= _SOON_NS]
+
+
+@kept
+def _are_plain(case: Case) -> Bool:
+    """Of each name of operations, whether it is of FP32 products."""
+    names = case.report.operations.names
+    return np.array([NO_TENSOR.search(name.demangled) is not None for name in names], np.bool_)
 
 
 def _formats(info: GpuInfo | None) -> tuple[str, float]:

@@ -38,15 +38,14 @@ def are_flushes(case: Case, rows: Indices) -> bool:
 
 def _flushes(case: Case, rows: Indices) -> Indices:
     ops, least = case.report.operations, max(A_RUN, len(rows) // 2)
-    if len(rows) >= least and len(case.report.api):
-        rows = rows[_come_before_events(case, case.report.calls[rows])]
-    if len(rows) < least or not len(case.report.api):
+    info = case.report.devices[ops.device[rows[0]]].info if len(rows) else None
+    cache = (info and info.l2_bytes) or _CACHE
+    if np.count_nonzero(ops.bytes[rows] >= cache) < least or not len(case.report.api):
         return rows[:0]
-    size = np.sort(ops.bytes[rows])
-    info, middle = case.report.devices[ops.device[rows[0]]].info, size[len(size) // 2]
+    rows = rows[_come_before_events(case, case.report.calls[rows])]
+    middle = np.sort(ops.bytes[rows])[len(rows) // 2] if len(rows) else 0
     rows = rows[ops.bytes[rows] == middle]
-    enough = len(rows) >= least and middle >= ((info and info.l2_bytes) or _CACHE)
-    return rows if enough else rows[:0]
+    return rows if len(rows) >= least and middle >= cache else rows[:0]
 
 
 def _come_before_events(case: Case, calls: Integers) -> Bool:

@@ -188,11 +188,10 @@ def _with_waits(case: Case, calls: Integers, reads: Integers) -> tuple[Integers,
 
 def _beside(case: Case, calls: Integers, step: Integers) -> Integers:
     """Of each call the one so many before or after it on its thread, -1 for none."""
-    thread, rows = case.report.api.thread, case.calls
-    rows = rows[np.argsort(thread[rows], kind="stable")]
-    place = np.full(len(thread), -1, np.intp)
-    place[rows] = np.arange(len(rows))
-    near = np.clip(place[calls] + step, 0, max(len(rows) - 1, 0))
-    known = (place[calls] >= 0) & (near == place[calls] + step)
-    known &= thread[rows[near]] == thread[calls]
-    return np.where(known, rows[near], -1)
+    near = np.full(len(calls), -1, np.intp)
+    for thread, mine in rows_of_values(case.report.api.thread[calls]):
+        rows = case.work.calls(thread)
+        then = np.searchsorted(rows, calls[mine]) + step[mine]
+        known = (then >= 0) & (then < len(rows))
+        near[mine[known]] = rows[then[known]]
+    return near

@@ -119,16 +119,20 @@ def _in_trains(follows: Bool) -> Bool:
 
 def _between_kernels(case: Case, device: int) -> Intervals:
     """When a GPU only copies, pieces among them, and idles no longer than staging all takes."""
-    ops, rows, runs = case.report.operations, case.copies, case.runs(device, Category.COMPUTE)
-    starts, ends = runs[1][:-1], runs[0][1:]
+    ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.device[rows] == device)]
     rows = rows[~of_memory(ops, rows, PAGEABLE)]
-    part = np.searchsorted(ends, ops.start[rows])
-    count = len(starts) + 1
-    moved = np.bincount(part, ops.bytes[rows], count)[:-1]
-    cut = np.bincount(part, np.isin(rows, pieces(case)), count)[:-1] > 0
+    if not (cut := np.isin(rows, pieces(case))).any():
+        return intervals.empty()
+    runs = case.runs(device, Category.COMPUTE)
+    starts, ends = runs[1][:-1], runs[0][1:]
+    gap = np.searchsorted(ends, ops.start[rows])
+    part = np.unique(gap[cut & (gap < len(ends))])
+    within = np.isin(gap, part)
+    moved = np.bincount(np.searchsorted(part, gap[within]), ops.bytes[rows[within]], len(part))
+    starts, ends = starts[part], ends[part]
     idle = ends - starts - intervals.covered(case.idle_time.busy(device), starts, ends)
-    staged = cut & (_RATE * idle <= moved)
+    staged = _RATE * idle <= moved
     return starts[staged], ends[staged]
 
 
