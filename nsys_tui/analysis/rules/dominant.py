@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.flops import NO_TENSOR
+from nsys_tui.analysis.iterations.flops import NO_TENSOR, TENSOR
 from nsys_tui.analysis.rules.alike import Alike
 from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
@@ -66,6 +67,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     Single-precision products of libraries count together, of all shapes, where tensor cores could
     round: a half or more of their time has a price. Beside them one or two kernels that lead, where
     these have more time than all but compute and what is moved once: nothing shortens it as much.
+    A library's products in 16 bits or less come after what could give back a twentieth of them.
     """
     every = case.alike.where(case.alike.counted > 0)
     codes, names = regroup(every.name, case.report.operations.shown)
@@ -169,7 +171,9 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
     elif 2 * own < spent and not part:
         subject = f"{name}, others beside it"
         advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"
-    return case.finding(
+    product = product_kind(full := ops.names[most].demangled)
+    fine = bool(product and TENSOR.search(full)) and "tf32" not in product
+    found = case.finding(
         "dominant_kernel",
         f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
@@ -186,6 +190,7 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
         doubt=_ROUNDING.format(units.format_share(part)) * (part > 0),
         settle=settle,
     )
+    return [replace(one, is_fine=fine) for one in found]
 
 
 def _room_filled(case: Case, rows: Indices) -> float:

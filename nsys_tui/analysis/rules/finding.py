@@ -76,6 +76,7 @@ TITLE_CELLS: Final = 100
 _OF_WORK: Final = 8
 _OF_IDLE: Final = 2
 """Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
+_OF_FINE: Final = 20
 _MUCH: Final = 10
 """One of so many parts of the time counts what has most of it, and more than a guess."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x\b|[kMGTP]?B\b)")
@@ -161,6 +162,8 @@ class Finding:
     """Time that its shares are of: without that of set-up, but for what happens once."""
     is_once: bool = False
     """Whether it happens once, and so is no part of what a longer run takes."""
+    is_fine: bool = False
+    """Whether it is of work that uses the GPU well, of which little can go."""
 
     @property
     def id(self) -> str:
@@ -176,6 +179,8 @@ class Finding:
     @property
     def order_ns(self) -> int:
         """By what it is ordered."""
+        if self.is_fine:
+            return max(self.saved_ns, self.stake_ns // _OF_FINE)
         idle = self.lost is not None
         return counted_ns(self.saved_ns, self.stake_ns, self.of_ns, self.confidence, idle=idle)
 

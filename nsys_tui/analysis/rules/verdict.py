@@ -248,6 +248,7 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     busy = sum(split.compute_ns for split in case.splits) / len(case.splits) > case.judged_ns / 2
     kernels = [one for one in findings[: None if busy else 1] if one.rule == "dominant_kernel"]
     leads = [one for one in kernels if not one.saved_ns and one.severity is not Severity.LOW]
+    leads.sort(key=lambda one: -one.stake_ns)
     most = [*filter(_has_most, findings)][:1]
     return leads if leads[:1] == most or not most else most
 

@@ -158,15 +158,28 @@ def test_variants_of_a_kernel_count_together_where_none_has_most(
     assert found(synth, "dominant_kernel")[0].title.startswith(told)
 
 
-@pytest.mark.parametrize(("copied", "rule"), [(2, "dominant_kernel"), (12, "exposed_copies")])
+@pytest.mark.parametrize(
+    ("most", "copied", "rule"),
+    [
+        ("solve", 2, "dominant_kernel"),
+        ("solve", 5, "dominant_kernel"),
+        ("solve", 12, "exposed_copies"),
+        ("sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize128x128x32", 5, "dominant_kernel"),
+        ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32", 2, "dominant_kernel"),
+        ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32", 5, "exposed_copies"),
+    ],
+)
 def test_a_kernel_of_two_fifths_comes_before_what_gives_back_little(
-    tmp_path: Path, copied: int, rule: str
+    tmp_path: Path, most: str, copied: int, rule: str
 ) -> None:
-    """Copies that pinned memory could hide have two per cent of the time, then ten."""
+    """Copies that pinned memory could hide have two to ten per cent of the time.
+
+    Of a product that is as quick as tensor cores are, less can go than of other kernels.
+    """
     run = Machine(tmp_path / "r.sqlite")
     for _ in range(40):
         run.copy(copied * 5_000_000, 5, "HtoD", "pageable")
-        for name, lasts in (("solve", 40), ("a", 15), ("b", 15), ("c", 14), ("d", 14)):
+        for name, lasts in ((most, 40), ("a", 15), ("b", 15), ("c", 14), ("d", 14)):
             run.launch(name, lasts * MS)
     assert every(run.report)[0].rule == rule
 
