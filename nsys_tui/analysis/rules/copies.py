@@ -58,7 +58,6 @@ _ONCE: Final = (
     "pin the host memory if it is copied again: pinning takes as long as one copy",
 )
 """What to do about copies of set-up, from pinned memory or pageable."""
-_NEARLY_ALL: Final = 0.9
 _STAGE: Final = "copy through two small pinned buffers by turns: even once that is quicker here"
 _TOUCHED: Final = 2
 """Pages are touched first either way, which takes half as long as pinning them."""
