@@ -120,10 +120,11 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool) -> list[Finding
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
     idles = f": {case.device_labels([device])} idle {units.format_duration(idle)} {where}"
+    shown = rows[top] if often else rows
     if often:
         led, times = f", {most_of(often, len(rows))} ", f" ({units.format_count(often)})"
         room = TITLE_CELLS - len(kernels + led + times + idles)
-        name = brief(ops.shown[ops.name[rows[top][0]]], min(_NAME_CELLS, room))
+        name = brief(ops.shown[ops.name[shown[0]]], min(_NAME_CELLS, room))
         kernels += led + name + times
     return case.finding(
         "tiny_kernels",
@@ -132,7 +133,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool) -> list[Finding
         f" their own {units.format_duration(int(took.sum()))} of GPU time, too",
         subject="idle around tiny kernels",
         saved_ns=graph if graphs else idle,
-        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        window=(int(ops.start[shown[0]]), int(ops.end[shown[-1]])),
         device=device,
         screen="3",
         lost=lost,

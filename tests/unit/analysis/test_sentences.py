@@ -68,6 +68,12 @@ def test_tiny_kernels_of_many_names_count_by_their_time(run: Synth) -> None:
     assert "3,000 kernels of 2.000 us, led by k0 (100): GPU 0 idle" in said
 
 
+def test_tiny_kernels_open_at_the_first_of_those_that_are_named(run: Synth) -> None:
+    one = only(tiny(run, ("other", "k0", "k0")), "tiny_kernels")
+    assert ", most k0 (2,000):" in one.title
+    assert one.window == (30 * US, 59_992 * US)
+
+
 @pytest.mark.parametrize(("lasts", "told"), [(600 * MS, 1), (600_000 * MS, 0)])
 def test_tiny_kernels_are_told_where_the_idle_time_around_them_is_worth_it(
     run: Synth, lasts: int, told: int
