@@ -110,10 +110,10 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool) -> list[Finding
     lost, around, between = (intervals.subtract(one, apart) for one in (lost, around, between))
     where = "in their launches"
     if intervals.total(*around) > intervals.total(*lost):
-        lost, where = around, "between them"
+        lost, where = around, "around them"
     graph, took = intervals.total(*case.idle_time.late_part(device, lost)), ops.durations(rows)
     if not (graphs := 2 * graph >= intervals.total(*lost)) and lost is around:
-        lost = between
+        lost, where = between, "between them"
     idle = intervals.total(*lost)
     each = words.WAIT_LESS * (graphs and would_queue(case, calls, device, lost))
     each = f"{words.WAIT_ONCE}, then " if waits_for_each(case, calls) else each

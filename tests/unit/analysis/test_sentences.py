@@ -55,7 +55,7 @@ def test_what_most_are_is_more_than_half_of_them(run: Synth) -> None:
 def test_a_long_name_leaves_room_for_the_time_around_it(run: Synth) -> None:
     names = ("nvkernel__ZN10coreneuron17solve_interleaved1Ei_F1L653_4", "k1")
     title = only(tiny(run, names, count=12_000), "tiny_kernels").title
-    assert title.endswith("~ (6,000): GPU 0 idle 216.0 ms between them")
+    assert title.endswith("~ (6,000): GPU 0 idle 216.0 ms around them")
 
 
 def test_one_name_of_all_is_most(run: Synth) -> None:
@@ -89,6 +89,7 @@ def test_of_queued_tiny_kernels_fusing_leaves_out_the_gaps_between_two(run: Synt
             run.launch("k", (call, call + US), (start + at * US, start + (at + took) * US))
     (one,) = [one for one in found(run) if one.rule == "tiny_kernels"]
     assert (one.saved_ns, one.advice[:4]) == (600 * US, "fuse")
+    assert one.title.endswith("idle 600.0 us between them")
 
 
 @pytest.mark.parametrize("waits", [False, True])
