@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
     HOST_COPIES,
+    MEMCPY,
     PAGEABLE,
     SMALL_COPY,
     TO_HOST,
@@ -21,7 +22,7 @@ from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.staging import staged_advice
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.arrays import Indices, Integers
+from nsys_tui.model.arrays import Bool, Indices, Integers
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import FARTHEST, Operations
 from nsys_tui.model.target import PROCESS_MASK
@@ -103,21 +104,29 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
         apart = 2 * intervals.overlap_length(ops.runs(rows), ops.runs(back)) <= lasts
         less = "copy both ways at once" if apart and 0 < gain <= 2 * lasts else "copy less"
         return f"{pin}{less}{_OR_KEEP}: {LITTLE_HIDES}"
-    if pageable:
-        keep = _OR_KEEP if 2 * _alike_back_ns(case, rows) >= took.sum() else ""
-        return (
-            f"pin the host memory{again}, then copy on a stream of its own while kernels run{keep}"
-        )
+    pin = f"pin the host memory{again}, then " if pageable else ""
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     if 2 * _around_all(ops, rows, kernels) > exposed:
-        return "copy in smaller pieces: nothing computes before the first, or after the last"
-    computes = np.bincount(ops.stream[kernels], ops.durations(kernels), len(ops.streams))
-    shared = (computes > _LITTLE * computes.max())[ops.stream[rows]]
-    if 2 * int(took[shared].sum()) < int(took.sum()):
+        return f"{pin}copy in smaller pieces: nothing computes before the first, or after the last"
+    if 2 * int(took[_on_streams_of_copies(case, rows, kernels)].sum()) > int(took.sum()):
         if ops.copy_kind[first] in TO_HOST:
-            return "let the next kernels begin before each copy is done (two buffers)"
-        return "start each copy earlier (two buffers), so that it runs beside the kernels before"
-    return f"copy on a stream of its own while kernels run{_OR_KEEP}"
+            return f"{pin}let the next kernels begin before each copy is done (two buffers)"
+        return f"{pin}start each copy earlier (two buffers), beside the kernels before"
+    keep = _OR_KEEP if 2 * _alike_back_ns(case, rows) >= took.sum() else ""
+    return f"{pin}copy on a stream of its own while kernels run{keep}"
+
+
+def _on_streams_of_copies(case: Case, rows: Indices, kernels: Indices) -> Bool:
+    """Which of some copies have a stream beside those of kernels: not the default stream."""
+    ops, api = case.report.operations, case.report.api
+    computes = np.bincount(ops.stream[kernels], ops.durations(kernels), len(ops.streams))
+    shared = np.array([stream.default for stream in ops.streams], np.bool_)
+    shared |= computes > _LITTLE * computes.max()
+    called, calls = case.report.called(rows)
+    stops = np.array([MEMCPY.match(name) is not None for name in api.names], np.bool_)
+    return np.asarray(
+        ~shared[ops.stream[rows]] & ~np.isin(rows, called[stops[api.name[calls]]]), np.bool_
+    )
 
 
 def page_advice(case: Case, rows: Integers) -> str:

@@ -28,7 +28,7 @@ COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")
 _ASYNC_NSYS: Final = re.compile(r"cudaMemcpy.*Async")
 _ASYNC: Final = re.compile(r"cu(da)?Memcpy.*Async")
 _MEMCPY_NSYS: Final = re.compile(r"cudaMemcpy(?!.*Async)")
-_MEMCPY: Final = re.compile(r"cu(da)?Memcpy(?!.*Async)")
+MEMCPY: Final = re.compile(r"cu(da)?Memcpy(?!.*Async)")
 _SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
 _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
 _OF_NSYS: Final = re.compile(rf"cudaMem|{_SYNC_NSYS.pattern}")
@@ -91,7 +91,7 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
     """
     ops = case.report.operations
     compat = arguments.flag("compat")
-    rows = _launched_by(case, OpKind.MEMCPY, _MEMCPY_NSYS if compat else _MEMCPY)
+    rows = _launched_by(case, OpKind.MEMCPY, _MEMCPY_NSYS if compat else MEMCPY)
     kind = ops.copy_kind[rows]
     small = _SMALL_NSYS if compat else arguments.count("small")
     harmless = (kind == 1) & (ops.bytes[rows] <= small)

@@ -247,23 +247,25 @@ def test_what_the_second_step_begins_with_is_no_set_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "packs", "mpi", "advice"),
+    ("stream", "src", "packs", "mpi", "advice"),
     [
-        (7, 0, False, "copy on a stream of its own"),
-        (20, 0, False, "start each copy earlier (two buffers)"),
-        (20, 40 * US, False, "start each copy earlier (two buffers)"),
-        (20, MS, False, "copy on a stream of its own"),
-        (7, 0, True, "give MPI the GPU's buffers"),
+        (7, "pinned", 0, False, "copy on a stream of its own"),
+        (20, "pinned", 0, False, "start each copy earlier (two buffers)"),
+        (20, "pinned", 40 * US, False, "start each copy earlier (two buffers)"),
+        (20, "pinned", MS, False, "copy on a stream of its own"),
+        (7, "pinned", 0, True, "give MPI the GPU's buffers"),
+        (20, "pageable", 0, False, "pin the host memory, then start each copy earlier"),
+        (7, "pageable", 0, False, "pin the host memory, then copy on a stream of its own"),
     ],
 )
 def test_what_to_do_of_copies_that_nothing_hides(
-    tmp_path: Path, stream: int, packs: int, mpi: bool, advice: str
+    tmp_path: Path, stream: int, src: str, packs: int, mpi: bool, advice: str
 ) -> None:
     """A kernel that packs what is copied leaves a stream one for copies, longer ones do not."""
     synth = bare(tmp_path / "r.sqlite")
     for step in range(20):
         start = step * 10 * MS
-        synth.memcpy(start, start + 4 * MS, bytes=10**8, src="pinned", stream=stream)
+        synth.memcpy(start, start + 4 * MS, bytes=10**8, src=src, stream=stream)
         synth.kernel(f"k{step}", start + 4 * MS, start + 9 * MS, grid=FULL)
         if packs:
             synth.kernel("pack", start + 4 * MS, start + 4 * MS + packs, stream=stream, grid=FULL)
