@@ -343,9 +343,8 @@ def _told(
         advice = words.EMPTIED.format(at.call)
     elif cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = words.NEXT_GRAPH
-    told = f", {cause.label}"
+    told, most = words.TOLD.get(cause, (f", {cause.label}", "most in "))
     if what and what != "Unknown":
-        most = "most of " if cause is Cause.LAUNCH_LATENCY else "most in "
         told += f": {most * several}{call}"
     guessed = awaits or cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, inferred if guessed else sure, advice

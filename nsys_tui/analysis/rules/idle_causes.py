@@ -190,6 +190,11 @@ SYNC: Final = Words(
     "the host may need the result before it can go on",
     "nsys-tui analyze REPORT -r cuda_api_sync",
 )
+TOLD: Final = {
+    Cause.SYNC: (f", {Cause.SYNC.label} and launch", "most at "),
+    Cause.LAUNCH_LATENCY: (f", {Cause.LAUNCH_LATENCY.label}", "most of "),
+}
+"""Causes in words, and before the call of most of it: without a wait the launch after is early."""
 WAITS: Final = re.compile(
     r"_*(p?poll|p?select|epoll|recv|accept|connect)|sig(suspend|(timed)?wait)|pause$"
 )

@@ -84,6 +84,20 @@ def test_what_a_host_does_in_the_same_gaps_is_one_finding_of_all_their_time(
 
 
 @pytest.mark.parametrize(
+    ("waited", "told"),
+    [
+        (10 * US, "sync call and launch: cudaDeviceSynchronize"),
+        (2 * MS, ": cudaDeviceSynchronize returns late, why is not recorded"),
+    ],
+)
+def test_idle_time_of_a_wait_is_told_to_be_of_the_launch_after_it_too(
+    tmp_path: Path, waited: int, told: str
+) -> None:
+    case = case_of(round_trip(tmp_path / "r.sqlite", waited, 0, together=True))
+    assert told in idle(case, "sync_by_range")[0].title
+
+
+@pytest.mark.parametrize(
     ("call", "inside", "told"),
     [
         ("ioctl", True, "other API: cudaGraphInstantiate"),
