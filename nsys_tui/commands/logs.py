@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
-from nsys_tui.logs.sections.names import SECTIONS, SUMMARY, TRAINERS
+from nsys_tui.logs import read_logs
+from nsys_tui.logs.nccl.hangs import find_hangs
+from nsys_tui.logs.nccl.statistics import DEFAULT_BOUNDS, parse_bounds
+from nsys_tui.logs.result import restrict
+from nsys_tui.logs.sections.advice import DEBUG_TIME, advise
+from nsys_tui.logs.sections.section import LogAnswer
+from nsys_tui.logs.sections.tables import SECTIONS, SUMMARY, in_short
+from nsys_tui.logs.trainers.trainer_table import NAMES, own_trainer
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +26,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.nccl.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.sections.section import LogAnswer
 
 EPILOG = """\
 What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV
@@ -65,7 +71,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
         help="window as the AWK kit takes it: lines after step line A until the next one after B "
         "(default 45-50, averages 45-49), which are the collectives of A+1 to B+1",
     )
-    parser.add_argument("--trainer", choices=TRAINERS, help="whose step lines count")
+    parser.add_argument("--trainer", choices=NAMES, help="whose step lines count")
     parser.add_argument(
         "--epoch",
         type=int,
@@ -126,7 +132,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     options.add_format(parser, "logs.answer")
     options.add_sections(
         parser,
-        tuple(dict.fromkeys(SECTIONS + _JOINED)),
+        tuple(dict.fromkeys((*SECTIONS, *_JOINED))),
         f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
         f" per-op; with --report {', '.join(_JOINED)}",
     )
@@ -155,13 +161,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _once(arguments: argparse.Namespace) -> int:
     """Reads the logs and prints what they say."""
-    from nsys_tui.logs import read_logs
-    from nsys_tui.logs.nccl.hangs import find_hangs
-    from nsys_tui.logs.nccl.statistics import DEFAULT_BOUNDS, parse_bounds
-    from nsys_tui.logs.result import restrict
-    from nsys_tui.logs.sections.section import LogAnswer
-    from nsys_tui.logs.trainers.trainer_table import own_trainer
-
     _check(arguments)
     bounds = parse_bounds(arguments.buckets) if arguments.buckets else DEFAULT_BOUNDS
     result = read_logs(
@@ -238,8 +237,6 @@ def _progress(path: str, done: int, total: int) -> None:
 
 
 def _narrate(result: LogResult, *, with_notes: bool) -> None:
-    from nsys_tui.logs.sections.advice import DEBUG_TIME, advise
-
     said = [
         f"{one.severity}: {one.text}"
         for one in advise(result)
@@ -254,8 +251,6 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 
 def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
     """Prints tables, or everything as JSON."""
-    from nsys_tui.logs.sections import tables
-
     fmt, sections = arguments.format, arguments.section
     if fmt == "json":
         from nsys_tui.logs.answer import DOCUMENT
@@ -272,9 +267,9 @@ def _print(arguments: argparse.Namespace, answer: LogAnswer) -> None:
         sections = [options.csv_section(sections, "per-op")]
     # That all ranks agree is worth a line too.
     said = {"hangs"} if len(answer.result.calls) else set()
-    some = [name for name in SUMMARY if name in said or tables.SECTIONS[name].has_rows(answer)]
-    first = [] if sections else tables.in_short(answer)
-    print_tables([*first, *(tables.SECTIONS[name].table(answer) for name in sections or some)], fmt)
+    some = [name for name in SUMMARY if name in said or SECTIONS[name].has_rows(answer)]
+    first = [] if sections else in_short(answer)
+    print_tables([*first, *(SECTIONS[name].table(answer) for name in sections or some)], fmt)
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:

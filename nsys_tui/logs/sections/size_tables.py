@@ -193,7 +193,7 @@ def _same_calls(_: LogAnswer, rows: Sequence[Any]) -> list[str]:
     return ["the same calls as in COLL lines, seen where the program made them"] * bool(rows)
 
 
-SECTIONS: Final = (
+OF_ALL: Final = (
     Section(
         "per-op",
         "Collectives per operation",
@@ -228,6 +228,8 @@ SECTIONS: Final = (
         lambda answer: answer.exchanges,
         none="none: no launch sends to all other ranks and receives from them",
     ),
+)
+OF_OWNERS: Final = (
     Section(
         "ranks",
         "Collectives per rank",
@@ -244,6 +246,8 @@ SECTIONS: Final = (
         _guessed_gpus,
         count=_calls,
     ),
+)
+CALL_BY_CALL: Final = (
     Section(
         "calls",
         "Calls",

@@ -9,7 +9,6 @@ from typing import Any, Final
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.others.servers import throughput
 from nsys_tui.logs.sections import hang_tables, other_tables, size_tables, structure_tables
-from nsys_tui.logs.sections import names as section_names
 from nsys_tui.logs.sections.headline import headline
 from nsys_tui.logs.sections.section import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.steps import Average, all_averages, average_range, epoch_averages
@@ -145,7 +144,7 @@ def _file(header: str, name: str) -> Any:
     return shown(header, lambda row, _: getattr(row[1], name), Unit.COUNT)
 
 
-_ALL: Final = (
+_EVERY: Final = (
     Section(
         "files",
         "Logs",
@@ -161,6 +160,7 @@ _ALL: Final = (
         _files,
         _of_files,
     ),
+    *size_tables.OF_ALL,
     Section(
         "steps",
         "Training steps",
@@ -207,6 +207,9 @@ _ALL: Final = (
         none="no line of vLLM, SGLang, llama.cpp or Ollama",
         count=lambda answer: len(answer.result.servers),
     ),
+    *size_tables.OF_OWNERS,
+    *structure_tables.SECTIONS,
+    *hang_tables.SECTIONS,
     Section(
         "kernels",
         "Collective kernels by RCCL's trace",
@@ -224,11 +227,32 @@ _ALL: Final = (
         "environment", "NCCL variables set", ENVIRONMENT, lambda answer: answer.result.environment
     ),
     Section("warnings", "NCCL warnings", WARNINGS, lambda answer: answer.result.warnings),
-    *size_tables.SECTIONS,
-    *structure_tables.SECTIONS,
-    *hang_tables.SECTIONS,
+    *size_tables.CALL_BY_CALL,
     *other_tables.SECTIONS,
 )
-_BY_NAME: Final = {section.name: section for section in _ALL}
-SECTIONS: Final = {name: _BY_NAME[name] for name in section_names.SECTIONS}
+SECTIONS: Final = {section.name: section for section in _EVERY}
 """All sections by name, in reading order."""
+SUMMARY: Final = (
+    "files",
+    "timeouts",
+    "recorder",
+    "steps",
+    "throughput",
+    "per-op",
+    "histogram",
+    "aggregate",
+    "exchanges",
+    "gpus",
+    "tuning",
+    "topology",
+    "hangs",
+    "warnings",
+    "kernels",
+    "mpi",
+    "api",
+    "benchmarks",
+    "measured",
+    "mpip",
+    "mpip-sites",
+)
+"""Those that are printed when none is named."""

@@ -362,6 +362,11 @@ TRAINERS: Final = (
     ),
 )
 """All of them, those that name no trainer last. Progress bars are read by ``progress_bars``."""
+NAMES: Final = (
+    *dict.fromkeys(one.name for one in TRAINERS),
+    *("tqdm", "huggingface", "huggingface-dict", "lightning", "yolo", "own"),
+)
+"""As ``--trainer`` takes them, with those of progress bars; ``own`` is that of ``--pattern``."""
 
 
 BELOW_WORDS: Final = (b"Train ", b"train/", b"throughput/")

@@ -15,8 +15,7 @@ from loglines import body, info, init, logs_json, nemo
 from nsys_tui.cli import main
 from nsys_tui.errors import GATE_HIT, NO_DATA, OK, UNREADABLE, USAGE
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.sections import tables
-from nsys_tui.logs.sections.names import SECTIONS, SUMMARY
+from nsys_tui.logs.sections.tables import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,11 +43,6 @@ def log(tmp_path: Path) -> str:
     path = tmp_path / "nccl.log"
     path.write_text("".join(f"{line}\n" for line in lines))
     return str(path)
-
-
-def test_section_names_are_those_of_the_tables() -> None:
-    assert tuple(tables.SECTIONS) == SECTIONS
-    assert set(SUMMARY) <= set(SECTIONS)
 
 
 @pytest.mark.parametrize("section", SECTIONS)

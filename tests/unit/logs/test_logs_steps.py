@@ -13,9 +13,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.sections.advice import advise
-from nsys_tui.logs.sections.names import TRAINERS as NAMES
 from nsys_tui.logs.steps import average_of, average_range
-from nsys_tui.logs.trainers.trainer_table import TRAINERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,10 +215,6 @@ def test_averages_take_only_lines_that_have_the_figure(tmp_path: Path) -> None:
     assert found is not None
     assert (found.steps, found.timed, found.rated) == (3, 2, 1)
     assert (found.step_ns, found.tflops) == (2_000 * MS, 100)
-
-
-def test_every_trainer_can_be_chosen() -> None:
-    assert {one.name for one in TRAINERS} <= set(NAMES)
 
 
 @needs_logs
