@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.commands import options
 from nsys_tui.commands.printing import say, write
 from nsys_tui.errors import OK, UsageError
+from nsys_tui.export import baselines
 from nsys_tui.model.table import Column, Table, Unit, column, number, table_of
 from nsys_tui.names import NameStyle
-from nsys_tui.units import format_duration
+from nsys_tui.reader.filecheck import report_id
+from nsys_tui.text.documents import list_schema, row_schema, table_rows
+from nsys_tui.units import format_duration, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -64,8 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _add(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.compare.pooling import runs_of
-    from nsys_tui.export import baselines
-    from nsys_tui.units import plural
 
     if arguments.label and len(arguments.reports) > 1:
         raise UsageError("--label names one run", hint="add the reports one after the other")
@@ -103,7 +104,6 @@ def _unlike(before: Side, side: Side) -> str:
 def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Side:
     from nsys_tui.analysis.compare.measure import measure
     from nsys_tui.analysis.compare.plan import identity_of, plan
-    from nsys_tui.reader.filecheck import report_id
 
     style = arguments.names or NameStyle.SHORT
     made = plan(report, scope, pattern=arguments.iteration, style=style)
@@ -114,8 +114,6 @@ def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Si
 def _save(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.compare.side import Found
     from nsys_tui.analysis.rules.ranking import find
-    from nsys_tui.export import baselines
-    from nsys_tui.reader.filecheck import report_id
 
     report, scope = options.part_from(arguments)
     side = _measured(arguments, report, scope)
@@ -129,8 +127,6 @@ def _save(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from nsys_tui.export import baselines
-
     listed: list[Baseline] = []
     for name in baselines.names():
         try:
@@ -149,7 +145,6 @@ def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
     from nsys_tui.analysis.compare.pooling import runs_of
-    from nsys_tui.export import baselines
 
     runs = baselines.load_runs(arguments.file).runs
     table = table_of("runs", "Runs", _RUN_COLUMNS, runs)
@@ -162,7 +157,6 @@ def _runs(arguments: argparse.Namespace) -> int:
 
 
 def _print(table: Table, fmt: str) -> None:
-    from nsys_tui.text.documents import table_rows
     from nsys_tui.text.tables import chunks
 
     if fmt == "json":
@@ -208,20 +202,14 @@ _COLUMNS: Final = (
 
 def runs_schema() -> dict[str, Any]:
     """The schema of what ``runs`` prints as JSON."""
-    from nsys_tui.text.documents import list_schema, row_schema
-
     return list_schema("runs", row_schema(_RUN_COLUMNS))
 
 
 def schema() -> dict[str, Any]:
     """The schema of what ``list`` prints as JSON."""
-    from nsys_tui.text.documents import list_schema, row_schema
-
     return list_schema("baselines", row_schema(_COLUMNS))
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    from nsys_tui.export import baselines
-
     baselines.remove(arguments.name)
     return OK

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from nsys_tui.capture.options.table import OPTIONS
+from nsys_tui.capture.quoting import printable
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import UsageError
 
@@ -32,8 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of this verb and those of nsys that have a place in the table."""
-    from nsys_tui.capture.options.table import OPTIONS
-
     add = parser.add_argument
     add("--config", metavar="FILE", help="config file instead of the user's own")
     add("--preset", default="", metavar="NAME", help="ready-made options; see --list-presets")
@@ -121,7 +121,6 @@ def _sides(arguments: argparse.Namespace) -> tuple[str, list[str]]:
 def _plan(
     arguments: argparse.Namespace, config: Config, target: str, command: Sequence[str]
 ) -> tuple[Plan, dict[str, str]]:
-    from nsys_tui.capture.options.table import OPTIONS
     from nsys_tui.capture.plan import make_plan, named_values
     from nsys_tui.capture.targets import find_target
 
@@ -160,7 +159,6 @@ def _base(
 ) -> tuple[Plan | None, dict[str, str]]:
     """The plan that ``--again`` or ``--repeat`` starts from, and replayed values."""
     from nsys_tui.capture.profile_again import plan_again, plan_from_record, replayed_values
-    from nsys_tui.capture.quoting import printable
     from nsys_tui.capture.record import Store
 
     if arguments.again and arguments.repeat:
@@ -200,8 +198,6 @@ def _report_rows(path: str, config: Config, nsys: str) -> tuple[list[tuple[str, 
 
 def _explain(plan: Plan, arguments: argparse.Namespace) -> None:
     """Prints remarks; an error that needs no look at the target ends the run."""
-    from nsys_tui.capture.quoting import printable
-
     advice = plan.advice()
     first = next((item for item in advice if item.severity == "error"), None)
     arguments.told = {item.text for item in advice}
@@ -215,7 +211,6 @@ def _explain(plan: Plan, arguments: argparse.Namespace) -> None:
 
 def _print(plan: Plan, config: Config) -> int:
     from nsys_tui.capture import scripts
-    from nsys_tui.capture.quoting import printable
 
     script, args = scripts.readable_batch_script(plan)
     line = scripts.typed_command(plan)
@@ -248,7 +243,6 @@ def _capture(
     arguments: argparse.Namespace, config: Config, plan: Plan, secrets: dict[str, str]
 ) -> int:
     from nsys_tui.capture.capture import Capture
-    from nsys_tui.capture.quoting import printable
     from nsys_tui.commands import capture_console as console
 
     def make() -> Capture:

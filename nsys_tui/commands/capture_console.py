@@ -12,6 +12,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from nsys_tui.capture.quoting import printable
 from nsys_tui.errors import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -70,15 +71,11 @@ class Narrator:
             self._ride(f"| {text}")
 
     def _ride(self, line: str) -> None:
-        from nsys_tui.capture.quoting import printable
-
         if self._tty:
             print(f"\r\x1b[K{printable(line)}", end="", file=sys.stderr, flush=True)
             self._riding = True
 
     def _line(self, line: str) -> None:
-        from nsys_tui.capture.quoting import printable
-
         if self._riding:
             print(file=sys.stderr)
             self._riding = False
@@ -201,8 +198,6 @@ async def _leave_when_started(capture: Capture, task: asyncio.Task[Record]) -> N
 
 def finish(record: Record, arguments: Any) -> int:
     """Prints the result of a capture on stdout and returns the exit status."""
-    from nsys_tui.capture.quoting import printable
-
     if not record.state.over:
         now = "it was asked to stop" if record.stop else record.state.meanwhile
         print(f"left: {now}; follow it with: nsys-tui captures attach {record.id}", file=sys.stderr)

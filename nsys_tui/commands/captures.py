@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.record import Record, Store
 from nsys_tui.commands.open import add_opening
 from nsys_tui.commands.options import add_json
 from nsys_tui.commands.printing import room
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
     import argparse
 
     from nsys_tui.capture.capture import Capture
-    from nsys_tui.capture.record import Record
 
 PATIENCE: Final = 50
 """Looks, five a second, before a process that follows a capture counts as one that hangs."""
-
 
 DESCRIPTION = "Captures are remembered in the user's state folder until they are removed."
 
@@ -76,8 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.record import Store
-
     records = Store().all()
     if arguments.format == "json":
         print(json.dumps([record.to_json() for record in records], indent=1))
@@ -128,7 +125,6 @@ def _set_of(record: Record) -> str:
 
 
 def _open_reports(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.record import Store
     from nsys_tui.commands.open import run_app
 
     record = Store().load(arguments.id)
@@ -147,7 +143,6 @@ def _open_reports(arguments: argparse.Namespace) -> int:
 def show_schema() -> dict[str, Any]:
     """The schema of a record as ``show`` prints it."""
     from nsys_tui.capture.plan import Plan
-    from nsys_tui.capture.record import Record
     from nsys_tui.commands import targets
     from nsys_tui.text.documents import object_schema
 
@@ -163,15 +158,12 @@ def list_schema() -> dict[str, Any]:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.record import Store
-
     print(json.dumps(Store().load(arguments.id).to_json(), indent=1))
     return OK
 
 
 def _log(arguments: argparse.Namespace) -> int:
     from nsys_tui.capture.output import OutputParser
-    from nsys_tui.capture.record import Store
 
     store = Store()
     path = store.log_path(store.load(arguments.id).id)
@@ -305,7 +297,6 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 async def _remove_listed(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
     """Shows every file that would go, asks, and only then removes."""
-    from nsys_tui.capture.record import Store
     from nsys_tui.units import format_bytes
 
     store = Store()

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.options import add_json
+from nsys_tui.config import Config, default_path, load_config
 from nsys_tui.errors import OK, ConfigError, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
     from nsys_tui.capture.plan import Plan
-    from nsys_tui.config import Config
 
 
 DESCRIPTION = "Targets are the sections [targets.NAME] of the config file."
@@ -71,7 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.capture.targets import all_targets
-    from nsys_tui.config import load_config
 
     config = load_config(arguments.config)
     targets = all_targets(config)
@@ -90,10 +89,9 @@ def list_schema() -> dict[str, Any]:
     """The schema of ``list``; tables that only one kind of place has are objects of any keys."""
     from nsys_tui.config import TargetConfig
     from nsys_tui.text import documents
-    from nsys_tui.text.documents import object_schema
 
     env = {"type": "array", "items": {"type": "string"}}
-    schema = object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
+    schema = documents.object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
     return documents.list_schema("targets", schema | {"additionalProperties": {"type": "object"}})
 
 
@@ -101,15 +99,13 @@ def check_schema() -> dict[str, Any]:
     """The schema of ``check``."""
     from nsys_tui.capture.options.draft import Check
     from nsys_tui.text import documents
-    from nsys_tui.text.documents import object_schema
 
-    return documents.list_schema("remarks on a target", object_schema(Check))
+    return documents.list_schema("remarks on a target", documents.object_schema(Check))
 
 
 def _check(arguments: argparse.Namespace) -> int:
     from nsys_tui.capture.plan import make_plan
     from nsys_tui.capture.targets import find_target
-    from nsys_tui.config import load_config
 
     config = load_config(arguments.config)
     target = find_target(config, arguments.name)
@@ -144,7 +140,6 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_
 
 
 def _edit(arguments: argparse.Namespace) -> int:
-    from nsys_tui.config import default_path, load_config
     from nsys_tui.ui.terminal import probe
 
     path = Path(arguments.config) if arguments.config else default_path()
@@ -178,7 +173,6 @@ def _edit_file(path: Path) -> int:
     import shlex
     import subprocess
 
-    from nsys_tui.config import load_config
     from nsys_tui.config_edit import EXAMPLE
 
     if not path.exists():
