@@ -24,11 +24,11 @@ from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, long
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.idle_causes import POLLS
 from nsys_tui.analysis.rules.nsys import (
-    DEVICE_TO_DEVICE,
     MEMORY_LABELS,
     PAGEABLE,
     PINNED,
     TO_HOST,
+    WITHIN_GPU,
     of_memory,
 )
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
@@ -68,9 +68,9 @@ _FETCHED: Final = "the host may need the data before it launches on: then nothin
 NOT_HIDDEN: Final = "copies not hidden"
 """What findings are about that tell of copies to, from and between GPUs."""
 _FAMILIES: Final = (
-    ("copies within the GPU", (DEVICE_TO_DEVICE,)),
+    ("copies within the GPU", WITHIN_GPU),
     ("pages not hidden", UVM_COPY_KINDS),
-    (NOT_HIDDEN, [*{*range(256)} - {DEVICE_TO_DEVICE, *UVM_COPY_KINDS}]),
+    (NOT_HIDDEN, [*{*range(256)} - {*WITHIN_GPU, *UVM_COPY_KINDS}]),
 )
 """Copies that one change helps: what findings are about, and their kinds."""
 
@@ -356,7 +356,7 @@ def _at_least(case: Case, device: int, rows: Indices) -> int:
     their quickest tenth. Copies within the GPU can be left out.
     """
     ops = case.report.operations
-    rows, most = rows[ops.copy_kind[rows] != DEVICE_TO_DEVICE], 0.0
+    rows, most = rows[~np.isin(ops.copy_kind[rows], WITHIN_GPU)], 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
         spans = clipped(ops, mine, case.scope.window)

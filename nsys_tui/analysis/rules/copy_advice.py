@@ -10,13 +10,13 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.idle_causes import ON_FLAG, ON_PAGES
 from nsys_tui.analysis.rules.nsys import (
-    DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
     HOST_COPIES,
     MEMCPY,
     PAGEABLE,
     SMALL_COPY,
     TO_HOST,
+    WITHIN_GPU,
 )
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.analysis.rules.staging import staged_advice
@@ -84,7 +84,7 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
         return "clear less, or let the kernel that writes first do it"
     if ops.copy_kind[first] in UVM_COPY_KINDS:
         return page_advice(case, rows)
-    if ops.copy_kind[first] == DEVICE_TO_DEVICE:
+    if ops.copy_kind[first] in WITHIN_GPU:
         return "swap pointers, or let kernels write their results where they are needed"
     if advice := mpi_advice(case, rows) or staged_advice(case, rows):
         return advice

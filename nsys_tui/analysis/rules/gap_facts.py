@@ -21,7 +21,7 @@ from nsys_tui.analysis.thread_states import Off
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import factorise, rows_of_values
+from nsys_tui.model.groups import among, factorise, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.names import strip_op_id
 
@@ -48,19 +48,29 @@ _REST: Final = 0.2
 _LATE_NS: Final = 1_000_000
 """No launch takes so long from its call to its work."""
 _OF_GRAPHS: Final = (MAKES_GRAPH, LAUNCHES_GRAPH)
+_HOLD: Final = (Cause.SYNC, Cause.COPY)
+"""Classes of calls in which a thread waits for a GPU."""
 _OWN: Final = (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT)
 """Causes for which one thread waits while others work."""
 _MANY: Final = 4
 """Sleeps in a gap from which on one of them is hardly anything of it."""
 
 
-def waits_for_each(case: Case, calls: Integers) -> bool:
-    """Whether between most of these calls their threads wait for the GPU."""
-    api = case.report.api
-    waits = np.flatnonzero(case.work.api_classes == Cause.SYNC)
-    waits = waits[np.isin(api.thread[waits], api.thread[calls])]
-    parts = np.unique(np.searchsorted(np.sort(api.start[waits]), api.start[calls]))
-    return 2 * (len(parts) - 1) > len(calls) - 1
+def waits_for_each(case: Case, calls: Integers) -> str:
+    """What to do less often where between most of these calls their threads wait, else empty."""
+    api, classes = case.report.api, case.work.api_classes
+    copies = case.copies[np.isin(case.report.operations.copy_kind[case.copies], TO_HOST)]
+    reads = case.report.called(copies)[1]
+    waits, held = (np.flatnonzero(among(classes, of)) for of in ((Cause.SYNC,), _HOLD))
+
+    def between(others: Integers) -> bool:
+        times = api.start[others[np.isin(api.thread[others], api.thread[calls])]]
+        parts = np.unique(np.searchsorted(np.sort(times), api.start[calls]))
+        return 2 * (len(parts) - 1) > len(calls) - 1
+
+    if between(reads) and between(held):
+        return words.READ_SELDOM
+    return words.WAIT_ONCE * between(waits)
 
 
 def is_rare(case: Case, gaps: Gaps) -> bool:

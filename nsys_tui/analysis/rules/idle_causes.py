@@ -266,6 +266,7 @@ ALIKE: Final = 2
 AWAITED: Final = "see who is to send what it waits for: late or busy, or a client that asks nothing"
 HOST_FUNCTION: Final = "shorten that function, or let a thread of its own wait for an event instead"
 WAIT_ONCE: Final = "wait once for many of them"
+READ_SELDOM: Final = "let the host read results less often"
 WAIT_LESS: Final = "wait for the GPU less often, so that launches queue up; or "
 NEXT_GRAPH: Final = "launch the next graph before this one ends, or let one graph do more"
 HELD_LAUNCH: Final = (

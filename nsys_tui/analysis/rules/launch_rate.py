@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules.begun import ahead
 from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Confidence, Finding
-from nsys_tui.analysis.rules.nsys import DEVICE_TO_DEVICE, HOST_COPIES
+from nsys_tui.analysis.rules.nsys import HOST_COPIES, WITHIN_GPU
 from nsys_tui.analysis.stalls.causes import Cause, Edge, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Int64, Integers
@@ -87,7 +87,7 @@ def queued_alike(ops: Operations, rows: Integers) -> Bool:
     """Which operations stay within a GPU: the host queues them like kernels."""
     kind = ops.kind[rows]
     within = (kind == OpKind.KERNEL) | (kind == OpKind.MEMSET)
-    return np.asarray(within | (ops.copy_kind[rows] == DEVICE_TO_DEVICE), np.bool_)
+    return np.asarray(within | np.isin(ops.copy_kind[rows], WITHIN_GPU), np.bool_)
 
 
 def short_gaps(case: Case) -> list[Finding]:
@@ -109,8 +109,8 @@ def short_gaps(case: Case) -> list[Finding]:
     if idle < least:
         return []
     why, advice = "each launch comes only after the work before it", "launch further ahead"
-    if facts.waits_for_each(case, calls[late]):
-        why, advice = "the host waits for each, then launches the next", words.WAIT_ONCE
+    if seldom := facts.waits_for_each(case, calls[late]):
+        why, advice = "the host waits for each, then launches the next", seldom
     if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum()):
         advice = words.NEXT_GRAPH
     else:

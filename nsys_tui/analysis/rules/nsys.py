@@ -162,6 +162,8 @@ DEVICE_TO_HOST: Final = 2
 PEER_COPY: Final = 10
 """Kind of copies from one GPU to another."""
 DEVICE_TO_DEVICE: Final = 8
+WITHIN_GPU: Final = (5, 6, 7, DEVICE_TO_DEVICE)
+"""Kinds of copies within a GPU, to and from arrays of it, too."""
 DIRECTIONS: Final = {
     1: "Host-to-Device",
     DEVICE_TO_HOST: "Device-to-Host",

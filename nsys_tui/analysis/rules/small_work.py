@@ -116,7 +116,7 @@ def _tiny(case: Case, rows: Indices, calls: Integers, top: Bool) -> list[Finding
         lost, where = between, "between them"
     idle = intervals.total(*lost)
     each = words.WAIT_LESS * (graphs and would_queue(case, calls, device, lost))
-    each = f"{words.WAIT_ONCE}, then " if waits_for_each(case, calls) else each
+    each = f"{seldom}, then " if (seldom := waits_for_each(case, calls)) else each
     often, half = int(np.count_nonzero(top)), units.format_duration(int(np.median(took)))
     kernels = f"{units.format_count(len(rows))} kernels of {half}"
     idles = f": {case.device_labels([device])} idle {units.format_duration(idle)} {where}"
