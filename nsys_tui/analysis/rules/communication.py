@@ -168,9 +168,10 @@ def of_last_ranks(case: Case, device: int, hiding: Sequence[Category]) -> int:
 
     The others begin sooner and wait; of a collective whose ranks are not known, its own.
     """
-    return int(case.once(f"last ranks {hiding}", lambda: _of_last_ranks(case, hiding))[device])
+    return int(_of_last_ranks(case, hiding)[device])
 
 
+@kept
 def _of_last_ranks(case: Case, hiding: Sequence[Category]) -> Int64:
     """The same of all GPUs, by their places."""
     ops, waits = case.report.operations, collective_waits(case.report)

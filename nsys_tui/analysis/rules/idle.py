@@ -13,7 +13,7 @@ from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun
-from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
 from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
@@ -90,13 +90,14 @@ _LARGE: Final = 0.1
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
     findings: list[Finding] = []
-    told, spans = case.once("idle together", lambda: _together(case))
+    told, spans = _together(case)
     for gaps, beside in told:
         if gaps.cause[0] in causes:
             findings += _idle_finding(case, name, gaps, beside, spans)
     return findings
 
 
+@kept
 def _together(case: Case) -> tuple[list[tuple[Gaps, Gaps]], Spans]:
     """Gaps of one cause or call, what one change gives back with it, and when causes were."""
     gaps, spans = _idle_by_witness(case)

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.launches import launches_graphs
 from nsys_tui.analysis.rules import idle_causes as words
-from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding
 from nsys_tui.analysis.rules.gap_facts import waits_for_each
 from nsys_tui.analysis.rules.gpu_work import filled
@@ -70,12 +70,9 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
+@kept
 def _one_by_one(case: Case, longest: float) -> tuple[Indices, Indices]:
     """Kernels shorter than so many ns, or than launches are apart, with a call for each."""
-    return case.once(f"one by one {longest}", lambda: _launched_alone(case, longest))
-
-
-def _launched_alone(case: Case, longest: float) -> tuple[Indices, Indices]:
     report, ops = case.report, case.report.operations
     longest = max(longest, pace_ns(case))
     rows = case.where(

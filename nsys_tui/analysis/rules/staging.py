@@ -136,12 +136,10 @@ def _between_kernels(case: Case, device: int) -> Intervals:
     return starts[staged], ends[staged]
 
 
+@kept
 def _handed_over(case: Case, device: int) -> Intervals:
     """When it does, and when arrays go straight back."""
-    return case.once(
-        f"handed over {device}",
-        lambda: intervals.joined(round_trips(case, device), _between_kernels(case, device)),
-    )
+    return intervals.joined(round_trips(case, device), _between_kernels(case, device))
 
 
 def are_staged(case: Case, gaps: Gaps) -> Bool:

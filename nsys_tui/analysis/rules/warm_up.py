@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.warm_up import CONTEXT_NS
 from nsys_tui.analysis.rules import awaited
-from nsys_tui.analysis.rules.case import SET_UP, Case
+from nsys_tui.analysis.rules.case import SET_UP, Case, kept
 from nsys_tui.analysis.rules.copies import moved_once
 from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.analysis.rules.gap_facts import after_all_launches, usual_name
@@ -22,7 +22,7 @@ from nsys_tui.analysis.thread_states import sampled
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST, ApiCalls
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise_rows, rows_of_values
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
@@ -71,11 +71,12 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
     return Result(columns, tuple(findings), hidden=hidden)
 
 
+@kept
 def _once(case: Case) -> Gaps:
     """Idle gaps between operations that come once."""
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
-    return gaps.take(case.once("first uses", lambda: first_uses(case, gaps)))
+    return gaps.take(first_uses(case, gaps))
 
 
 def _once_ns(case: Case, gaps: Gaps) -> tuple[Bool, Int64]:
@@ -181,17 +182,17 @@ def _middle(gaps: Gaps) -> Int64:
 
 def _sets_up(case: Case, gaps: Gaps) -> Bool:
     """In which gaps the process that ends them makes its first CUDA call."""
-    api = case.report.api
-    first = case.once("first calls", lambda: _first_calls(api))
     known = np.flatnonzero((gaps.call >= 0) & (gaps.idle >= CONTEXT_NS))
-    begun = first[api.thread[gaps.call[known]]]
+    begun = _first_calls(case)[case.report.api.thread[gaps.call[known]]]
     with_set_up = np.zeros(len(gaps), bool)
     with_set_up[known] = (begun >= gaps.start[known]) & (begun < gaps.end[known])
     return with_set_up
 
 
-def _first_calls(api: ApiCalls) -> Int64:
+@kept
+def _first_calls(case: Case) -> Int64:
     """Of each thread, when its process makes its first call."""
+    api = case.report.api
     _, owner = np.unique(api.thread_process, return_inverse=True)
     first = np.zeros(len(owner), np.int64)
     # Of equal places the last that is assigned stays.
@@ -292,7 +293,7 @@ def before_code(case: Case, gaps: Gaps) -> Bool:
 
     Whatever the host is seen to do then, be it to wait for the compiler, but for calls of CUDA.
     """
-    api, loads = case.report.api, case.once("loads of code", lambda: _loads(case))
+    api, loads = case.report.api, _loads(case)
     compiles = np.zeros(len(gaps), np.bool_)
     mine = np.flatnonzero(np.isin(gaps.cause, _BESIDE_CALLS) & (gaps.caller >= 0))
     for process, places in rows_of_values(api.thread_process[gaps.caller[mine]]):
@@ -303,6 +304,7 @@ def before_code(case: Case, gaps: Gaps) -> Bool:
     return compiles
 
 
+@kept
 def _loads(case: Case) -> Indices:
     """Rows of the calls that load code: short ones look something up."""
     api, rows = case.report.api, np.flatnonzero(case.work.api_classes == Cause.MODULE)
