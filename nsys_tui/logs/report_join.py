@@ -65,8 +65,7 @@ def _launches(calls: Calls, stuck: Bool) -> Int64:
     """Launch of each call: its (communicator, opCount), or itself where opCount stands still."""
     launch = np.where(stuck, np.arange(len(calls)), -1)
     columns = np.stack([calls.communicator, calls.op_count, launch], axis=1)
-    code: Int64 = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
-    return code
+    return np.unique(columns, axis=0, return_inverse=True)[1].ravel()
 
 
 def _stuck(result: LogResult, calls: Calls, kept: Bool) -> Bool:

@@ -165,8 +165,7 @@ def among(codes: UInt8, some: Iterable[int]) -> Bool:
     """Which codes are some of these: ``np.isin`` takes three times as long."""
     table = np.zeros(256, bool)
     table[[*some]] = True
-    chosen: Bool = table[codes]
-    return chosen
+    return table[codes]
 
 
 def first_rows(codes: Integers) -> Indices:

@@ -216,8 +216,7 @@ class Crowd:
         begun = np.searchsorted(self.starts, edges)
         over = np.searchsorted(self.ends, edges)
         done = (begun - over) * edges - self.start_sums[begun] + self.end_sums[over]
-        busy: Int64 = np.diff(done)
-        return busy
+        return np.diff(done)
 
 
 def _sums(times: Int64) -> Int64:

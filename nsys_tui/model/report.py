@@ -247,8 +247,7 @@ class Report:
         key = f"derived {name}"
         if key not in self._parts and (kept := self._source.stored(name)) is not None:
             self._parts[key] = kept
-        arrays: Arrays | None = self._parts.get(key)
-        return arrays
+        return self._parts.get(key)
 
     @property
     def launch_attributes(self) -> LaunchAttributes:

@@ -172,8 +172,7 @@ class TrieBuilder:
         self._parent += [key >> _LABEL_BITS for key in new]
         self._label += [key & _LABEL_MASK for key in new]
         nodes = np.fromiter(map(self._nodes.__getitem__, keys), np.int64, len(keys))
-        child: Int64 = nodes[inverse]
-        return child
+        return nodes[inverse]
 
     def graft(self, parent: Integers, labels: Integers) -> Int64:
         """Adds the nodes of another tree, parents before their children.

@@ -244,8 +244,7 @@ class FileSource:
             "calls",
             lambda: {"calls": host.join_calls(ops.process, ops.processes, ops.correlation, api)},
         )
-        stored: Int32 = arrays["calls"]
-        return stored
+        return arrays["calls"]
 
     def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Arrays that follow from the parts, from the sidecar or made and stored there."""

@@ -73,8 +73,7 @@ class ScreenSpec:
 
     def actions(self) -> tuple[Action, ...]:
         """The screen's own actions; imports its module."""
-        known: tuple[Action, ...] = getattr(importlib.import_module(self.module), "ACTIONS", ())
-        return known
+        return getattr(importlib.import_module(self.module), "ACTIONS", ())
 
 
 SCREENS: Final[tuple[ScreenSpec, ...]] = (

@@ -45,8 +45,7 @@ async def _chosen(app: Host, name: str, folder: RemoteName) -> str | None:
         path = f"{name}{entry.name}{'/' if entry.is_folder else ''}"
         kind = "folder" if entry.is_folder else format_bytes(entry.size)
         entries.append(Entry(path, kind, path))
-    chosen: str | None = await app.push_screen_wait(Picker(f"Reports in {name}", entries))
-    return chosen
+    return await app.push_screen_wait(Picker(f"Reports in {name}", entries))
 
 
 async def _fetched(app: Host, name: str, remote: RemoteName) -> Path:

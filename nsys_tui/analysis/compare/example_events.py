@@ -89,8 +89,7 @@ def gap_of(
 
 def _begin_in(starts: Int64, window: tuple[int, int] | None) -> Bool:
     lo, hi = window or (0, 0)
-    inside: Bool = (starts >= lo) & (starts < hi)
-    return inside
+    return (starts >= lo) & (starts < hi)
 
 
 def _events(plan: Plan, group: str) -> tuple[EventSet, list[str]]:

@@ -89,8 +89,7 @@ class Iterations:
     @cached_property
     def end(self) -> Int64:
         """Start of the next iteration; the last one ends with its own range."""
-        ends: Int64 = np.append(self.start[1:], self.own_end[-1:])
-        return ends
+        return np.append(self.start[1:], self.own_end[-1:])
 
     @cached_property
     def duration(self) -> Int64:

@@ -24,8 +24,7 @@ def depths(start: Int64, end: Int64) -> Int64:
     real = end > start
     before: Int64 = np.cumsum(real) - real
     closed = np.searchsorted(np.sort(end[real]), start, side="right")
-    depth: Int64 = before - closed
-    return depth
+    return before - closed
 
 
 def parents(depth: Int64) -> Int64:

@@ -89,8 +89,7 @@ def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:
     for key in distinct:
         domain, name = ranges.domains[int(key) // names], ranges.names[int(key) % names]
         codes.append(builder.label(f"{domain.name}:{name}" if domain.name else name))
-    labels: Int64 = np.array(codes, np.int64)[inverse] if len(keys) else keys
-    return labels
+    return np.array(codes, np.int64)[inverse] if len(keys) else keys
 
 
 def nvtx_paths(report: Report, *, launching: bool = False, progress: Progress = silent) -> Paths:
@@ -194,8 +193,7 @@ def _few_steps(
 def _components(start: Int64, end: Int64) -> Int64:
     """Number of the stretch of touching ranges that each range belongs to."""
     reach = np.maximum.accumulate(end)
-    component: Int64 = np.cumsum(np.append(False, start[1:] >= reach[:-1]))
-    return component
+    return np.cumsum(np.append(False, start[1:] >= reach[:-1]))
 
 
 def _groups(places: Indices, keys: Integers) -> Iterator[Indices]:

@@ -183,8 +183,7 @@ class NvtxTable:
         """Nodes with ranges or operations in the window, in themselves or below."""
         tree = self.tree
         some = (tree.count + tree.open + tree.gpu_count > 0) | (tree.host > 0)
-        anywhere: Bool = self.trie.summed(some.astype(np.int64)) > 0
-        return anywhere
+        return self.trie.summed(some.astype(np.int64)) > 0
 
     def instances(self, nodes: Int64) -> Indices:
         """Ranges at some nodes that touch the window, in start order."""

@@ -120,8 +120,7 @@ def _serving_calls(case: Case) -> Bool:
     waited, answered = (
         np.bincount(calls.thread[which], minlength=len(calls.threads)) for which in (waits, answers)
     )
-    answering: Bool = serves | (waits & ~client & (2 * answered >= waited)[calls.thread])
-    return answering
+    return serves | (waits & ~client & (2 * answered >= waited)[calls.thread])
 
 
 def waker(case: Case, thread: int, waits: Intervals) -> tuple[str, str, str, str]:

@@ -38,8 +38,7 @@ def large_copies(case: Case) -> Indices:
     """Copies between host and device whose rate tells something, in start order."""
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES)]
-    large: Indices = rows[(ops.bytes[rows] >= LARGE) & (ops.durations(rows) > 0)]
-    return large
+    return rows[(ops.bytes[rows] >= LARGE) & (ops.durations(rows) > 0)]
 
 
 @rule(

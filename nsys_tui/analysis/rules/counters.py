@@ -157,8 +157,7 @@ def _samples(report: Report, device: int, code: int, spans: Intervals) -> Int64:
     apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
     at = np.searchsorted(spans[0], time - apart, side="right") - 1
     inside = (at >= 0) & (time + apart <= spans[1][np.maximum(at, 0)])
-    values: Int64 = metrics.value[mine[inside]]
-    return values
+    return metrics.value[mine[inside]]
 
 
 def _clocked(case: Case, finding: Finding, device: int) -> Finding:

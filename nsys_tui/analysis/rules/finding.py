@@ -53,8 +53,7 @@ def ranks(saved_ns: Int64, base_ns: int) -> Int64:
         return np.zeros(len(saved_ns), np.int64)
     high = saved_ns >= max(HIGH_SHARE * base_ns, HIGH_NS)
     medium = saved_ns >= max(MEDIUM_SHARE * base_ns, MEDIUM_NS)
-    rank: Int64 = np.maximum(2 * high.astype(np.int64), medium)
-    return rank
+    return np.maximum(2 * high.astype(np.int64), medium)
 
 
 WORTH_FIXING: Final = 0.01

@@ -127,8 +127,7 @@ def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> Indices:
     rows = case.where(lambda rows: ops.kind[rows] == kind)
     rows, calls = case.report.called(rows)
     wanted = np.array([name.match(text) is not None for text in api.names], bool)
-    chosen: Indices = rows[wanted[api.name[calls]]] if len(rows) else rows
-    return chosen
+    return rows[wanted[api.name[calls]]] if len(rows) else rows
 
 
 def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> list[Finding]:
@@ -189,8 +188,7 @@ def series_of_small_copies(case: Case) -> Indices:
     ops, rows = case.report.operations, case.copies
     rows = rows[np.isin(ops.copy_kind[rows], [*DIRECTIONS]) & (ops.bytes[rows] <= SMALL_COPY)]
     kind = ops.copy_kind[rows]
-    in_series: Indices = rows[np.bincount(kind)[kind] >= SERIES]
-    return in_series
+    return rows[np.bincount(kind)[kind] >= SERIES]
 
 
 def _copy_table(

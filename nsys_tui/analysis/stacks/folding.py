@@ -132,8 +132,7 @@ def gpu_stacks(
 def _below(builder: TrieBuilder, above: Int64, name: Int32, leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
     place, parent, leaf = pair_codes(above, name, len(leaves))
-    child: Int64 = builder.children(parent, leaves[leaf])[place]
-    return child
+    return builder.children(parent, leaves[leaf])[place]
 
 
 def range_stacks(
@@ -299,5 +298,4 @@ def chain_nodes(
         if kept.any():
             nodes[going[kept]] = builder.children(nodes[going[kept]], code[kept])
     nodes[final == first] = builder.add((NO_CHAIN,))
-    node: Int64 = nodes[place]
-    return node
+    return nodes[place]

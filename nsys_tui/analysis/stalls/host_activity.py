@@ -188,8 +188,7 @@ class HostWork:
         occur = used(foreign)
         code_of = np.zeros(int(occur[-1]) + 1 if len(occur) else 0, np.int32)
         code_of[occur] = [self.code(text(code)) for code in occur.tolist()]
-        mapped: Int32 = code_of[foreign]
-        return mapped
+        return code_of[foreign]
 
     def name(self, code: int) -> str:
         """Text of a code; empty for -1."""

@@ -92,8 +92,7 @@ class Named:
     def _reach(self) -> Int64:
         if intervals.is_sorted(self.ends):
             return self.ends
-        reach: Int64 = np.maximum.accumulate(self.ends)
-        return reach
+        return np.maximum.accumulate(self.ends)
 
 
 def _most(which: Indices, name: Int32, overlap: Int64) -> tuple[Indices, Int32, Int64]:

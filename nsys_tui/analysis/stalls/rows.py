@@ -292,8 +292,7 @@ def stall_table(
 
 def _used(codes: Integers) -> list[int]:
     """Which codes occur, ``NONE`` included."""
-    used: list[int] = (np.flatnonzero(np.bincount(codes + 1)) - 1).tolist()
-    return used
+    return (np.flatnonzero(np.bincount(codes + 1)) - 1).tolist()
 
 
 def _coded(

@@ -92,8 +92,7 @@ def shares(totals: Int64) -> Float64:
 def pick(values: Values, order: Indices) -> Values:
     """Values in another order, arrays and lists alike."""
     if isinstance(values, np.ndarray):
-        picked: Array = values[order]
-        return picked
+        return values[order]
     return [values[row] for row in order.tolist()]
 
 

@@ -192,8 +192,7 @@ class KindBook(dict[tuple[int, ...], int]):
                 self.first.append(int(line[first[row]]))
                 self.number.append(0)
             self.number[code] += int(number[row])
-        result: Int64 = known[codes]
-        return result
+        return known[codes]
 
     def cut(self, size: int) -> None:
         """Forgets all but the first kinds: those of a file that cannot be read to its end."""

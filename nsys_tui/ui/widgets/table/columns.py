@@ -129,8 +129,7 @@ class TableColumn(ABC):
     def within(self, low: float, high: float) -> Bool:
         """Rows whose key lies in [low, high]."""
         keys = self.keys()
-        inside: Bool = np.ma.filled((keys >= low) & (keys <= high), False)
-        return inside
+        return np.ma.filled((keys >= low) & (keys <= high), False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -225,15 +224,13 @@ class Texts(TableColumn):
         order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))
         rank = np.empty(max(len(order), 1), np.int64)
         rank[order] = np.arange(len(order))
-        key: Array = rank[codes]
-        return key
+        return rank[codes]
 
     def hits(self, test: Callable[[str], bool]) -> Bool:
         """The test runs once a label, never once a row."""
         codes, labels = self.load()
         passed = np.fromiter(map(test, labels), bool, len(labels))
-        passing: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
-        return passing
+        return passed[codes] if len(passed) else np.zeros(len(codes), bool)
 
     def stored(self, rows: Integers) -> tuple[Column, Values]:
         """The labels, looked up when a writer comes to them."""
@@ -251,8 +248,7 @@ class Texts(TableColumn):
     def within(self, low: float, high: float) -> Bool:
         """Rows whose code lies in [low, high]."""
         codes = self.load()[0]
-        inside: Bool = (codes >= low) & (codes <= high)
-        return inside
+        return (codes >= low) & (codes <= high)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
