@@ -43,6 +43,7 @@ _PINS: Final = (0.25, 6.5)
 """Part of the bus's rate at which a host pins pages, and GB/s at most: 3 to 5 are usual."""
 _OR_KEEP: Final = ", or keep the data on the GPU"
 KEEP: Final = "keep the data on the GPU: what comes to the host goes straight back, it seems"
+GATHER: Final = "gather small copies in one buffer"
 _ON_THE_GPU: Final = "do on the GPU what the host makes of these, and copy only the result"
 _WORKS: Final = (Cause.HOST, Cause.NOTHING)
 _READS: Final = (0.5, 30.0)
@@ -90,7 +91,7 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
         return advice
     took, small = ops.durations(rows), ops.bytes[rows] <= SMALL_COPY
     if 2 * int(took[small].sum()) > int(took.sum()):
-        return f"gather small copies in one buffer{_OR_KEEP}"
+        return f"{GATHER}{_OR_KEEP}"
     if (info := case.report.devices[ops.device[first]].info) and info.discrete == 0:
         return _SHARED
     if ops.copy_kind[first] == DEVICE_TO_HOST and _are_worked_on(case, rows):

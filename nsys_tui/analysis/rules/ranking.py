@@ -29,6 +29,7 @@ from nsys_tui.analysis.rules import (  # noqa: F401  importing a family register
     warm_up,
 )
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
+from nsys_tui.analysis.rules.copy_advice import GATHER
 from nsys_tui.analysis.rules.counters import unpriced, witnessed
 from nsys_tui.analysis.rules.finding import WORTH_FIXING, Finding, Severity
 from nsys_tui.analysis.rules.flushes import without_measured
@@ -172,7 +173,7 @@ _BESIDE: Final = ("exposed_communication",)
 _LEADERS: Final = {
     "dominant_kernel": ("shared_gpus",),
     "exposed_communication": (*_LATE, "slow_copies"),
-    "exposed_copies": ("slow_copies", "gpu_idle"),
+    "exposed_copies": ("slow_copies", "gpu_idle", "small_copies"),
     "gpu_idle": ("frequent_allocation", "blocking_launches", *_LATE),
     "gpu_imbalance": ("exposed_communication",),
     "small_copies": ("gpu_idle",),
@@ -241,9 +242,11 @@ def _explains(leader: Finding, finding: Finding) -> bool:
     if finding.rule == "exposed_communication" or (finding.late >= 0 and leader.rule in _LATE):
         one_is_late = leader.rule != "gpu_imbalance"
         return _waits_for(finding, leader) and (not one_is_late or leader.device == finding.late)
-    if finding.rule == "exposed_copies" and leader.rule == "gpu_idle":
+    if finding.rule == "exposed_copies" and leader.rule != "slow_copies":
         pages = leader.advice.startswith(PAGES) and "Unified Device-to-Host" in finding.title
-        return pages and leader.device == finding.device and leader.saved_ns > 0
+        one_change = GATHER in finding.advice if leader.rule == "small_copies" else pages
+        near = leader.device == finding.device or AND_OTHERS in finding.title
+        return one_change and near and leader.saved_ns > 0
     if finding.rule == "small_copies":  # What the host does after them tells more, if it is known.
         inside = intervals.total(*(finding.lost or intervals.empty()))
         known = leader.saved_ns > 0 or 2 * inside <= finding.saved_ns
@@ -262,9 +265,8 @@ _PARTS: Final = frozenset(("repeated_uploads", "slow_copies"))
 
 def _copies(finding: Finding, kept: Sequence[Finding]) -> Finding | None:
     """The finding above of whose copies this one tells a part, None for none."""
-    whole = (one for one in kept if one.subject.startswith(copies.NOT_HIDDEN))
-    above = (one for one in whole if one.device == finding.device)
-    return next(above, None) if finding.rule in _PARTS else None
+    near = [one for one in kept if one.device == finding.device and finding.rule in _PARTS]
+    return next((one for one in near if one.subject.startswith(copies.NOT_HIDDEN)), None)
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:
@@ -289,11 +291,8 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> Finding | None:
     for other in above:
         if other.rule == "slow_steps" or other.gone is None or other.same_as:
             continue
-        if 2 * intervals.overlap_length(finding.lost, other.gone) > lost:
-            return other
-        if finding.gone is finding.lost:
-            continue
-        if intervals.overlap_length(finding.gone, other.gone) >= _NEARLY_ALL * gone:
+        most = 2 * intervals.overlap_length(finding.lost, other.gone) > lost
+        if most or intervals.overlap_length(finding.gone, other.gone) >= _NEARLY_ALL * gone:
             return other
     return None
 

@@ -125,3 +125,22 @@ def test_the_first_piece_waits_for_the_host_as_the_others_do(
     assert one.lost is not None
     told = 7 * 2 * MS + (first + 2) * MS * staged
     assert int((one.lost[1] - one.lost[0]).sum()) == pytest.approx(20 * told, rel=0.05)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small alone", "and a large one"])
+def test_small_copies_are_one_story_with_the_time_that_they_take(
+    tmp_path: Path, large: bool
+) -> None:
+    """Gathering them gives both back; the time of a large one is another story."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(200):
+        for _ in range(4):
+            run.copy(16_384, 4, "HtoD", "pageable")
+        if large:
+            run.copy(4_000_000, 4, "HtoD", "pageable")
+        run.launch("step", 200 * US)
+        run.wait()
+    found = find_in(Case(open_report(run.report.write(), use_cache=False)))
+    (exposed,) = [one for one in found if one.rule == "exposed_copies"]
+    assert exposed.same_as == ("" if large else "small copies")
+    assert exposed.severity is (Severity.HIGH if large else Severity.LOW)
