@@ -73,11 +73,14 @@ class Confidence(StrEnum):
 
 TITLE_CELLS: Final = 100
 _OF_WORK: Final = 8
-_OF_IDLE: Final = 2
-"""Parts of what a finding is about that count in the order of a list: nobody works in idle time."""
+_OF_MOST: Final = 5
+"""Of work one of so many parts counts in the order of a list, more of what has most of the time.
+
+Idle time counts whole, whether it has a price or not: nobody works in it.
+"""
 _OF_FINE: Final = 20
 _MUCH: Final = 10
-"""One of so many parts of the time counts what has most of it, and more than a guess."""
+"""A guess counts less than one of so many parts of the time."""
 _FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x\b|[kMGTP]?B\b)")
 """Shares, factors and sizes in a subject, and what stands in brackets."""
 
@@ -192,21 +195,19 @@ def decides(stake_ns: int, of_ns: int, confidence: Confidence) -> bool:
 def counted_ns(
     saved_ns: int, stake_ns: int, of_ns: int, confidence: Confidence, *, idle: bool
 ) -> int:
-    """By what a finding is rated: a part of what nobody knows to be saved, half of a guess.
-
-    What has most of the time counts a tenth of it at least, and a guess less than that.
+    """By what a finding is rated: idle time, or a part of work of which nobody knows what can go.
 
     Args:
         saved_ns: time that could be saved at most.
         stake_ns: time that it is about.
         of_ns: the time that its shares are of.
         confidence: how it is known.
-        idle: whether that is idle time of a GPU, of which more can go than of work.
+        idle: whether that is idle time of a GPU.
     """
-    much, told = of_ns // _MUCH, max(saved_ns, stake_ns // (_OF_IDLE if idle else _OF_WORK))
-    if confidence is Confidence.GUESS:
-        return min(told // 2, max(much - 1, 0))
-    return max(told, much) if decides(stake_ns, of_ns, confidence) else told
+    parts = 1 if idle else _OF_MOST if decides(stake_ns, of_ns, confidence) else _OF_WORK
+    told = max(saved_ns, stake_ns // parts)
+    guess = confidence is Confidence.GUESS
+    return min(told // 2, max(of_ns // _MUCH - 1, 0)) if guess else told
 
 
 _FEWEST_SPANS: Final = 10
