@@ -14,13 +14,12 @@ from nsys_tui.analysis.rules import gap_facts as facts
 from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.begun import await_results, begun
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
-from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up
+from nsys_tui.analysis.rules.clean_up import before_clean_up, clean_up, results_read
 from nsys_tui.analysis.rules.copy_advice import is_one_page, page_advice
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Confidence, Finding, Held, Severity
 from nsys_tui.analysis.rules.held import FOR_THREADS, held, is_alone, unhindered
 from nsys_tui.analysis.rules.late_ranks import late_rank, messages_next, without_messages
 from nsys_tui.analysis.rules.launch_rate import short_gaps, straight
-from nsys_tui.analysis.rules.migrations import results_read
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.analysis.rules.run import WORTH_A_LINE
 from nsys_tui.analysis.rules.small_work import between_tiny

@@ -1,4 +1,4 @@
-"""Unified memory: kernels that wait for pages not on their GPU, and a host that reads results."""
+"""Our rule on unified memory: kernels that wait for pages which are not on their GPU."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.copies import FAST, LARGE
 from nsys_tui.analysis.rules.copy_advice import bus_rate, page_advice
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu
-from nsys_tui.analysis.rules.gap_facts import after_all_launches
+from nsys_tui.analysis.rules.finding import Finding, by_ncu
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, most_of, rule
-from nsys_tui.analysis.stalls.causes import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
@@ -221,40 +219,3 @@ def _without(case: Case, rows: Indices) -> int | None:
             return None
         more += int((time[slow] - np.median(time[~slow])).clip(0).sum()) if slow.any() else 0
     return more
-
-
-_MUCH: Final = 0.1
-"""Part of the time looked at from which it is told that the host reads results."""
-
-
-def results_read(case: Case) -> list[Finding]:
-    """Idle time after all launches: no work waits for it, but it may be most of a short run.
-
-    Of a few operations, done once, that is no matter.
-    """
-    gaps = case.stalls.gaps
-    gaps = gaps.take((gaps.edge == Edge.INNER) & after_all_launches(case, gaps))
-    idle = np.bincount(gaps.device, gaps.idle, minlength=1)
-    device = int(np.argmax(idle))
-    gaps = gaps.take(gaps.device == device)
-    if case.is_one_shot or idle[device] < max(_MUCH * case.base_ns, 1):
-        return []
-    lost = case.idle_time.idle_part(device, (gaps.start, gaps.end))
-    told = f"{units.format_duration(int(idle[device]))} after its last kernel"
-    return case.finding(
-        "gpu_idle",
-        f"{case.device_labels([device])} idle {told}, while the host reads managed results",
-        "prefetch them to the host first, and compute on the GPU what is made of them",
-        subject="the host reading managed results",
-        saved_ns=0,
-        stake_ns=int(idle[device]),
-        window=(int(gaps.start[0]), int(gaps.end[-1])),
-        device=device,
-        screen="5",
-        command="nsys-tui stalls REPORT",
-        at_most=Severity.MEDIUM,
-        confidence=Confidence.INFERRED,
-        doubt="a program that only checks its results there does so once",
-        settle="nsys-tui stalls REPORT",
-        lost=lost,
-    )
