@@ -50,8 +50,8 @@ _LATE_NS: Final = 1_000_000
 _OF_GRAPHS: Final = (MAKES_GRAPH, LAUNCHES_GRAPH)
 _HOLD: Final = (Cause.SYNC, Cause.COPY)
 """Classes of calls in which a thread waits for a GPU."""
-_OWN: Final = (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT)
-"""Causes for which one thread waits while others work."""
+OF_SYSTEM: Final = (Cause.LOCK, Cause.WAIT, Cause.IO, Cause.SLEEP, Cause.OSRT)
+"""Calls of the system, in which one thread waits while others work."""
 _MANY: Final = 4
 """Sleeps in a gap from which on one of them is hardly anything of it."""
 
@@ -363,7 +363,7 @@ def of_each(case: Case, cause: Cause, gaps: Gaps) -> int:
 
     The next launch comes from another one while one waits: what all of them wait counts but once.
     """
-    if cause not in _OWN:
+    if cause not in OF_SYSTEM:
         return FARTHEST
     api, mine = case.report.api, gaps.caller >= 0
     idle = np.bincount(gaps.caller[mine], gaps.idle[mine], minlength=1)

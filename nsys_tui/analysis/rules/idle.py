@@ -76,6 +76,10 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
 
 _OWN: Final = (Cause.SYNC, Cause.COPY, Cause.HOST, Cause.NOTHING, Cause.LAUNCH_LATENCY)
 """What a launching thread does itself from some GPU work to the next: being ahead hides it all."""
+_TAKES: Final = {Cause.HOST: (*_OWN, *facts.OF_SYSTEM)} | dict.fromkeys(
+    facts.OF_SYSTEM, (Cause.HOST, Cause.NOTHING)
+)
+"""What a cause leads in its gaps, by default one's own: no call of the system waits for a GPU."""
 _UNKNOWN: Final = 2
 """What is not recorded leads where it takes so many times as long as what is."""
 _GOOD_PART: Final = 4
@@ -110,7 +114,7 @@ def _together(case: Case) -> tuple[list[tuple[Gaps, Gaps]], Spans]:
     kind, _ = factorise_rows((*kinds_of(gaps), apart))
     few = facts.few_long(gaps.idle, kind).astype(np.int64)
     group, _ = factorise_rows((gaps.cause, kind, few))
-    of = _led_by(gaps, group, np.isin(gaps.cause, _OWN) & ~inside)
+    of = _led_by(gaps, group, np.isin(gaps.cause, (*_OWN, *facts.OF_SYSTEM)) & ~inside)
     leads, mine = np.flatnonzero(np.bincount(of)).tolist(), of == group
     return [(gaps.take(mine & (of == n)), gaps.take(~mine & (of == n))) for n in leads], spans
 
@@ -119,13 +123,14 @@ def _led_by(gaps: Gaps, group: Integers, own: Bool) -> Integers:
     """Of each row the group that it is told with: one of more time with a good part of its gap."""
     of, (place, distinct) = group.copy(), factorise_rows((gaps.device, gaps.start))
     known = np.where(gaps.cause == Cause.NOTHING, gaps.idle // _UNKNOWN, gaps.idle)
+    causes = gaps.cause[np.unique(group, return_index=True)[1]]
     weight = np.bincount(group, known * (own & (gaps.cause != Cause.COPY)))
     for lead in np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)].tolist():
-        rows, part = np.flatnonzero((of == lead) & (group == lead)), np.zeros(len(distinct))
-        part[place[rows]] = gaps.idle[rows]
-        own[rows] = False
-        of[own & (_GOOD_PART * part[place] >= gaps.idle)] = lead
-        own &= of == group
+        mine = (of == lead) & (group == lead)
+        part = np.bincount(place[mine], gaps.idle[mine], len(distinct))
+        takes = own & np.isin(gaps.cause, _TAKES.get(Cause(causes[lead]), _OWN))
+        of[takes & (_GOOD_PART * part[place] >= gaps.idle)] = lead
+        own &= (of == group) & ~mine
     return of
 
 
@@ -153,11 +158,11 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
     lost = case.idle_time.idle_part(device, when(case.work, gaps, spans))
     if cause is Cause.MPI:
         gaps, lost = without_messages(case, gaps, lost)
-    if not len(gaps):
-        return []
+    if not len(gaps) or (cause is Cause.COPY and not facts.copies_wait(case, gaps, lost)):
+        return []  # The rules on copies tell of those.
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum() + beside.idle.sum())
-    if cause is Cause.COPY and not facts.copies_wait(case, gaps, lost):
-        return []  # The rules on copies tell of it.
+    apart = np.isin(beside.cause, FOR_THREADS) | (cause in FOR_THREADS)
+    saved = total - int(beside.idle[apart].sum())
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
     said = words.RENDERING if cause in _NOT_KNOWN and facts.hold_most(gaps, renders) else said
@@ -198,7 +203,7 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
         title,
         advice,
         subject=about.removesuffix(_UNTOLD),
-        saved_ns=0 if unpriced else min(total, most, facts.of_each(case, cause, gaps)),
+        saved_ns=0 if unpriced else min(saved, most, facts.of_each(case, cause, gaps)),
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         device=device,
@@ -346,18 +351,14 @@ def _told(
     told, most = words.TOLD.get(cause, (f", {cause.label}", "most in "))
     if what and what != "Unknown":
         told += f": {most * several}{call}"
-    guessed = awaits or cause in _NOT_KNOWN or cause not in SHARES
-    return told + inside, inferred if guessed else sure, advice
+    return told + inside, inferred if awaits or cause not in SHARES else sure, advice
 
 
 def _has_no_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether nobody in a program works meanwhile.
-
-    One that trains has some, and one that waits within its own steps.
-    """
-    thread, inside = facts.thread_of(case, gaps), facts.hold_most(gaps, gaps.range >= 0)
-    steps = inside and case.has_named_steps
-    return not steps and not awaited.trains(case) and is_alone(case, thread, lost)
+    """Whether nobody in a program works meanwhile: one that trains, or is in a step, has work."""
+    if awaited.trains(case) or (case.has_named_steps and facts.hold_most(gaps, gaps.range >= 0)):
+        return False
+    return is_alone(case, facts.thread_of(case, gaps), lost)
 
 
 def _host(
@@ -367,16 +368,14 @@ def _host(
     thread = facts.thread_of(case, gaps)
     seen = sampled(case.report, thread, *lost)
     measured = case.work.witness(thread) is Witness.MEASURED
-    after = ""
-    if advice in words.PAGES:
-        pass
-    elif facts.is_rare(case, gaps):
+    confidence = Confidence.MEASURED if measured else Confidence.INFERRED
+    after, pages = "", advice in words.PAGES
+    if not pages and facts.is_rare(case, gaps):
         advice = words.PAUSES
         inside = inside or _RARELY
-    elif (at := begun(case, gaps)).advice:
+    elif not pages and (at := begun(case, gaps)).advice:
         after, ahead = at.told, words.EMPTIED.format(at.call) + words.MOVED
         advice = ahead if at.waits else at.advice
-    confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f"{after}, {Cause.HOST.label}{inside}", confidence, advice
     after *= seen.doing in (Doing.WORKS, Doing.COPIES)

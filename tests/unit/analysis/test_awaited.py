@@ -346,4 +346,4 @@ def test_a_wait_of_one_of_several_threads_costs_no_more_than_its_part(
             synth.launch("decode", (call, call + 5 * US), gpu, grid=FULL, tid=10 + thread)
     one = next(one for one in found(synth, "gpu_idle") if "sem_wait" in one.title)
     assert one.saved_ns == pytest.approx(100 * 2 * MS, rel=0.02)
-    assert one.stake_ns == pytest.approx(threads * 100 * 2 * MS, rel=0.02)
+    assert threads * 196 * MS < one.stake_ns < one.of_ns, "with what is unseen in the same gaps"

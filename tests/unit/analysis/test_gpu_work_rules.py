@@ -421,7 +421,7 @@ FIRST = {
     ),
     "no-metadata-old": (
         "gpu_idle",
-        "GPU 0 idle 3.665 ms in 2 gaps after cudaEventSynchronize, host compute",
+        "GPU 0 idle 4.643 ms in 2 gaps after cudaEventSynchronize, host compute; 977.8 us I/O",
     ),
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": (

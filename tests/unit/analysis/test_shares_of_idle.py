@@ -57,6 +57,45 @@ def test_the_smaller_cause_of_the_same_gaps_is_told_too(
     assert ("; allocations inside the loop (up to 9." in line) is named
 
 
+READS, WAITS, UNSEEN = "I/O: read", "wait: sem_wait", "nothing recorded"
+
+
+@pytest.mark.parametrize(
+    ("call", "took", "split", "told"),
+    [
+        ("read", 6, False, [(READS, 180, 180)]),
+        ("sem_wait", 6, False, [(WAITS, 180, 120)]),
+        ("read", 6, True, [(READS, 120, 120), (UNSEEN, 60, 0)]),
+        ("read", 1, False, [(READS, 20, 20), (UNSEEN, 160, 0)]),
+    ],
+    ids=("read", "wait", "in gaps of its own", "the smaller part"),
+)
+def test_what_is_unseen_goes_with_the_call_that_has_most_of_its_gaps(
+    tmp_path: Path, call: str, took: int, split: bool, told: list[tuple[str, int, int]]
+) -> None:
+    """Of each 9 ms that the GPU idles, a call takes some, and nobody knows the rest.
+
+    Being ahead hides what the host does besides reading; nobody is ahead of who wakes it.
+    """
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(20):
+        start, begun = step * 20 * MS, [step * 20 * MS + 9 * MS]
+        synth.osrt(call, start + 20 * US, start + took * MS)
+        begun = [start + took * MS, start + 10 * MS] if split else begun
+        for place, at in enumerate(begun):
+            after = start + 20 * MS if place + 1 == len(begun) else at + MS
+            synth.launch(f"k{step % 5}", (at, at + 5 * US), (at + 10 * US, after), grid=FULL)
+    found = [one for one in idle(case_of(synth)) if one.stake_ns > 5 * MS]
+    told_of = {READS, WAITS, UNSEEN}
+    seen = [
+        (next(name for name in told_of if name in one.subject), one.stake_ns, one.saved_ns)
+        for one in sorted(found, key=lambda one: one.subject)
+    ]
+    assert [one[0] for one in seen] == [one[0] for one in told]
+    for (_, stake, saved), (_, whole, price) in zip(seen, told, strict=True):
+        assert (stake, saved) == pytest.approx((whole * MS, price * MS), rel=0.08, abs=MS)
+
+
 def round_trip(path: Path, waited: int, computed: int, together: bool) -> Synth:
     """A wait returns late and the host computes before the next launch: both, or one by turns."""
     synth, now = bare(path).sched(0, True), 0
