@@ -228,7 +228,18 @@ class Scheduling:
         if 2 * self._period * np.count_nonzero(at % 2 == 0) < between:
             # Samples in calls reach into the time between these, which hardly any hits.
             before = intervals.union(np.maximum(times - self._period, edges[at]), times)
+        outside = times[at % 2 == 0]
+        alone = intervals.union(self._since(outside, calls), outside)
+        before = intervals.joined(before, intervals.subtract(alone, calls))
         return ThreadStates(before, intervals.empty(), Witness.SAMPLED)
+
+    def _since(self, times: Int64, calls: Intervals) -> Int64:
+        """Since when a thread has been between calls for a period: in those it may have slept."""
+        starts, ends = calls
+        done: Int64 = np.append(0, np.cumsum(ends - starts))
+        since: Int64 = times - done[np.searchsorted(ends, times, "right")] - self._period
+        since += done[np.searchsorted(starts - done[:-1], since, "right")]
+        return since
 
     def _api_calls(self, global_tid: int) -> Intervals:
         """When a thread is in CUDA calls."""
