@@ -248,10 +248,8 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         near = leader.device == finding.device or AND_OTHERS in finding.title
         return one_change and near and leader.saved_ns > 0
     if finding.rule == "small_copies":  # What the host does after them tells more, if it is known.
-        inside = intervals.total(*(finding.lost or intervals.empty()))
-        known = leader.saved_ns > 0 or 2 * inside <= finding.saved_ns
         together = _idle_together(leader, finding, after=True)
-        return known and together >= _NEARLY_ALL * finding.saved_ns
+        return leader.saved_ns > 0 and together >= _NEARLY_ALL * finding.saved_ns
     if leader.rule in _LATE or leader.device != finding.device or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:

@@ -1317,12 +1317,20 @@ def test_what_a_host_computes_before_it_loads_code_is_no_set_up(
 
 
 def reading(
-    path: Path, *, steps: int = 40, host: int = 2 * MS, ranks: int = 1, more: int = 0
+    path: Path,
+    *,
+    steps: int = 40,
+    host: int = 2 * MS,
+    ranks: int = 1,
+    more: int = 0,
+    seen: bool = True,
 ) -> Synth:
     """Each rank reads a number after each kernel, then computes for a while, the last one more."""
     run = Machine(path, ranks)
     for rank in range(ranks):
-        run.report.process(10 + rank, "rank").sched(0, True, cpu=rank)
+        run.report.process(10 + rank, "rank")
+        if seen:
+            run.report.sched(0, True, cpu=rank)
         run.now = 0
         for _ in range(steps):
             run.launch("gemm", MS, device=rank)
@@ -1331,7 +1339,8 @@ def reading(
             run.report.memcpy(start, start + 2 * US, bytes=4, kind="DtoH", corr=corr, **where)
             run.call("cudaMemcpy_v3020", start + 6 * US - run.now, corr)
             run.now += host + more * (rank == ranks - 1)
-        run.report.sched(run.now, False, cpu=rank)
+        if seen:
+            run.report.sched(run.now, False, cpu=rank)
     return run.report
 
 
@@ -1344,6 +1353,14 @@ def test_what_the_host_does_after_small_reads_leads_however_many_they_are(
     assert (first.rule, first.saved_ns) == ("gpu_idle", (steps - 1) * MS // 2)
     reads = [one.same_as for one in others if one.rule == "small_copies"]
     assert reads == [first.subject] * (steps > 12)
+
+
+def test_small_reads_lead_what_nobody_knows_after_them_and_keep_their_price(tmp_path: Path) -> None:
+    run = reading(tmp_path / "r.sqlite", steps=60, host=MS // 2, seen=False)
+    first, *others = find_in(Case(open_report(run.write())))
+    assert first.rule == "small_copies"
+    assert first.saved_ns == pytest.approx(59 * MS // 2, rel=0.1)
+    assert [one.same_as for one in others if one.rule == "gpu_idle"] == [first.subject]
 
 
 def test_it_leads_too_where_another_gpu_stands_for_those_that_idle_alike(tmp_path: Path) -> None:
