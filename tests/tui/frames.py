@@ -7,15 +7,15 @@ async with running(path, size=(80, 24)) as pilot:
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from threading import current_thread, main_thread
-from time import monotonic, process_time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from textual.worker import WorkerCancelled
+from tui.rest import at_rest, for_rest, working
 
 from nsys_tui.config import Config, DisplayConfig
 from nsys_tui.reader import open_report
@@ -36,25 +36,6 @@ if TYPE_CHECKING:
 
 PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
 FANCY = replace(PLAIN, ascii=False)
-
-CALM: Final = 4
-"""Looks one after the other without work: what a worker leaves is drawn a frame or two later."""
-SLICE: Final = 0.005
-"""Seconds; Textual's 20 ms, twice a key, were half the time of all tests of screens."""
-
-
-async def wait_for_idle(min_sleep: float = SLICE, max_sleep: float = 1.0) -> None:
-    """Waits for a slice of time without work, as Textual's own, but in finer slices.
-
-    One that ends late does not count: on a busy machine silence proves nothing.
-    """
-    begun = monotonic()
-    while (now := monotonic()) - begun < max_sleep:
-        worked = process_time()
-        await asyncio.sleep(SLICE)
-        quiet = process_time() - worked < SLICE / 20 and monotonic() - now < 2 * SLICE
-        if quiet and monotonic() - begun > min_sleep:
-            return
 
 
 @asynccontextmanager
@@ -78,8 +59,8 @@ async def running(
         look_at(app.session, place)
     with (
         patch.object(ReportScreen, "session", property(own_session)),
-        patch("textual.app.wait_for_idle", wait_for_idle),
-        patch("textual.pilot.wait_for_idle", wait_for_idle),
+        patch("textual.app.wait_for_idle", partial(for_rest, app)),
+        patch("textual.pilot.wait_for_idle", partial(for_rest, app)),
     ):
         async with app.run_test(size=size, notifications=True) as pilot:
             await settled(pilot)
@@ -94,15 +75,11 @@ def own_session(screen: ReportScreen) -> Session:
 
 async def settled(pilot: Pilot[int]) -> None:
     """Waits until everything is loaded, no worker runs and all messages are handled."""
-    app: Any = pilot.app
-    calm = 0
     for _ in range(300):
         with suppress(WorkerCancelled):  # the app was closed by an error
-            await app.workers.wait_for_complete()
+            await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        loading = app.fatal is None and any(s.started and not s.finished for s in app.sessions)
-        calm = 0 if loading or any(not worker.is_finished for worker in app.workers) else calm + 1
-        if calm == CALM:
+        if at_rest(pilot.app) and not working(pilot.app):
             return
     raise AssertionError("the app does not come to rest")
 

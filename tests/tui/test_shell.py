@@ -97,7 +97,7 @@ async def test_palette_goes_to_other_screens_for_their_actions(small: Path) -> N
         await settled(pilot)
         assert app.front.SCREEN == "stalls"
         assert isinstance(app.screen.focused, Input)
-        assert "threshold" in text(pilot)
+        assert "List gaps from" in text(pilot)
 
 
 async def test_enter_right_after_typing_uses_what_was_typed(small: Path, tmp_path: Path) -> None:
