@@ -83,10 +83,7 @@ def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -
     from nsys_tui.analysis.iterations.detection import find_iterations
 
     iterations = find_iterations(report, pattern, scope)
-    number = int(chosen) if chosen.isdecimal() else -1
-    if chosen in iterations.labels:
-        number = iterations.labels.index(chosen)
-    if not 0 <= number < len(iterations):
+    if (number := iterations.number_of(chosen)) is None:
         there = f"it has {len(iterations)} iterations {iterations.rule}: 0 to {len(iterations) - 1}"
         raise UsageError(
             f"{report.name}: no iteration {chosen!r}",

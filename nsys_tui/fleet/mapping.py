@@ -329,10 +329,7 @@ def own_window(report: Report, scope: Scope, options: Options) -> tuple[int, int
 
 def _of_step(report: Report, scope: Scope, step: str, pattern: str | None) -> tuple[int, int]:
     iterations = find_iterations(report, pattern, scope)
-    number = int(step) if step.isdecimal() else -1
-    if step in iterations.labels:
-        number = iterations.labels.index(step)
-    if not 0 <= number < len(iterations):
+    if (number := iterations.number_of(step)) is None:
         there = f"steps 0 to {len(iterations) - 1}" if len(iterations) else "no steps"
         raise NoDataError(f"no step {step!r}: it has {there}")
     return int(iterations.start[number]), int(iterations.end[number])

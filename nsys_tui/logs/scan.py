@@ -64,20 +64,15 @@ class _Front:
     lines: int = 0
 
 
+@dataclass(frozen=True, eq=False)
 class Scanner:
     """Reads files one after another into ``Scan`` objects that share their codes."""
 
-    def __init__(
-        self,
-        processes: Processes,
-        texts: CallTexts,
-        flops_per_token: int | None,
-        trainer: Trainer | None = None,
-    ) -> None:
-        self._processes = processes
-        self._texts = texts
-        self._flops_per_token = flops_per_token
-        self._own = trainer
+    processes: Processes
+    texts: CallTexts
+    flops_per_token: int | None
+    trainer: Trainer | None = None
+    """The user's own."""
 
     def scan(self, path: Path, file: int) -> Scan:
         """Reads one file.
@@ -86,8 +81,8 @@ class Scanner:
             UnreadableReportError: the file cannot be read or is no text.
         """
         scan = Scan(str(path), file)
-        scan.other = OtherLines(str(path), file, self._flops_per_token, self._own)
-        heads = Heads(self._processes)
+        scan.other = OtherLines(str(path), file, self.flops_per_token, self.trainer)
+        heads = Heads(self.processes)
         ended = True
 
         def cut_short() -> None:
@@ -119,7 +114,7 @@ class Scanner:
         scan.other.begin(data)
 
         lines = lift(data, starts, ends)
-        bodies = find_bodies(lines.data, lines.starts, heads, self._texts)
+        bodies = find_bodies(lines.data, lines.starts, heads, self.texts)
         columns = bodies.columns
         line = columns["line"]
         lifted = lines.time_ns[line]
@@ -136,7 +131,7 @@ class Scanner:
         columns["line"] = line + first
         if len(line):
             columns["file"] = np.broadcast_to(np.int64(scan.file), len(line))
-            kind = self._texts.kinds.codes([columns[name] for name in KIND], columns["line"])
+            kind = self.texts.kinds.codes([columns[name] for name in KIND], columns["line"])
             step = np.broadcast_to(np.int64(NO_STEP), len(line))
             rows = {name: columns.get(name, step) for name in OF_CALLS}
             scan.blocks.append(Block.of({"kind": kind, **rows}))
@@ -234,7 +229,7 @@ class Scanner:
         scan.header_lines += lines * (head.headers > 0)
         scan.inner_headers += lines * (head.column > 0)
         if head.process >= 0:
-            self._processes.seen[head.process].lines += lines
+            self.processes.seen[head.process].lines += lines
 
     def _foreign(self, scan: Scan, text: bytes, number: int, *, glued: bool = False) -> None:
         """A line that NCCL did not write."""

@@ -172,10 +172,8 @@ def step_of(iterations: Iterations, text: str, typical: int) -> int:
         return int((iterations.duration * iterations.counted).argmax())
     if text == TYPICAL:
         return typical
-    if text in iterations.labels:
-        return iterations.labels.index(text)
-    if text.isdecimal() and int(text) < len(iterations):
-        return int(text)
+    if (number := iterations.number_of(text)) is not None:
+        return number
     raise UsageError(
         f"no step {text!r}",
         hint=f"{SLOWEST}, {TYPICAL}, a label such as {iterations.labels[0]!r},"

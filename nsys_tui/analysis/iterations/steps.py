@@ -86,6 +86,12 @@ class Iterations:
     def __len__(self) -> int:
         return len(self.start)
 
+    def number_of(self, text: str) -> int | None:
+        """The iteration of that label, or else of that number; None where there is none."""
+        if text in self.labels:
+            return self.labels.index(text)
+        return int(text) if text.isdecimal() and int(text) < len(self) else None
+
     @cached_property
     def end(self) -> Int64:
         """Start of the next iteration; the last one ends with its own range."""

@@ -24,7 +24,6 @@ from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, long
 from nsys_tui.analysis.rules.gap_facts import few_steps
 from nsys_tui.analysis.rules.idle_causes import POLLS
 from nsys_tui.analysis.rules.nsys import (
-    MEMORY_LABELS,
     PAGEABLE,
     PINNED,
     TO_HOST,
@@ -40,6 +39,7 @@ from nsys_tui.analysis.rules.staging import (
     while_staged,
 )
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stats.gpu import MEMORY_LABELS
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64

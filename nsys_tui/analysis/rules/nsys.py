@@ -14,11 +14,12 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Finding, longest_of
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, rule
+from nsys_tui.analysis.stats.gpu import MEMORY_LABELS
 from nsys_tui.analysis.stats.kernels import ordinals
 from nsys_tui.analysis.stats.summary import pids, tids
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Integers
-from nsys_tui.model.categories import MEMORY_KINDS, OpKind
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import ApiCalls, Operations
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
@@ -34,8 +35,6 @@ _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|S
 _OF_NSYS: Final = re.compile(rf"cudaMem|{_SYNC_NSYS.pattern}")
 """Calls that nsys's own rules look at."""
 _SMALL_NSYS: Final = 64_000
-MEMORY_LABELS: Final = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
-"""What kinds of memory are called, by their code."""
 PAGEABLE: Final = 0
 PINNED: Final = 1
 MANAGED: Final = 4

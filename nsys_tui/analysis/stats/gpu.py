@@ -31,7 +31,7 @@ from nsys_tui.analysis.stats.summary import (
 )
 from nsys_tui.analysis.window import Rows, masked, row_count, row_numbers
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.arrays import Array, Bool, Indices, Integers
+from nsys_tui.model.arrays import Array, Indices, Integers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import BLOCK, DYNAMIC_SHARED, GRID, REGISTERS, STATIC_SHARED, told
@@ -199,6 +199,8 @@ def cuda_api_gpu_sum(query: Query) -> Columns:
     return time_columns(work.beside(calls), "Instances", combined)
 
 
+MEMORY_LABELS: Final = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
+"""What kinds of memory are called, by their code."""
 _KINDS: Final = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
 _GREEN: Final = "green_context_id"
 
@@ -244,8 +246,8 @@ def cuda_gpu_trace(query: Query) -> Columns:
         (Column("DymSMem", Unit.MB), kernels_only(DYNAMIC_SHARED)),
         (Column("Bytes", Unit.MB), copies_only(moved)),
         (Column("Throughput", Unit.MB_PER_S), copies_only(throughput)),
-        (Column("SrcMemKd"), _memory(ops.src_kind[rows], ~is_kernel)),
-        (Column("DstMemKd"), _memory(ops.dst_kind[rows], kind == OpKind.MEMCPY)),
+        (Column("SrcMemKd"), only(MEMORY_LABELS[ops.src_kind[rows]], ~is_kernel)),
+        (Column("DstMemKd"), only(MEMORY_LABELS[ops.dst_kind[rows]], kind == OpKind.MEMCPY)),
         (Column("Device"), _devices(query, rows)),
         (Column("Ctx", Unit.NONE), context[ops.stream[rows]]),
     ]
@@ -254,11 +256,6 @@ def cuda_gpu_trace(query: Query) -> Columns:
     columns.append((Column("Strm", Unit.NONE), stream[ops.stream[rows]]))
     columns.append((NAME, np.array(names, object)[codes]))
     return columns
-
-
-def _memory(kinds: Integers, shown: Bool) -> Array:
-    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
-    return only(labels[kinds], shown)
 
 
 def _devices(query: Query, rows: Indices) -> Array:

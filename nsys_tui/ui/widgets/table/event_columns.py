@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nsys_tui.analysis.kernel_table import PARTS
-from nsys_tui.model.arrays import Array, Indices, Int64
+from nsys_tui.model.arrays import Indices, Int64
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.report import Report
 from nsys_tui.model.table import Unit
@@ -39,15 +39,11 @@ def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], in
     """
     merged = when.reshape(len(when), width, PARTS // width).sum(axis=2)
 
-    def order() -> Array:
-        first: Array = np.argmax(when > 0, axis=1)
-        return first
-
     return Drawn(
         header="when",
         width=width,
         draw=lambda row: sparkline(merged[row], glyphs),
-        order=order,
+        order=lambda: np.argmax(when > 0, axis=1),
         ink=ink,
     )
 
