@@ -303,4 +303,19 @@ async def test_a_tall_screen_frames_no_empty_middle() -> None:
         await pilot.resize_terminal(240, 67)
         await settled(pilot)
         assert "no thread scheduling" in text(pilot)
+
+
+@needs_reports
+async def test_panes_that_are_laid_out_late_frame_no_empty_middle_either() -> None:
+    async with running(REPORTS / "nvtx-only-2022.4.sqlite", size=(240, 67)) as pilot:
+        front: Any = pilot.app.front  # type: ignore[attr-defined]
+        fitting = rows(pilot)
+        split = front.query_one("#split")
+        split.add_class("-empty")
+        await settled(pilot)
+        split.rebuild()
+        front._fit_upper()
+        split.remove_class("-empty")
+        await settled(pilot)
+        assert rows(pilot) == fitting
         assert "Top NVTX ranges" in text(pilot)

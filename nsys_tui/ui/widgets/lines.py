@@ -53,6 +53,9 @@ class LinePane(ScrolledPane):
     class Moved(LineMessage):
         """The cursor stands on another line, or the pane got the focus."""
 
+    class Resized(Message):
+        """The pane has another size, and lines of that width."""
+
     @dataclass
     class Clicked(Message):
         """A cell of lines that are drawn, not chosen from, was clicked.
@@ -98,6 +101,7 @@ class LinePane(ScrolledPane):
     def on_resize(self) -> None:
         """Lines that depend on the width are built anew."""
         self.rebuild()
+        self.post_message(self.Resized())
 
     def watch_show_vertical_scrollbar(self) -> None:
         """A scrollbar takes a column, and Textual tells of no resizing then."""

@@ -276,6 +276,10 @@ class OverviewScreen(ResultScreen[Overview]):
             pane.show_findings(found, self.session.name, self._place, self._facts)
         self.call_after_refresh(self._fit_upper)
 
+    def on_line_pane_resized(self) -> None:
+        """Also after a first layout, before which Textual may call what follows a refresh."""
+        self._fit_upper()
+
     def _fit_upper(self) -> None:
         """Panes end where their last line does: what is left over is no frame around nothing."""
         split, told = self.query_one("#split", LinePane), self.query_one(FindingsPane)
@@ -343,7 +347,6 @@ class OverviewScreen(ResultScreen[Overview]):
         self._draw_trace()
         if self.result is not None:
             self._show_split(self.result)
-        self.call_after_refresh(self._fit_upper)
 
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
