@@ -35,7 +35,7 @@ from nsys_tui.analysis.window import Rows, Scope, masked, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.groups import among, first_rows, rows_of_values, used
+from nsys_tui.model.groups import first_rows, rows_of_values, used
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
@@ -179,13 +179,6 @@ class Case(Run):
         """When launch-bound runs of a device are."""
         runs = [(run.start, run.end) for run in self.stalls.bound if run.device == device]
         return intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
-
-    def launches_bind(self, device: int) -> Intervals:
-        """The same without the waits of those who launch: what they wait for binds them, too."""
-        api = self.report.api
-        waits = np.flatnonzero(among(self.work.api_classes, (Cause.SYNC, Cause.COPY)))
-        waits = waits[np.isin(api.thread[waits], self.launching(device))]
-        return intervals.subtract(self.launch_bound(device), api.runs(waits))
 
     def where(self, test: Callable[[Rows], Bool]) -> Indices:
         """Rows of the operations in scope that pass a test, which gets rows to look at.

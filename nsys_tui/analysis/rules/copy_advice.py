@@ -103,7 +103,8 @@ def copy_advice(case: Case, rows: Indices, exposed: int, hides: bool, saved: int
         gain, back = min(saved, int(took.sum())), _back(case, rows)
         lasts = int(ops.durations(back).sum())
         apart = 2 * intervals.overlap_length(ops.runs(rows), ops.runs(back)) <= lasts
-        less = "copy both ways at once" if apart and 0 < gain <= 2 * lasts else "copy less"
+        both = apart and 0 < gain <= 2 * lasts
+        less = "copy both ways at once, in pieces" if both else "copy less"
         return f"{pin}{less}{_OR_KEEP}: {LITTLE_HIDES}"
     pin = f"pin the host memory{again}, then " if pageable else ""
     kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)

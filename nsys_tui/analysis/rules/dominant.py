@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules.alike import Alike
 from nsys_tui.analysis.rules.case import Case, kept
 from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
 from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host, waves_of
+from nsys_tui.analysis.rules.held import launched_late
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
@@ -40,6 +41,7 @@ _MORE_BLOCKS: Final = (
 )
 _SOON_NS: Final = 20_000
 """Shorter kernels take as long as one takes at least."""
+_AHEAD: Final = "let the host launch further ahead: else faster ones only make the GPU wait longer"
 _PAGES: Final = "{} of it are waits for pages: prefetch them; ncu -k says what limits the rest"
 _PART: Final = 10
 """One of so many parts of a kernel's time is told of."""
@@ -165,9 +167,9 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
     elif alone and advice in _BY_NCU and (room := _room_filled(case, rows)) <= HALF:
         subject, advice = f"{name}, a small grid", _MORE_BLOCKS.format(units.format_share(room))
     own = spent - _beside(case, device, on_it, runs)
-    if 2 * intervals.overlap_length(case.launches_bind(device), runs) > spent:
-        advice = "launch it less often: launches bound it, so that faster ones gain nothing"
-        part = 0.0
+    late = of_compute and 2 * intervals.overlap_length(launched_late(case, device), runs) > spent
+    if late and not part:
+        advice = _AHEAD
     elif 2 * own < spent and not part:
         subject = f"{name}, others beside it"
         advice = "shorten what runs beside it, too, else less is gained: ncu -k says what limits it"

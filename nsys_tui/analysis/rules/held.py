@@ -59,7 +59,8 @@ _SHORTER: Final = frozenset(("last_waves", "small_grids"))
 _OF_KERNELS: Final = frozenset(("dominant_kernel", "movement_kernels"))
 """Rules on kernels that could be shorter, which do not know that."""
 _MAY_WAIT_NS: Final = 20_000
-"""A CUDA call that lasts so long may have waited for a GPU."""
+_WAITS_NS: Final = 5_000
+"""A CUDA call that lasts so long may have waited for a GPU, one that is meant to: so long."""
 _CALLBACKS: Final = re.compile(r"LaunchHostFunc|StreamAddCallback")
 _FEW: Final = 4
 """Of so many times as many steps some waits are in few alone."""
@@ -211,7 +212,9 @@ def _may_wait(case: Case) -> tuple[Indices, Indices]:
     """Calls of CUDA that last so long that they may wait for a GPU, and those that ask whether."""
     api = case.report.api
     polls = np.array([POLLS.match(name) is not None for name in api.names], bool)
-    return np.flatnonzero(api.duration >= _MAY_WAIT_NS), np.flatnonzero(polls[api.name])
+    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+    long = (api.duration >= _MAY_WAIT_NS) | (waits & (api.duration >= _WAITS_NS))
+    return np.flatnonzero(long), np.flatnonzero(polls[api.name])
 
 
 def _others(case: Case, thread: int) -> list[int]:

@@ -16,6 +16,7 @@ from nsys_tui.analysis.rules.finding import (
     Severity,
     longest_of,
 )
+from nsys_tui.analysis.rules.held import launched_late
 from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, most_of, rule
 from nsys_tui.analysis.rules.run import A_RUN
 from nsys_tui.model import intervals
@@ -217,7 +218,7 @@ def _alone(case: Case, device: int, kind: Int64) -> int:
     every = every[ops.category[every] != Category.MEMORY]
     moving = kind[ops.name[every]] >= 0
     alone = intervals.subtract(ops.runs(every[moving]), ops.runs(every[~moving]))
-    return intervals.total(*intervals.subtract(alone, case.launches_bind(device)))
+    return intervals.total(*intervals.subtract(alone, launched_late(case, device)))
 
 
 def _attention(case: Case, device: int, least: float) -> list[Finding]:
