@@ -79,11 +79,11 @@ _OWN: Final = (Cause.SYNC, Cause.COPY, Cause.HOST, Cause.NOTHING, Cause.LAUNCH_L
 _TAKES: Final = {Cause.HOST: (*_OWN, *facts.OF_SYSTEM)} | dict.fromkeys(
     facts.OF_SYSTEM, (Cause.HOST, Cause.NOTHING)
 )
-"""What a cause leads in its gaps, by default one's own: no call of the system waits for a GPU."""
+"""What a cause leads in its gaps, by default one's own: a call of the system what is less there."""
 _UNKNOWN: Final = 2
 """What is not recorded leads where it takes so many times as long as what is."""
 _GOOD_PART: Final = 4
-"""Of one cause's time in a gap a part, one of so many, with which another one leads it."""
+"""Of a cause's time in a gap a part, one of so many, with which one's own leads another one."""
 _TOLD: Final = 5
 """Part of the time, one of so many, from which a second cause is named."""
 _LARGE: Final = 0.1
@@ -129,7 +129,8 @@ def _led_by(gaps: Gaps, group: Integers, own: Bool) -> Integers:
         mine = (of == lead) & (group == lead)
         part = np.bincount(place[mine], gaps.idle[mine], len(distinct))
         takes = own & np.isin(gaps.cause, _TAKES.get(Cause(causes[lead]), _OWN))
-        of[takes & (_GOOD_PART * part[place] >= gaps.idle)] = lead
+        times = 1 if causes[lead] in facts.OF_SYSTEM else _GOOD_PART
+        of[takes & (times * part[place] >= gaps.idle)] = lead
         own &= (of == group) & ~mine
     return of
 

@@ -67,8 +67,9 @@ READS, WAITS, UNSEEN = "I/O: read", "wait: sem_wait", "nothing recorded"
         ("sem_wait", 6, False, [(WAITS, 180, 120)]),
         ("read", 6, True, [(READS, 120, 120), (UNSEEN, 60, 0)]),
         ("read", 1, False, [(READS, 20, 20), (UNSEEN, 160, 0)]),
+        ("sem_wait", 4, False, [(UNSEEN, 100, 0), (WAITS, 80, 80)]),
     ],
-    ids=("read", "wait", "in gaps of its own", "the smaller part"),
+    ids=("read", "wait", "in gaps of its own", "the smaller part", "less than half"),
 )
 def test_what_is_unseen_goes_with_the_call_that_has_most_of_its_gaps(
     tmp_path: Path, call: str, took: int, split: bool, told: list[tuple[str, int, int]]
