@@ -34,11 +34,13 @@ class Machine:
     def _next(self, device: int, stream: int) -> int:
         return max(self.now + 2 * US, self.free.get((device, stream), 0) + US)
 
-    def launch(self, name: str, ns: int, device: int = 0) -> None:
+    def launch(
+        self, name: str, ns: int, device: int = 0, grid: tuple[int, int, int] = FULL
+    ) -> None:
         corr = self.report.next_correlation()
         self.call("cudaLaunchKernel_v7000", 5 * US, corr)
         start = self._next(device, 7)
-        self.report.kernel(name, start, start + ns, device=device, corr=corr, grid=FULL)
+        self.report.kernel(name, start, start + ns, device=device, corr=corr, grid=grid)
         self.free[device, 7] = start + ns
 
     def copy(self, size: int, rate: int, kind: str, memory: str = "pinned") -> None:

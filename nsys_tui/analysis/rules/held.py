@@ -21,7 +21,6 @@ from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.stalls.host_activity import ThreadWork
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64
@@ -47,17 +46,10 @@ _ABOUT: Final = {
     "exposed_copies": Category.MEMORY,
     "slow_copies": Category.MEMORY,
 }
-_OF_GPUS: Final = frozenset(
-    (
-        *("exposed_communication", "exposed_copies", "gpu_imbalance", "memsets"),
-        *("serial_streams", "slow_copies"),
-    )
-)
+_OF_GPUS: Final = frozenset((*_ABOUT, "gpu_imbalance", "memsets", "serial_streams"))
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""
-_SHORTER: Final = frozenset(("last_waves", "small_grids"))
-"""Rules on kernels that could be shorter, which know themselves where that shortens nothing."""
 _OF_KERNELS: Final = frozenset(("dominant_kernel", "movement_kernels"))
-"""Rules on kernels that could be shorter, which do not know that."""
+"""Rules on kernels that could be shorter, which do not know where that shortens nothing."""
 _MAY_WAIT_NS: Final = 20_000
 _WAITS_NS: Final = 5_000
 """A CUDA call that lasts so long may have waited for a GPU, one that is meant to: so long."""
@@ -304,9 +296,8 @@ def _awaited(case: Case, finding: Finding) -> Finding:
     if finding.rule not in _OF_KERNELS or not finding.saved_ns or device is None:
         return finding
     within = finding.gone or case.idle_time.busy(device)
-    part = 1 - intervals.overlap_length(within, launched_late(case, device)) / max(
-        intervals.total(*within), 1
-    )
+    late = intervals.overlap_length(within, launched_late(case, device))
+    part = 1 - late / max(intervals.total(*within), 1)
     saved = round(finding.saved_ns * part)
     if finding.rule == "dominant_kernel":  # Fusing kernels makes launches fewer, too.
         saved = min(saved, _waits_for(case, device, finding))
@@ -314,22 +305,27 @@ def _awaited(case: Case, finding: Finding) -> Finding:
 
 
 def _waits_for(case: Case, device: int, finding: Finding) -> int:
-    """How long those who launch on a GPU wait for it: what they do besides, no kernel shortens.
-
-    Set-up left out. Long launches count, since they may wait for room in the queue, and all time
-    where no calls are recorded.
-    """
-    report, (lo, hi) = case.report, case.base
-    api, launching = report.api, case.launching(device)
-    if not len(launching) or finding.window is None:
+    """How long those who launch on a GPU wait for it, set-up left out; for ever if nobody knows."""
+    waits = host_waits(case)
+    if waits is None or finding.window is None:
         return case.base_ns
-    lo = max(lo, min(int(case.set_up_until[device]), finding.window[0]))
-    mine = api.real & np.isin(np.arange(len(api.threads)), launching)[api.thread]
-    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    rows = np.flatnonzero(mine & (waits | (api.duration >= LONG_CALL_NS)))
-    last = int(api.end[mine].max(initial=lo))
-    spans = intervals.joined(api.runs(rows), intervals.clip([last], [hi], lo, hi))
-    return intervals.total(*intervals.clip(*spans, lo, hi))
+    lo = min(int(case.set_up_until[device]), finding.window[0])
+    busy = intervals.clip(*case.idle_time.busy(device), lo, case.base[1])
+    return intervals.overlap_length(busy, waits)
+
+
+def host_waits(case: Case) -> Intervals | None:
+    """When hosts may wait for a GPU, and the time after all calls; None where nobody knows.
+
+    Long launches count, since they may wait for room in the queue.
+    """
+    api, (lo, hi) = case.report.api, case.base
+    if not len(api) or _is_told(case) or case.on_demand(case.copies).any():
+        return None
+    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY)) | (api.duration >= _MAY_WAIT_NS)
+    last = int(api.end[api.real].max(initial=lo))
+    spans = api.runs(np.flatnonzero(waits & api.real)), intervals.clip([last], [hi], lo, hi)
+    return intervals.joined(*spans)
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
@@ -348,8 +344,6 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     within = other.lost or _work_of(case, other)
     if within is None and other.device is not None:
         within = case.idle_time.busy(other.device)
-        if other.rule in _SHORTER:
-            within = intervals.subtract(within, launched_late(case, other.device))
     if within is None or not len(within[0]):
         return other
     part = 1 - intervals.overlap_length(within, spans) / intervals.total(*within)

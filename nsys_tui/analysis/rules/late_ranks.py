@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.held import launched_late, limited
+from nsys_tui.analysis.rules.held import host_waits, launched_late, limited
 from nsys_tui.analysis.rules.imbalance import AT_ONCE_NS
 from nsys_tui.analysis.rules.nsys import PEER_COPY
 from nsys_tui.analysis.stalls.causes import Gaps
@@ -242,12 +242,17 @@ def waited_for(
 
 
 def _needed(case: Case, device: int, spare: Spare) -> Spare:
-    """Without what a launch comes late after, whenever that is done."""
+    """Without what a launch comes late after, and no more of the rest than the host waits for."""
     starts, ends = launched_late(case, device)
     times = np.unique(np.concatenate((spare.times, starts, ends)))
     begun, over = (np.searchsorted(edges, times[:-1], side="right") for edges in (starts, ends))
     shorter = np.where(begun > over, 0, np.diff(spare.at(times)))
-    return Spare(times, np.append(0, np.cumsum(shorter)))
+    spare = Spare(times, np.append(0, np.cumsum(shorter)))
+    if (waits := host_waits(case)) is None:
+        return spare
+    waited = intervals.covered(case.idle_time.busy(device), *waits)
+    gains = np.minimum(np.diff(spare.at(waits[1]), prepend=0), waited)
+    return Spare(np.append(case.base[0], waits[1]), np.append(0, gains.cumsum()))
 
 
 def _of_all(case: Case, spare: Mapping[int, Spare]) -> tuple[int, int]:

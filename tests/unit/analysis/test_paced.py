@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from machine import FULL, MS, US
+from machine import FULL, MS, US, Machine
 from synth import Synth
 
 from nsys_tui.analysis.rules.ranking import find
@@ -73,6 +73,21 @@ def test_shorter_kernels_save_only_what_their_host_waits_for(
     if needed == 1:
         assert finding.saved_ns + finding.held_ns == STEPS * SPARE
         assert finding.advice.startswith("60.00 ms once the host is quicker")
+
+
+@pytest.mark.parametrize(("beside", "waits"), [(0, True), (2, True), (4, True), (4, False)])
+def test_shorter_kernels_save_no_more_than_their_host_waits(
+    tmp_path: Path, beside: int, waits: bool
+) -> None:
+    """The host works beside kernels of 8 ms that could take 2: without a wait it paces them."""
+    run, left = Machine(tmp_path / "r.sqlite"), (PART_MS - beside) * MS
+    for _ in range(STEPS):
+        run.launch("part", PART_MS * MS, grid=SMALL)
+        run.off("read", beside * MS)
+        if waits:
+            run.wait()
+    finding = small_grids(run.report)
+    assert finding.saved_ns == pytest.approx(min(SPARE, left) * STEPS, abs=5 * MS)
 
 
 @pytest.mark.parametrize(

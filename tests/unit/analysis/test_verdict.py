@@ -105,6 +105,7 @@ def test_a_busy_gpus_kernel_is_named_before_what_is_worth_fixing(
         for name, took, blocks in (("k", 9, 1080), ("a", 5, 1080), ("b", 5, 1080), ("small", 4, 1)):
             work = (at + 10, at := at + took * MS)
             synth.launch(name, call=(work[0] - 10, work[0] - 5), gpu=work, grid=(blocks, 1, 1))
+            synth.api("cudaStreamSynchronize_v3020", work[0], at - 20)
         at += idle
     assert ("% of the time is k, 21.7% is a. Worth fixing: small grids" in told(synth)) is said
 
