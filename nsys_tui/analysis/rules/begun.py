@@ -7,21 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.gap_facts import has_one_long, hold_most, thread_of, usual_name
-from nsys_tui.analysis.rules.idle_causes import (
-    CAUSES,
-    EMPTIED,
-    LAUNCHES,
-    ON_RESULTS,
-    READS,
-    WAITS_FIRST,
-)
-from nsys_tui.analysis.rules.nsys import (
-    DEVICE_TO_HOST,
-    SMALL_COPY,
-    TO_HOST,
-)
+from nsys_tui.analysis.rules.nsys import DEVICE_TO_HOST, HOST_TO_DEVICE, SMALL_COPY, TO_HOST
 from nsys_tui.analysis.stalls.causes import Cause, Gaps
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Bool, Indices, Int64, Integers
@@ -52,7 +41,7 @@ class Begun(NamedTuple):
         """Where it is; empty where that tells nothing."""
         if self.ended:
             return f" after {self.call}"
-        calls = [one for one in {self.call, self.then} if one and not one.startswith(LAUNCHES)]
+        calls = [c for c in {self.call, self.then} if c and not c.startswith(words.LAUNCHES)]
         return f" between {self.call} and {self.then}" if len(calls) > 1 else ""
 
 
@@ -64,19 +53,21 @@ def begun(case: Case, gaps: Gaps) -> Begun:
     """
     before, after = _around(case, gaps)
     call, then = (_usual_call(case, gaps, rows) for rows in (before, after))
-    begins, fetched = _ended_by(case, gaps, before), _fetched(case, gaps)
+    begins, fetched = _ended_by(case, gaps, before), _copied(case, gaps.previous, DEVICE_TO_HOST)
     ended = bool(call) and hold_most(gaps, begins)
     if not ended or has_one_long(gaps):
         return Begun(call, then, ended)
-    if hold_most(gaps, begins & _fetched(case, gaps, SMALL_COPY)):
-        return Begun(call, then, True, ON_RESULTS)
+    if hold_most(gaps, begins & _copied(case, gaps.previous, DEVICE_TO_HOST, SMALL_COPY)):
+        return Begun(call, then, True, words.ON_RESULTS)
     far = begins & (4 * _ahead(case, gaps) >= gaps.end - gaps.start)
     if not hold_most(gaps, far):
         works = hold_most(gaps, begins & fetched & ~far)
-        return Begun(call, then, True, CAUSES[Cause.HOST].advice * works)
+        return Begun(call, then, True, words.CAUSES[Cause.HOST].advice * works)
     asks = hold_most(gaps, case.work.api_classes[before] == Cause.SYNC)
-    advice = WAITS_FIRST if asks else EMPTIED.format(call)
-    return Begun(call, then, True, READS if hold_most(gaps, fetched) else advice, waits=True)
+    advice = words.WAITS_FIRST if asks else words.EMPTIED.format(call)
+    advice = words.READS if hold_most(gaps, fetched) else advice
+    feeds = hold_most(gaps, _copied(case, gaps.next, HOST_TO_DEVICE, SMALL_COPY))
+    return Begun(call, then, True, words.FEEDS if feeds else advice, waits=True)
 
 
 def _usual_call(case: Case, gaps: Gaps, rows: Integers) -> str:
@@ -114,11 +105,11 @@ def _ended_by(case: Case, gaps: Gaps, calls: Indices) -> Bool:
     return np.asarray(ended & (_SOON * late <= gaps.end - gaps.start), np.bool_)
 
 
-def _fetched(case: Case, gaps: Gaps, least: int = 0) -> Bool:
-    """Which gaps begin when more than some bytes have come to the host by a copy."""
+def _copied(case: Case, rows: Integers, kind: int, least: int = 0) -> Bool:
+    """Which operations, -1 for none, are copies of a kind, of more than some bytes."""
     ops = case.report.operations
-    fetched = (ops.copy_kind == DEVICE_TO_HOST) & (ops.bytes > least)
-    return np.asarray((gaps.previous >= 0) & fetched[gaps.previous], np.bool_)
+    copied = (ops.copy_kind[rows] == kind) & (ops.bytes[rows] > least)
+    return np.asarray((rows >= 0) & copied, np.bool_)
 
 
 def await_results(case: Case, gaps: Gaps) -> bool:

@@ -221,11 +221,14 @@ def thread_of(case: Case, gaps: Gaps) -> int:
 def for_others(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> tuple[str, str]:
     """Whom the program waits for, and what to do; empty for nobody known.
 
-    For requests, by itself or behind a thread that takes them, or for processes that it started.
+    For requests, by itself or behind a thread that takes them, its own processes, or a device.
     """
+    thread, awaits = thread_of(case, gaps), words.WAITS.match(what) is not None
+    drives = cause is Cause.OSRT and words.DRIVES.match(what)
+    if drives and not awaited.keeps_a_rate(case, cause, thread, gaps, lost):
+        return "another device", words.DEVICE
     if cause is not Cause.WAIT:
         return "", ""
-    thread, awaits = thread_of(case, gaps), words.WAITS.match(what) is not None
     if (awaits and awaited.is_asked(case, thread)) or awaited.by_requests(case, thread, lost):
         return awaited.asked_by(case, thread)
     helped = awaits and awaited.has_helpers(case, thread, lost)

@@ -356,8 +356,9 @@ def _told(
 
 
 def _has_no_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
-    """Whether nobody in a program works meanwhile: one that trains, or is in a step, has work."""
-    if awaited.trains(case) or (case.has_named_steps and facts.hold_most(gaps, gaps.range >= 0)):
+    """Whether nobody in a program works, not just once: who trains, or is in a step, has work."""
+    inside = case.has_named_steps and facts.hold_most(gaps, gaps.range >= 0)
+    if inside or awaited.trains(case) or facts.has_one_long(gaps):
         return False
     return is_alone(case, facts.thread_of(case, gaps), lost)
 

@@ -85,6 +85,7 @@ ON_HOST: Final = (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING, Cause.UNKNOWN)
 """Causes with which the host may work on pages that it touches."""
 ON_RESULTS: Final = "launch the next batch before working on these results, or do that on the GPU"
 """What to do about a host that works on data that have just come to it."""
+FEEDS: Final = "make ready what is uploaded next before this wait, or on another thread"
 FOR_MPI: Final = (
     "MPI needs what it waits for: exchange more at once, or compute the inside meanwhile"
 )
@@ -201,6 +202,8 @@ WAITS: Final = re.compile(
 """Calls that read nothing until somebody else sends, or go on at a signal."""
 POLLS: Final = re.compile(r"cu(da)?(Event|Stream)Query")
 """Calls by which a host that asks again and again waits for the GPU."""
+DRIVES: Final = re.compile(r"_*ioctl$")
+"""Calls that drive a device, or wait for it, such as a camera, a display or a video engine."""
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
 RECEIVES: Final = re.compile(r"_*recv")
@@ -226,6 +229,7 @@ SIGNALS: Final = re.compile(
 REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
 PACED: Final = "no fault where the rate is meant so: else raise it"
 ASKED: Final = "no fault if that one asks and this one answers: else ask for its data ahead"
+DEVICE: Final = "no fault where that device sets the pace: else ask it for less, or sooner"
 GIVEN: Final = "no fault if it has nothing to do: else see who is to give it work, and comes late"
 LOOKS: Final = "no fault if nothing was due: else see what comes late"
 """What to do about a thread that sleeps again and again until what it looks for is there."""
@@ -236,6 +240,7 @@ MEANT: Final = {
     PACED: "to keep its rate",
     ASKED: "for another program",
     INPUT: "for input",
+    DEVICE: "for another device",
     LOOKS: "until something comes",
 }
 """Advice on idle time that is no fault, and what the verdict says of it."""

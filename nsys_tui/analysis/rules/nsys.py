@@ -156,7 +156,7 @@ def _blocking(case: Case, name: str, rows: Indices, what: str, advice: str) -> l
     )
 
 
-DEVICE_TO_HOST: Final = 2
+HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 PEER_COPY: Final = 10
 """Kind of copies from one GPU to another."""
 DEVICE_TO_DEVICE: Final = 8
@@ -170,7 +170,7 @@ DIRECTIONS: Final = {
 """Kinds of copies that a program asks for one by one."""
 TO_HOST: Final = (DEVICE_TO_HOST, 12)
 """Kinds of copies that bring data to the host: of their own, or as managed pages."""
-HOST_COPIES: Final = (1, DEVICE_TO_HOST)
+HOST_COPIES: Final = (HOST_TO_DEVICE, DEVICE_TO_HOST)
 """Those between host and device."""
 SMALL_COPY: Final = 65_536
 """Bytes up to which a copy is small."""

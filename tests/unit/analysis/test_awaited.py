@@ -347,3 +347,30 @@ def test_a_wait_of_one_of_several_threads_costs_no_more_than_its_part(
     one = next(one for one in found(synth, "gpu_idle") if "sem_wait" in one.title)
     assert one.saved_ns == pytest.approx(100 * 2 * MS, rel=0.02)
     assert threads * 196 * MS < one.stake_ns < one.of_ns, "with what is unseen in the same gaps"
+
+
+@pytest.mark.parametrize("size", [0, 4_000, 8_000_000])
+def test_what_is_uploaded_next_is_made_ready_ahead(tmp_path: Path, size: int) -> None:
+    """The host reads one value of each picture, then decodes the next; a few bytes are no input."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(60):
+        if size:
+            run.copy(size, 8, "HtoD", "pageable")
+        run.launch("classify", 6 * MS)
+        run.copy(4, 8, "DtoH", "pageable")
+        run.now += 3 * MS
+    idle = found(run.report, "gpu_idle")[0]
+    assert idle.advice.startswith("make ready what is uploaded next") is (size > 4_000)
+
+
+@pytest.mark.parametrize("call", ["ioctl", "write"])
+def test_a_device_that_is_driven_may_set_the_pace(tmp_path: Path, call: str) -> None:
+    """A capture card, or a file that the program writes, which takes as long as that takes."""
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(60):
+        run.launch("scale", 2 * MS)
+        run.wait()
+        run.off(call, (6 + number * 7 % 5) * MS)
+    idle = found(run.report, "gpu_idle")[0]
+    assert ("waits for another device" in idle.title) is (call == "ioctl")
+    assert (idle.saved_ns == 0) is (call == "ioctl")

@@ -142,7 +142,7 @@ def test_idle_time_of_a_wait_is_told_to_be_of_the_launch_after_it_too(
     [
         ("ioctl", True, "other API: cudaGraphInstantiate"),
         ("pread64", True, "other API: cudaGraphInstantiate"),
-        ("ioctl", False, "OSRT call: ioctl"),
+        ("ioctl", False, "waits for another device: ioctl"),
         ("pthread_mutex_lock", True, "lock: pthread_mutex_lock"),
     ],
 )
@@ -158,7 +158,7 @@ def test_what_the_driver_calls_inside_a_cuda_call_is_that_call(
         begun = start + 3 * MS
         gpu = (begun + 10 * US, start + 10 * MS)
         synth.launch(f"k{step % 5}", call=(begun, begun + 5 * US), gpu=gpu, grid=FULL)
-    (one,) = [one for one in idle(case_of(synth)) if one.saved_ns > 10 * MS]
+    (one,) = [one for one in idle(case_of(synth)) if one.stake_ns > 10 * MS]
     assert told in one.title
 
 
