@@ -74,10 +74,7 @@ class Confidence(StrEnum):
 TITLE_CELLS: Final = 100
 _OF_WORK: Final = 8
 _OF_MOST: Final = 5
-"""Of work one of so many parts counts in the order of a list, more of what has most of the time.
-
-Idle time counts whole, whether it has a price or not: nobody works in it.
-"""
+"""Of work one of so many parts counts in a list, more of what has most of it; idle time whole."""
 _OF_FINE: Final = 20
 _MUCH: Final = 10
 """A guess counts less than one of so many parts of the time."""
