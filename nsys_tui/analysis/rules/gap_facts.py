@@ -365,10 +365,13 @@ def of_each(case: Case, cause: Cause, gaps: Gaps) -> int:
     """How much sooner each of the threads that launch side by side is done without its waits.
 
     The next launch comes from another one while one waits: what all of them wait counts but once.
+    Without waits for a GPU the host is ahead of it by no more than they last.
     """
+    api, mine = case.report.api, gaps.caller >= 0
+    if cause is Cause.SYNC:
+        return int(api.durations(case.calls[case.work.api_classes[case.calls] == cause]).sum())
     if cause not in OF_SYSTEM:
         return FARTHEST
-    api, mine = case.report.api, gaps.caller >= 0
     idle = np.bincount(gaps.caller[mine], gaps.idle[mine], minlength=1)
     threads = np.flatnonzero(2 * idle > max(idle.max(), 1))
     if len(threads) < 2:

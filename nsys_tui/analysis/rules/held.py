@@ -53,6 +53,8 @@ _OF_KERNELS: Final = frozenset(("dominant_kernel", "movement_kernels"))
 _MAY_WAIT_NS: Final = 20_000
 _WAITS_NS: Final = 5_000
 """A CUDA call that lasts so long may have waited for a GPU, one that is meant to: so long."""
+_ALLOCATES: Final = re.compile(r"cu(da|Mem)M?[Aa]lloc")
+"""Calls that last long without waiting for a GPU."""
 _CALLBACKS: Final = re.compile(r"LaunchHostFunc|StreamAddCallback")
 _FEW: Final = 4
 """Of so many times as many steps some waits are in few alone."""
@@ -204,9 +206,20 @@ def _may_wait(case: Case) -> tuple[Indices, Indices]:
     """Calls of CUDA that last so long that they may wait for a GPU, and those that ask whether."""
     api = case.report.api
     polls = np.array([POLLS.match(name) is not None for name in api.names], bool)
-    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY))
-    long = (api.duration >= _MAY_WAIT_NS) | (waits & (api.duration >= _WAITS_NS))
+    long = _meant_to_wait(case) & (api.duration >= _WAITS_NS) | _are_long(case)
     return np.flatnonzero(long), np.flatnonzero(polls[api.name])
+
+
+def _meant_to_wait(case: Case) -> Bool:
+    """Which calls of CUDA are there to wait for a GPU."""
+    return among(case.work.api_classes, (Cause.SYNC, Cause.COPY))
+
+
+def _are_long(case: Case) -> Bool:
+    """Which calls of CUDA may wait for a GPU though they are not meant to, as for its queue."""
+    api = case.report.api
+    allocates = np.array([_ALLOCATES.match(name) is not None for name in api.names], bool)
+    return np.asarray((api.duration >= _MAY_WAIT_NS) & ~allocates[api.name], np.bool_)
 
 
 def _others(case: Case, thread: int) -> list[int]:
@@ -322,7 +335,7 @@ def host_waits(case: Case) -> Intervals | None:
     api, (lo, hi) = case.report.api, case.base
     if not len(api) or _is_told(case) or case.on_demand(case.copies).any():
         return None
-    waits = among(case.work.api_classes, (Cause.SYNC, Cause.COPY)) | (api.duration >= _MAY_WAIT_NS)
+    waits = _meant_to_wait(case) | _are_long(case)
     last = int(api.end[api.real].max(initial=lo))
     spans = api.runs(np.flatnonzero(waits & api.real)), intervals.clip([last], [hi], lo, hi)
     return intervals.joined(*spans)

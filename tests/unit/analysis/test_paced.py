@@ -75,6 +75,20 @@ def test_shorter_kernels_save_only_what_their_host_waits_for(
         assert finding.advice.startswith("60.00 ms once the host is quicker")
 
 
+@pytest.mark.parametrize(("call", "needed"), [("cudaMalloc_v3020", 0), ("cudaFree_v3020", STEPS)])
+def test_allocating_memory_is_no_wait_but_freeing_it_is(
+    tmp_path: Path, call: str, needed: int
+) -> None:
+    """As long as the kernel beside them, both: what is shorter lets a host that frees go on."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(STEPS):
+        run.launch("part", PART_MS * MS, grid=SMALL)
+        run.call(call, PART_MS * MS)
+    run.wait()
+    finding = small_grids(run.report)
+    assert finding.saved_ns == pytest.approx(needed * SPARE, abs=MS)
+
+
 @pytest.mark.parametrize(("beside", "waits"), [(0, True), (2, True), (4, True), (4, False)])
 def test_shorter_kernels_save_no_more_than_their_host_waits(
     tmp_path: Path, beside: int, waits: bool

@@ -485,3 +485,18 @@ def test_a_wait_for_another_gpu_is_told_so_whatever_else_the_host_does(
     (wait,) = idle(case_of(run.report), "sync_by_range")
     told = "waits for GPU 0" if beside else "returns late"
     assert told in wait.subject
+
+
+@pytest.mark.parametrize("beside", [0, 25])
+def test_without_its_waits_a_host_is_ahead_by_no_more_than_they_last(
+    tmp_path: Path, beside: int
+) -> None:
+    """It waits for 36 us or for 11, in which it works beside the kernel; the GPU idles for 26."""
+    run = Machine(tmp_path / "r.sqlite")
+    for _ in range(200):
+        run.launch("step", 30 * US)
+        run.call("cudaFuncGetAttributes_v3020", beside * US)
+        run.wait()
+        run.call("cudaFuncGetAttributes_v3020", 15 * US)
+    (wait,) = idle(case_of(run.report), "sync_by_range")
+    assert wait.saved_ns == min(200 * (36 - beside) * US, wait.stake_ns)
