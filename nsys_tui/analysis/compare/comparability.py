@@ -60,6 +60,15 @@ _TRACED: Final = (
 )
 """Kinds of data whose recording costs the program time."""
 
+WITNESSES: Final = (
+    Capability.API,
+    Capability.OSRT,
+    Capability.SAMPLES,
+    Capability.MPI,
+    Capability.SCHED,
+)
+"""Kinds of data that tell what a host thread did while a GPU was idle."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -120,8 +129,7 @@ def differences(a: Side, b: Side) -> tuple[Difference, ...]:
         sentences.append(Difference("steps", _steps(a), _steps(b), unfair=True))
     sentences += [
         Difference(f"{kind} recorded", _yes(kind in a.kinds), _yes(kind in b.kinds), unfair=True)
-        for kind in _TRACED
-        if (kind in a.kinds) != (kind in b.kinds)
+        for kind in of_one_side(a, b)
     ]
     # Versions of nsys know different options: one that a side lacks was not chosen otherwise.
     sentences += [
@@ -130,6 +138,11 @@ def differences(a: Side, b: Side) -> tuple[Difference, ...]:
         if b.options.get(name, value) != value
     ]
     return tuple(sorted(sentences, key=lambda difference: not difference.unfair))
+
+
+def of_one_side(a: Side, b: Side, kinds: Iterable[Capability] = _TRACED) -> list[Capability]:
+    """Kinds of data that one side has and the other lacks."""
+    return [kind for kind in kinds if (kind in a.kinds) != (kind in b.kinds)]
 
 
 def explained(a: Side, b: Side, change: Change) -> str:

@@ -12,7 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from nsys_tui.analysis.compare.comparability import Difference, differences, matched_by_kind
+from nsys_tui.analysis.compare.comparability import (
+    WITNESSES,
+    Difference,
+    differences,
+    matched_by_kind,
+    of_one_side,
+)
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import measure
 from nsys_tui.analysis.compare.plan import Plan
@@ -308,7 +314,8 @@ def with_findings(
 
 def _findings(a: Side, b: Side, comparable: bool) -> tuple[FindingChange, ...] | None:
     """Findings side by side; those of one side alone only where rules could see both."""
-    changes = paired(a.findings, b.findings, comparable=comparable)
+    alike = comparable and not of_one_side(a, b)
+    changes = paired(a.findings, b.findings, comparable=alike)
     if changes is None or not (a.unknown or b.unknown):
         return changes
     return tuple(change for change in changes if change.status == "in both")
@@ -334,6 +341,8 @@ def _notes(a: Side, b: Side) -> list[str]:
 
 def _lacking(a: Side, b: Side, group: str) -> str:
     """Which sides have none of a group's data, and why: ``B: no NVTX ranges in this report: …``."""
+    if group == "stalls" and (kinds := of_one_side(a, b, WITNESSES)):
+        return f"only one side has {' and '.join(kinds)}, so causes are not told alike"
     reasons: dict[str, list[str]] = {}
     for letter, side in (("A", a), ("B", b)):
         if group in side.lacks and group not in side.unknown:

@@ -82,8 +82,10 @@ def _outcome(comparison: Comparison, gate: Gate) -> Outcome:
     else:
         rows, matched = _matched(comparison, gate, judge.group(_GROUPS[gate.kind]))
     if not rows:
-        few = f"too few steady steps: {TAILS[gate.kind]} needed" if gate.kind in TAILS else ""
-        return Outcome(gate, Verdict.UNKNOWN, few or "it matches nothing on either side")
+        key = _FIGURES.get(gate.kind) or _GROUPS[gate.kind]
+        why = "it matches nothing" if comparison.groups.get(key) else comparison.why_empty(key)
+        few = f"too few steady steps: {TAILS[key]} needed" if key in TAILS else ""
+        return Outcome(gate, Verdict.UNKNOWN, few or why)
     verdicts = [_row_verdict(row, rows, gate) for row in rows]
     verdict = next(each for each in _ORDER if each in verdicts)
     shown = tuple(row for row, each in zip(rows, verdicts, strict=True) if each is verdict)

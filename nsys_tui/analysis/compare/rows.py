@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import log
 from typing import Final, NamedTuple
 
+from nsys_tui.analysis.compare.comparability import WITNESSES, of_one_side
 from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
     Change,
@@ -140,9 +141,12 @@ class RowJudge:
     def group(self, key: str) -> tuple[Row, ...]:
         """A row for each name of either side, the largest difference in time first.
 
-        None where a side is not known or not recorded: all of it would be new or gone.
+        None where a side is not known or not recorded, or causes are told by other data on either:
+        all of it would be new or gone.
         """
         if key in self.unknown or any(key in side.untraced for side in self.sides):
+            return ()
+        if key == "stalls" and of_one_side(self.a, self.b, WITNESSES):
             return ()
         pairs = [*self._pairs(key)]
         changes = iter(discovered([self._change(p.a, p.b) for p in pairs if p.a and p.b]))

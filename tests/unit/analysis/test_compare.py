@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from machine import MS, Machine
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 from training import GAP, KERNELS, REPEATS, US, Run
@@ -825,6 +826,39 @@ def test_findings_of_different_work_are_neither_new_nor_solved(tmp_path: Path) -
     assert found.verdict is Verdict.UNKNOWN
     assert "only B" in {c.status for c in found.findings or ()}
     assert {"new", "solved"}.isdisjoint(c.status for c in found.findings or ())
+
+
+@pytest.mark.parametrize(
+    ("missing", "judged", "statuses"),
+    [
+        ((), True, {"in both"}),
+        (("b",), False, {"only A", "only B"}),
+        (("a", "b"), True, {"in both"}),
+    ],
+)
+def test_causes_are_compared_where_both_sides_recorded_what_tells_them(
+    tmp_path: Path, missing: Sequence[str], judged: bool, statuses: set[str]
+) -> None:
+    paths = []
+    for name in ("a", "b"):
+        omitted = ("OSRT_API",) * (name in missing)
+        made = Machine(tmp_path / f"{name}.sqlite")
+        made.report = Synth(tmp_path / f"{name}.sqlite", omit_tables=omitted).process(10, "train")
+        made.report.gpu(0)
+        for step in range(12):
+            since = made.now
+            made.off("pread64", 3 * MS)
+            made.layers(4)
+            made.wait()
+            made.named(f"step {step}", since)
+        paths.append(made.report.write())
+    found = compared(*paths, findings=True)
+    assert [row.kind for row in found.groups["stalls"]] == ["same"] * judged
+    gate = outcomes(found, [parse_gate("stall:.*:5%")])[0]
+    assert (gate.verdict is Verdict.UNKNOWN) is not judged
+    assert ("only one side has OS runtime calls" in gate.reason) is not judged
+    idle = {change.status for change in found.findings or () if change.rule == "gpu_idle"}
+    assert idle == statuses
 
 
 def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:
