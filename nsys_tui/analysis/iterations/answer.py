@@ -12,7 +12,7 @@ from nsys_tui.analysis.iterations.flops import Flops
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT, StepParts
 from nsys_tui.analysis.iterations.path_answer import PATH, StepPath
 from nsys_tui.analysis.iterations.steps import Rule
-from nsys_tui.analysis.iterations.table import WAITS, IterationTable, Spread, iteration_table
+from nsys_tui.analysis.iterations.table import IterationTable, Spread, iteration_table
 from nsys_tui.analysis.nvtx.paths import Paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.arrays import Array, Int64
@@ -212,8 +212,6 @@ def _remark(row: int, answer: IterationAnswer) -> str:
     if row not in answer.outliers:
         return ""
     why = answer.table.why(row)
-    if why == WAITS:
-        return why
     return f"outlier (z={iterations.z[row]:.1f}){': ' if why else ''}{why}"
 
 

@@ -28,8 +28,6 @@ from nsys_tui.names import normalise_nvtx
 from nsys_tui.units import format_duration
 
 REMAINDER: Final = "[not annotated]"
-WAITS: Final = "waits for work that the steps before it launched"
-"""Why a step is longer, where it is no step's fault."""
 _PART: Final = 3
 """So much of what a step is longer its idle time may be, or it waits for the steps before."""
 NOTABLE: Final = 0.01
@@ -98,10 +96,11 @@ class IterationTable:
         return _sentence(told)
 
     def _beside_earlier_work(self, row: int) -> str:
-        """What takes the host longer in a step all of whose GPU work is of the steps before."""
+        """What takes the host longer in a step all of whose GPU work is of the steps before.
+
+        It may wait for that work, or do something else meanwhile.
+        """
         ((phase, longer),) = _longer_phase(self.iterations, self.phases, row)
-        if phase == REMAINDER:
-            return WAITS
         return f"+{format_duration(longer)} {phase}, while the GPU works for the steps before"
 
     @cached_property
