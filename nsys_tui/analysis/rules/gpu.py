@@ -26,6 +26,7 @@ from nsys_tui.analysis.rules.communication import (
 )
 from nsys_tui.analysis.rules.copy_advice import mpi_advice
 from nsys_tui.analysis.rules.finding import Finding, Severity, by_ncu
+from nsys_tui.analysis.rules.gap_facts import waits_for_each
 from nsys_tui.analysis.rules.idle_causes import NEXT_GRAPH
 from nsys_tui.analysis.rules.nsys import (
     DEVICE_TO_HOST,
@@ -146,29 +147,28 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     ops = case.report.operations
     rows = case.by_device[device]
     edges = ops.places(rows, np.stack((starts, ends)))
-    seen = edges[1] - edges[0]
-    operations = int(np.minimum(seen, [run.operations for run in runs]).sum())
+    operations = int(np.minimum(edges[1] - edges[0], [run.operations for run in runs]).sum())
     inside = np.concatenate([rows[first:last] for first, last in edges.T.tolist()])
-    by_graphs = 2 * int(launches_graphs(case.report, case.report.calls[inside]).sum()) > len(inside)
+    calls = case.report.calls[inside]
     small = np.isin(ops.copy_kind[inside], [*HOST_COPIES]) & (ops.bytes[inside] <= SMALL_COPY)
     values = (ops.copy_kind[inside] == DEVICE_TO_HOST) & (ops.bytes[inside] <= VALUE)
     mostly_copies = 2 * int(small.sum()) >= len(inside)
     advice = "fuse kernels, enlarge batches, or capture the phase as a CUDA graph"
-    if by_graphs:
+    if 2 * int(launches_graphs(case.report, calls).sum()) > len(inside):
         advice = NEXT_GRAPH
     elif _OFTEN_READ * int(values.sum()) >= len(inside):
         advice = READ_LESS
     elif mostly_copies:
         advice = mpi_advice(case, inside[small]) or _GATHER
+    elif seldom := waits_for_each(case, calls[calls >= 0]):
+        advice = f"{seldom}, then {advice}"
     return case.finding(
         "launch_bound",
         f"{units.plural(len(runs), 'launch-bound phase')}: "
         f"{units.plural(operations, 'short operation')} on {case.device_labels([device])},"
         f" {units.format_duration(idle_ns)} idle between launches",
         advice,
-        subject="idle between small copies and launches"
-        if mostly_copies
-        else "idle between short launches",
+        subject=f"idle between {'small copies and' if mostly_copies else 'short'} launches",
         saved_ns=min(idle_ns, intervals.total(*case.idle_time.late_part(device, lost))),
         window=(runs[0].start, runs[0].end),
         device=device,

@@ -78,3 +78,19 @@ def test_launches_that_would_queue_without_the_waits_are_not_to_blame(
     (tiny,) = [one for one in told(machine.report) if one.rule == "tiny_kernels"]
     assert tiny.advice.startswith("wait for the GPU less often") is (long > 25 * US)
     assert "CUDA graph" in tiny.advice
+
+
+@pytest.mark.parametrize(("each", "waits"), [(1, True), (3, False)])
+def test_short_kernels_that_the_host_waits_for_one_by_one_need_no_graph_first(
+    tmp_path: Path, each: int, waits: bool
+) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    for number in range(120):
+        run.launch(("sweep", "edge")[number % 2], 14 * US)
+        if number % each == 0:
+            run.wait()
+        run.now += 4 * US if each == 1 else 24 * US
+    (one,) = [
+        one for one in find_in(Case(open_report(run.report.write()))) if one.rule == "launch_bound"
+    ]
+    assert ("wait once for many of them, then" in one.advice) is waits
