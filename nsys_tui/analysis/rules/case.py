@@ -40,6 +40,7 @@ from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.report import Report
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import cut
+from nsys_tui.units import format_duration, format_share
 
 T = TypeVar("T")
 Ask = TypeVar("Ask", bound=Callable[..., Any])
@@ -133,6 +134,11 @@ class Case(Run):
     def judged_ns(self) -> int:
         """The time looked at without that: what findings and their shares are rated by."""
         return self.base_ns - self.set_up_ns
+
+    def share(self, ns: int) -> str:
+        """The part of that in words."""
+        of = "without set-up" if self.set_up_ns else "of the time"
+        return f"{format_share(ns, self.judged_ns)} {of}"
 
     @property
     def is_start(self) -> bool:
@@ -315,7 +321,11 @@ class Case(Run):
         if lost is not None and gone is not None and not once and self.set_up_ns:
             stake_ns -= intervals.overlap_length(lost, self.set_up)
             saved_ns = max(0, saved_ns - intervals.overlap_length(gone, self.set_up))
-            lost, gone = (intervals.subtract(one, self.set_up) for one in (lost, gone))
+            before = lost, gone
+            lost, gone = (intervals.subtract(one, self.set_up) for one in before)
+            title = title.replace(_idle(before[0]), _idle(lost)).replace(
+                _idle(before[1]), _idle(gone)
+            )
         saved_ns, stake_ns = int(min(saved_ns, whole)), max(0, int(stake_ns))
         weight = min(max(saved_ns, stake_ns), whole)
         usual = CERTAINTY.get(rule, UNSURE)
@@ -356,6 +366,10 @@ class Case(Run):
                 is_once=once,
             )
         ]
+
+
+def _idle(spans: Intervals) -> str:
+    return f"idle {format_duration(intervals.total(*spans))}"
 
 
 def kept(make: Ask) -> Ask:

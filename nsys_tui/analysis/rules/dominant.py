@@ -179,7 +179,7 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
         "dominant_kernel",
         f"{name}{several} has {units.format_share(share)} of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([device])},"
-        f" {units.format_share(spent, case.judged_ns)} of the time",
+        f" {case.share(spent)}",
         advice,
         subject=subject,
         saved_ns=min(round(part * spent), own),

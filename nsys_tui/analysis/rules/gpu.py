@@ -229,7 +229,7 @@ def _exposed_on(case: Case, worst: DeviceSplit) -> list[Finding]:
     """
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
-    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, case.judged_ns)} of the time"
+    rest = f"{share} of it, {case.share(worst.exposed_comm_ns)}"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = waiting(case, worst), -1
     hidden = could_hide(case, worst.index) + worst.graph_ns

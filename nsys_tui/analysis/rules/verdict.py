@@ -155,7 +155,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     failed = failed_calls(case.report)
     doubts = [doubt for doubt in (failed, case.loss, case.clock_trouble, case.coverage) if doubt]
     said = [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
-    parts = [_busy(case, case.session_ns) + _without_set_up(case), *doubts]
+    parts = [_busy(case, case.session_ns) + _without_set_up(case, findings), *doubts]
     if case.is_start:
         parts.append(f"The other {format_duration(case.judged_ns)} are too little to judge")
     if case.is_one_shot or case.is_start:
@@ -165,12 +165,10 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         parts.append("No kernel ran, only copies")
     parts += said
     decisive = _decisive(case, findings)
-    most = decisive[0] if decisive else None
+    most, whole = decisive[0] if decisive else None, "the rest" if case.set_up_ns else "the time"
     if most is not None:
         shares = [format_share(one.stake_ns, one.of_ns) for one in decisive]
-        shares[0] = (
-            f"Most of the time ({shares[0]})" * _has_most(most) or f"{shares[0]} of the time"
-        )
+        shares[0] = f"Most of {whole} ({shares[0]})" * _has_most(most) or f"{shares[0]} of {whole}"
         told = zip(shares, decisive, strict=True)
         parts.append(", ".join(f"{share} is {_subject(case, one)}" for share, one in told))
     parts.append(_worth_fixing(case, findings, most))
@@ -204,15 +202,17 @@ def _busy(case: Case, session_ns: int) -> str:
     return told
 
 
-def _without_set_up(case: Case) -> str:
-    """How busy they were without it, empty where it is little."""
+def _without_set_up(case: Case, findings: Sequence[Finding]) -> str:
+    """How busy they were without it, and what has most of it; empty where it is little."""
     if not case.set_up_ns:
         return ""
+    once = [one for one in findings if one.is_once]
+    most = max(once, key=lambda one: one.weight_ns).subject if once else ONCE
     whole = len(case.splits) * case.judged_ns
     idle = sum(split.idle_ns for split in case.splits) - case.set_up_idle_ns
     return (
         f", {format_share(whole - idle, whole)} without {format_duration(case.set_up_ns)}"
-        " that came once"
+        f" that came once (most: {most.removesuffix(' (once)')})"
     )
 
 
@@ -249,7 +249,8 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     kernels = [one for one in findings[: None if busy else 1] if one.rule == "dominant_kernel"]
     leads = [one for one in kernels if not one.saved_ns and one.severity is not Severity.LOW]
     leads.sort(key=lambda one: -one.stake_ns)
-    most = [*filter(_has_most, findings)][:1]
+    lasting = [one for one in findings if not (one.is_once and case.set_up_ns)]
+    most = [*filter(_has_most, lasting)][:1]
     return leads if leads[:1] == most or not most else most
 
 
@@ -278,7 +279,8 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         none = "no other price above 1%" if unpriced else "nothing else above 1%"
         rest = f"{len(worth) - MOST} more above 1%" if worth[MOST:] else none
         said = filter(None, [_unpriced(case, findings, most)])
-        return "; ".join([f"Worth fixing: {named}", rest, *said])
+        where = " in the rest" if case.set_up_ns else ""
+        return "; ".join([f"Worth fixing{where}: {named}", rest, *said])
     if unsaid := _unpriced(case, findings, most):
         return unsaid[0].upper() + unsaid[1:]
     dear = most is not None and most.advice not in MEANT

@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import COPIES, ONCE, bound_line, parts, verdict
 from nsys_tui.reader import open_report
+from nsys_tui.units import format_duration
 
 
 def _run(path: Path, before: int, within: int) -> Case:
@@ -54,6 +55,14 @@ def test_small_copies_before_all_kernels_come_once(
     assert (small[0].subject in verdict(case, found)) is bool(within)
 
 
+def test_a_title_names_the_idle_time_that_its_price_is_of(tmp_path: Path) -> None:
+    case = _run(tmp_path / "r.sqlite", 5_000, 5)
+    (small,) = (one for one in find_in(case) if one.rule == "small_copies")
+    assert case.set_up_ns
+    assert not small.is_once
+    assert f"GPU 0 idle {format_duration(small.saved_ns)} meanwhile" in small.title
+
+
 def test_copies_of_set_up_are_no_part_of_what_shares_are_of(tmp_path: Path) -> None:
     case = _run(tmp_path / "r.sqlite", 2_000, 0)
     found = find_in(case)
@@ -81,7 +90,9 @@ def test_a_kernel_leads_though_loading_takes_longer(tmp_path: Path, again: bool)
     case = Case(open_report(run.report.write()))
     found = find_in(case)
     assert (found[0].rule == "dominant_kernel") is not again
-    assert ("Most of the time (9" in verdict(case, found)) is not again
+    once = "160.0 ms that came once (most: copies of set-up). Most of the rest (99.8%) is scan"
+    assert (once in verdict(case, found)) is not again
+    assert again or found[0].title.endswith("99.8% without set-up")
 
 
 @pytest.mark.parametrize("more", [False, True])
