@@ -120,6 +120,8 @@ class TimelineModel:
     """The last of these that the cursor was put on; its lane may come later than it."""
     top: int = 0
     """First row in view."""
+    all_asked: bool = False
+    """Whether the user asked for all of the trace before it was known what it opens on."""
     said: str | None = None
     """What the user is told in passing; an empty text takes back what was said before."""
 
@@ -180,7 +182,7 @@ class TimelineModel:
     def home(self) -> Window | None:
         """A few of many steps, or GPU work that takes a small part of the trace only."""
         trace = self.trace
-        if self.beside:
+        if self.beside or self.all_asked:
             return None
         return opening(trace.span, trace.few, self.extent, self.size.columns)
 
@@ -215,7 +217,7 @@ class TimelineModel:
 
     def opened_on(self, few: FewSteps) -> TimelineModel:
         """Shows a few of many steps: from the beginning, or as a jump where all was seen before."""
-        if self.view.window is not None or self.view.cursor != Cursor():
+        if self.all_asked or self.view.window is not None or self.view.cursor != Cursor():
             return self
         if not self.lanes.whole.lineup:
             return replace(self, trace=self.trace._replace(few=few))
@@ -333,6 +335,10 @@ class TimelineModel:
     def jumped(self, **changes: Any) -> TimelineModel:
         """Goes somewhere as a jump that Backspace undoes."""
         return replace(self, view=jumped(self.view, here(self.view, SCREEN, self.top), **changes))
+
+    def asked_for_all(self) -> TimelineModel:
+        """Keeps to the whole trace, whatever is found later to open it on."""
+        return replace(self, all_asked=self.home is None)
 
     def pointed(
         self, time: int | None = None, lane: str | None = None, **changes: Any

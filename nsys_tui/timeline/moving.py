@@ -32,7 +32,8 @@ def zoom(model: TimelineModel, factor: float, about: int | None = None) -> Timel
     if not window.start <= centre < window.end:
         centre = window.start + window.width // 2
     target = zoomed(window, model.extent, factor, centre, model.size.columns)
-    target = model.everything if target is None else target
+    if target is None:
+        target, model = model.everything, model.asked_for_all()
     if target == model.view.window:
         return model
     kept = time if window.start <= time < window.end else centre
@@ -110,7 +111,8 @@ def scroll_lanes(model: TimelineModel, rows: int) -> TimelineModel:
 
 def whole(model: TimelineModel) -> TimelineModel:
     """Shows the whole trace."""
-    return model if model.view.window == model.everything else model.jumped(window=model.everything)
+    model, shown = model.asked_for_all(), model.everything
+    return model if model.view.window == shown else model.jumped(window=shown)
 
 
 def fit(model: TimelineModel, steps: Iterations | None = None) -> TimelineModel:
@@ -118,6 +120,7 @@ def fit(model: TimelineModel, steps: Iterations | None = None) -> TimelineModel:
     stages = _stages(model, steps)
     now = [number for number, (_, window) in enumerate(stages) if window == model.view.window]
     said, window = stages[(now[-1] + 1) % len(stages) if now else 0]
+    model = model.asked_for_all() if window is None else model
     return model.telling(f"shown: {said} (f: wider)").jumped(window=window)
 
 
@@ -172,7 +175,7 @@ def zoom_to_width(model: TimelineModel, width: int) -> TimelineModel:
     """Shows a span of time about the cursor."""
     lo, hi = model.extent
     if width >= hi - lo:
-        return model.jumped(window=model.everything)
+        return whole(model)
     start = model.cursor_time - width // 2
     window = bounded(Window(start, start + max(width, model.size.columns)), model.extent)
     return model.jumped(window=window)

@@ -21,6 +21,7 @@ from nsys_tui.timeline.lanes import Arranged, Lanes
 from nsys_tui.timeline.parts import part_tracks
 from nsys_tui.ui.screens.timeline import lane_builder
 from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder, Ready
+from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,22 +197,30 @@ async def test_a_report_without_events_says_calmly_what_would_record_them() -> N
     assert "--trace=nvtx" in body
 
 
-async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
-    tmp_path: Path,
-) -> None:
-    synth = Synth(tmp_path / "many.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
-    starts = [(step + 2 * (step > 2)) * 1000 * US for step in range(40)]
-    for step, at in enumerate(starts):
+STARTS = [(step + 2 * (step > 2)) * 1000 * US for step in range(40)]
+
+
+@pytest.fixture(scope="module")
+def many_steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 steps, of which the timeline opens on a few."""
+    synth = Synth(tmp_path_factory.mktemp("steps") / "many.sqlite").gpu(0)
+    synth.process(100, "train").cuda_device(100, 0, 0)
+    for step, at in enumerate(STARTS):
         synth.nvtx(f"step {step}", at, at + 600 * US)
         synth.launch("gemm(float*)", (at, at + US), (at + 10 * US, at + 500 * US))
-    path = synth.write()
-    async with running(path, size=(160, 45)) as pilot:
+    return synth.write()
+
+
+async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
+    many_steps: Path,
+) -> None:
+    async with running(many_steps, size=(160, 45)) as pilot:
         assert "Steps 4-8 of 40" in text(pilot), "after the warm-up and the slow one"
         await pilot.press("2")
         await settled(pilot)
         screen = pilot.app.front  # type: ignore[attr-defined]
         assert "shown: steps 4-8 of 40; 0: all" in text(pilot)
-        assert screen.model.window.start < starts[3] < starts[8] <= screen.model.window.end
+        assert screen.model.window.start < STARTS[3] < STARTS[8] <= screen.model.window.end
         assert screen.state.window is None, "nothing was asked for"
         await pilot.press("0")
         await settled(pilot)
@@ -219,6 +228,24 @@ async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
         await pilot.press("backspace")
         await settled(pilot)
         assert "shown: steps 4-8 of 40" in text(pilot)
+
+
+@pytest.mark.parametrize("keys", ["0", "f f", "minus"])
+async def test_who_asks_for_the_whole_trace_before_steps_are_found_keeps_it(
+    many_steps: Path, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    go_on, found = threading.Event(), Session.few_steps
+    late = lambda session: found(session) if go_on.wait(60) else None  # noqa: E731
+    async with running(many_steps) as pilot:
+        monkeypatch.setattr(Session, "few_steps", late)
+        monkeypatch.setattr(Session, "known_few_steps", None)
+        await pilot.press("2", *keys.split())
+        await pilot.pause()
+        go_on.set()
+        await settled(pilot)
+        screen = pilot.app.front  # type: ignore[attr-defined]
+        assert tuple(screen.model.window) == screen.model.extent
+        assert "shown: steps" not in text(pilot)
 
 
 @needs_reports
