@@ -16,48 +16,40 @@ from typing import Final
 from nsys_tui.logs.figures import Spread, spread_of
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_own_stamp
 from nsys_tui.logs.trainers.step_lines import RunTotal, number
-from nsys_tui.logs.trainers.trainer_table import N
+from nsys_tui.logs.trainers.trainer_table import N, compiled
 
 _FORMATS: Final = (
     (
         "vllm",
         b"Avg generation throughput",
-        re.compile(
-            rf"(?:Engine (?P<engine>\w+): )?Avg prompt throughput: (?P<prompt>{N}) tokens/s, "
-            rf"Avg generation throughput: (?P<generation>{N}) tokens/s"
-            r"(?:, Running: (?P<running>\d{1,9}) reqs)?"
-            r"(?:.*?(?:Waiting|Pending): (?P<waiting>\d{1,9}) reqs)?"
-        ),
+        rf"(?:Engine (?P<engine>\w+): )?Avg prompt throughput: (?P<prompt>{N}) tokens/s, "
+        rf"Avg generation throughput: (?P<generation>{N}) tokens/s"
+        r"(?:, Running: (?P<running>\d{1,9}) reqs)?"
+        r"(?:.*?(?:Waiting|Pending): (?P<waiting>\d{1,9}) reqs)?",
     ),
     (
         "sglang",
         b"gen throughput (token/s)",
-        re.compile(
-            r"Decode batch.*?#running-req: (?P<running>\d{1,9}).*?"
-            rf"gen throughput \(token/s\): (?P<generation>{N})"
-            r"(?:, #queue-req: (?P<waiting>\d{1,9}))?"
-        ),
+        r"Decode batch.*?#running-req: (?P<running>\d{1,9}).*?"
+        rf"gen throughput \(token/s\): (?P<generation>{N})"
+        r"(?:, #queue-req: (?P<waiting>\d{1,9}))?",
     ),
     (
         "sglang",
         b"input throughput (token/s)",
-        re.compile(rf"Prefill batch.*?input throughput \(token/s\): (?P<prompt>{N})"),
+        rf"Prefill batch.*?input throughput \(token/s\): (?P<prompt>{N})",
     ),
     (
         "llama.cpp",
         b" tokens per second)",
-        re.compile(
-            rf"(?:prompt eval time = .*?, +(?P<prompt>{N})"
-            rf"|(?<!prompt )eval time = .*?, +(?P<generation>{N})) tokens per second\)"
-        ),
+        rf"(?:prompt eval time = .*?, +(?P<prompt>{N})"
+        rf"|(?<!prompt )eval time = .*?, +(?P<generation>{N})) tokens per second\)",
     ),
     (
         "ollama",
         b"eval rate: ",
-        re.compile(
-            rf"(?:prompt eval rate: +(?P<prompt>{N})|(?<!prompt )eval rate: +(?P<generation>{N}))"
-            " tokens/s"
-        ),
+        rf"(?:prompt eval rate: +(?P<prompt>{N})|(?<!prompt )eval rate: +(?P<generation>{N}))"
+        " tokens/s",
     ),
 )
 _RANKS: Final = re.compile(r"\[[^\]]*?((?: (?:DP|TP|PP|EP)\d+)+)\]")
@@ -102,12 +94,12 @@ class ServerLines:
 
     def add(self, text: bytes, line: int) -> bool:
         """Takes a line in if it is a server's; returns whether it is."""
-        for name, word, pattern in _FORMATS:
+        for name, word, expression in _FORMATS:
             if word not in text:
                 continue
             decoded = text.decode("utf-8", "replace")
             ranks = _RANKS.search(decoded)
-            matches = list(pattern.finditer(decoded))  # several where lines are torn
+            matches = list(compiled(expression).finditer(decoded))  # several where lines are torn
             for match in matches:
                 told = match.groupdict()
                 self.lines.append(

@@ -22,6 +22,7 @@ from nsys_tui.logs.trainers.trainer_table import (
     TOTALS,
     TRAINERS,
     Trainer,
+    compiled,
     named_values,
 )
 
@@ -141,10 +142,10 @@ class TrainerLines:
             if not any(word in part for word in trainer.words):
                 continue
             text = text or part.decode("utf-8", "replace")
-            if trainer.above and (told := trainer.above.search(text)):
+            if trainer.above and (told := compiled(trainer.above).search(text)):
                 self._above = told.groupdict()
                 return True
-            if match := trainer.line.search(text):
+            if match := trainer.find(text):
                 made = self._step(trainer, match, text, line)
                 if made is not None:
                     self.steps.append(replace(made, glued=glued))
@@ -159,14 +160,12 @@ class TrainerLines:
     def _below(self, opened: tuple[Trainer, str, int], more: str) -> bool:
         """Takes in a field of the last step that has a line of its own."""
         trainer, text, line = opened
-        told = trainer.below.search(more) if trainer.below else None
+        told = compiled(trainer.below).search(more) if trainer.below else None
         if told is None:
             return False
         text = f"{text} | {told[1]}"
         self._open = trainer, text, line
-        if (match := trainer.line.search(text)) and (
-            made := self._step(trainer, match, text, line)
-        ):
+        if (match := trainer.find(text)) and (made := self._step(trainer, match, text, line)):
             self.steps[-1] = made
         return True
 
@@ -225,8 +224,8 @@ class TrainerLines:
         return replace(made, tflops=tflops)
 
     def _total(self, text: str, line: int) -> bool:
-        for name, pattern in TOTALS:
-            if match := pattern.search(text):
+        for name, expression in TOTALS:
+            if match := compiled(expression).search(text):
                 self.totals.append(_run_total(name, match, self.file, line))
                 return True
         return False

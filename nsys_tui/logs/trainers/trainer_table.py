@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.patterns import time_limit
@@ -37,8 +37,8 @@ class Trainer:
     name: str
     words: tuple[bytes, ...]
     """One of them stands in each of its lines: what has none is not looked at."""
-    line: re.Pattern[str]
-    """Finds the line; its groups are ``step``, ``epoch`` and ``FIGURES``."""
+    line: str
+    """Finds the line, as an expression; its groups are ``step``, ``epoch`` and ``FIGURES``."""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Figures that stand behind a name (``name: value``, ``name=value``, ``name value``), by the
     names that they go by, the best first."""
@@ -50,15 +50,25 @@ class Trainer:
     """What its utilisation is a percentage of; 0 where it is not known."""
     per_gpu: tuple[str, ...] = ()
     """Those of its rates, ``tokens`` and ``samples``, that are of one GPU and not of the job."""
-    below: re.Pattern[str] | None = None
+    below: str = ""
     """Finds its fields where they stand on lines of their own behind it."""
-    above: re.Pattern[str] | None = None
+    above: str = ""
     """Finds figures of its that stand on a line of their own before it."""
     of_epoch: bool = False
     """It closes an epoch, not a step: its ``step`` is the epoch's number of steps, its time their
     mean; without an epoch above it is of an evaluation."""
     by_model: bool = False
     """Tokens per second become TFLOPs by the model table that it prints (llm.c)."""
+
+    def find(self, text: str) -> re.Match[str] | None:
+        """Its line in a text."""
+        return compiled(self.line).search(text)
+
+
+@cache
+def compiled(expression: str) -> re.Pattern[str]:
+    """An expression of a table, made ready once."""
+    return re.compile(expression)
 
 
 _ELAPSED: Final = (
@@ -71,7 +81,7 @@ TRAINERS: Final = (
     Trainer(
         "nemo",
         (b"Training epoch",),
-        re.compile(rf"Training epoch (?P<epoch>\d{{1,9}}), iteration {_STEP}/\d+"),
+        rf"Training epoch (?P<epoch>\d{{1,9}}), iteration {_STEP}/\d+",
         {
             "s": ("train_step_timing in s",),
             "tflops": ("TFLOPS_per_GPU",),
@@ -83,7 +93,7 @@ TRAINERS: Final = (
     Trainer(
         "megatron",
         (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=", b"MODEL_TFLOP/s/GPU"),
-        re.compile(rf"iteration[ =]\s*{_STEP}/\s*\d+ \|"),
+        rf"iteration[ =]\s*{_STEP}/\s*\d+ \|",
         {
             "ms": _ELAPSED[:2],
             "s": _ELAPSED[2:],
@@ -98,111 +108,95 @@ TRAINERS: Final = (
         },
         needed=_ELAPSED,
         per_gpu=("tokens",),
-        above=re.compile(
-            rf"Step Time ?: .{{1,60}}?\bGPU utilization: (?P<tflops>{N}) ?MODEL_TFLOP/s/GPU"
-        ),
+        above=rf"Step Time ?: .{{1,60}}?\bGPU utilization: (?P<tflops>{N}) ?MODEL_TFLOP/s/GPU",
     ),
     Trainer(
         "llm.c",
         (b" tok/s",),
-        re.compile(
-            rf"step\s+{_STEP}/\d+ \| loss\s+(?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
-            rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s"
-        ),
+        rf"step\s+{_STEP}/\d+ \| loss\s+(?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
+        rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s",
         by_model=True,
     ),
     Trainer(
         "llm.c",
         (b" tok/s)",),
-        re.compile(
-            rf"step\s+{_STEP}/\d+ ?[|:] train loss (?P<loss>{N}) .*?"
-            rf"\((?P<ms>[\d.]+) ms ?[|,] (?P<tokens>\d+) tok/s\)"
-        ),
+        rf"step\s+{_STEP}/\d+ ?[|:] train loss (?P<loss>{N}) .*?"
+        rf"\((?P<ms>[\d.]+) ms ?[|,] (?P<tokens>\d+) tok/s\)",
         by_model=True,
     ),
     Trainer(
         "llm.c",
         (b"(took ",),
-        re.compile(rf"step {_STEP}: train loss (?P<loss>{N}) \(took (?P<ms>[\d.]+) ms\)"),
+        rf"step {_STEP}: train loss (?P<loss>{N}) \(took (?P<ms>[\d.]+) ms\)",
     ),
     Trainer(
         "nanogpt",
         (b"iter ",),
-        re.compile(
-            rf"iter {_STEP}: loss (?P<loss>{N}), time (?P<ms>[\d.]+)ms(?:, mfu (?P<mfu>{N})%)?"
-        ),
+        rf"iter {_STEP}: loss (?P<loss>{N}), time (?P<ms>[\d.]+)ms(?:, mfu (?P<mfu>{N})%)?",
         peak_tflops=A100_PEAK_TFLOPS,
     ),
     Trainer(
         "fsdp",
         (b" samples/sec",),
-        re.compile(rf"Batch {_STEP} Loss: (?P<loss>{N}), Speed: (?P<samples>{N}) samples/sec"),
+        rf"Batch {_STEP} Loss: (?P<loss>{N}), Speed: (?P<samples>{N}) samples/sec",
         by_stamps=True,
     ),
     Trainer(
         "torchtitan",
         (b"tps: ",),
-        re.compile(
-            rf"step:\s*{_STEP}\s+loss:\s*(?P<loss>{N})\s.*?\btps:\s*(?P<tokens>[\d,]+)"
-            rf"(?:\s+tflops:\s*(?P<tflops>[\d,.]+))?(?:\s+mfu:\s*(?P<mfu>{N})%)?"
-        ),
+        rf"step:\s*{_STEP}\s+loss:\s*(?P<loss>{N})\s.*?\btps:\s*(?P<tokens>[\d,]+)"
+        rf"(?:\s+tflops:\s*(?P<tflops>[\d,.]+))?(?:\s+mfu:\s*(?P<mfu>{N})%)?",
         by_stamps=True,
         per_gpu=("tokens",),
     ),
     Trainer(
         "deepspeed",
         (b"SamplesPerSec=", b", skipped="),
-        re.compile(
-            r"(?:epoch=(?P<epoch>\d{1,9})/micro_step=\d+/global_step=|\bstep=|\] \d+/)"
-            rf"{_STEP}, (?:skipped=\d|(?:RunningAvg)?SamplesPerSec={N}"
-            rf"(?:, CurrSamplesPerSec=(?P<samples>{N}))?)"
-        ),
+        r"(?:epoch=(?P<epoch>\d{1,9})/micro_step=\d+/global_step=|\bstep=|\] \d+/)"
+        rf"{_STEP}, (?:skipped=\d|(?:RunningAvg)?SamplesPerSec={N}"
+        rf"(?:, CurrSamplesPerSec=(?P<samples>{N}))?)",
         by_stamps=True,
     ),
     Trainer(
         "deepspeed-pipeline",
         (b"iter time (s): ",),
-        re.compile(
-            rf"steps: {_STEP} loss: (?P<loss>{N}) iter time \(s\): (?P<s>{N}) "
-            rf"samples/sec: (?P<samples>{N})"
-        ),
+        rf"steps: {_STEP} loss: (?P<loss>{N}) iter time \(s\): (?P<s>{N}) "
+        rf"samples/sec: (?P<samples>{N})",
     ),
     Trainer(
         "torchtune",
         (b"tokens_per_second_per_gpu:",),
-        re.compile(
-            rf"Step {_STEP} \| loss:(?P<loss>{N}) .*?tokens_per_second_per_gpu:(?P<tokens>{N})"
-        ),
+        rf"Step {_STEP} \| loss:(?P<loss>{N}) .*?tokens_per_second_per_gpu:(?P<tokens>{N})",
         per_gpu=("tokens",),
     ),
     Trainer(
         "composer",
         (b"[batch=",),
-        re.compile(rf"\[(?:epoch=(?P<epoch>\d{{1,9}})\]\[)?batch={_STEP}/\d+\]:"),
+        rf"\[(?:epoch=(?P<epoch>\d{{1,9}})\]\[)?batch={_STEP}/\d+\]:",
         {
             "tokens": ("Train throughput/device/tokens_per_sec",),
             "samples": ("Train throughput/samples_per_sec",),
             "loss": ("Train loss/train/total",),
         },
-        below=re.compile(rf"(?:^|\s)(Train [\w/]+: {N})\s*$"),
+        below=rf"(?:^|\s)(Train [\w/]+: {N})\s*$",
         per_gpu=("tokens",),
     ),
     Trainer(
         "olmo",
         (b"[step=",),
-        re.compile(rf"\[step={_STEP}/\d+"),
+        rf"\[step={_STEP}/\d+",
         {
             "tokens": ("throughput/device/tokens_per_second", "throughput/device/TPS"),
             "loss": ("train/CrossEntropyLoss", "train/CE loss"),
         },
         by_stamps=True,
-        below=re.compile(r"(?:^|\s)((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$"),
+        below=r"(?:^|\s)((?:train|throughput)/[\w/ ]+=[\d.,]+)\s*$",
         per_gpu=("tokens",),
     ),
     Trainer(
         "nanotron",
         (b"time_per_iteration_ms",),
-        re.compile(rf"iteration: {_STEP} / \d+ \|"),
+        rf"iteration: {_STEP} / \d+ \|",
         {
             "ms": ("elapsed_time_per_iteration_ms", "time_per_iteration_ms"),
             "tflops": ("model_tflops_per_gpu",),
@@ -215,38 +209,30 @@ TRAINERS: Final = (
     Trainer(
         "litgpt",
         (b"iter time: ",),
-        re.compile(
-            rf"(?:Epoch (?P<epoch>\d{{1,9}}) \| )?iter {_STEP} step \d+(?: \| loss train:|: loss) "
-            rf"(?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms"
-        ),
+        rf"(?:Epoch (?P<epoch>\d{{1,9}}) \| )?iter {_STEP} step \d+(?: \| loss train:|: loss) "
+        rf"(?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms",
     ),
     Trainer(
         "maxtext",
         (b"completed step: ",),
-        re.compile(
-            rf"completed step: {_STEP}, seconds: +(?P<s>{N})"
-            rf"(?:, TFLOP/s(?:/device)?: +(?P<tflops>{N}))?"
-            rf"(?:, Tokens/s/device: +(?P<tokens>{N}))?(?:.*?\bloss: (?P<loss>{N}))?"
-        ),
+        rf"completed step: {_STEP}, seconds: +(?P<s>{N})"
+        rf"(?:, TFLOP/s(?:/device)?: +(?P<tflops>{N}))?"
+        rf"(?:, Tokens/s/device: +(?P<tokens>{N}))?(?:.*?\bloss: (?P<loss>{N}))?",
         per_gpu=("tokens",),
     ),
     Trainer(
         "keras",
         (b"/step", b"Epoch "),
-        re.compile(
-            rf"{_FIRST}{_STEP}/(?P=step) (?:\[=+\] - |━+ |- )\d+s(?: -)? "
-            r"(?:(?P<s>\d+)s|(?P<ms>\d+)ms|(?P<us>\d+)us)/step\b(?:.*?\bloss: (?P<loss>[\d.e+-]+))?"
-        ),
-        above=re.compile(rf"{_FIRST}Epoch (?P<epoch>\d{{1,9}})/\d+\s*$"),
+        rf"{_FIRST}{_STEP}/(?P=step) (?:\[=+\] - |━+ |- )\d+s(?: -)? "
+        r"(?:(?P<s>\d+)s|(?P<ms>\d+)ms|(?P<us>\d+)us)/step\b(?:.*?\bloss: (?P<loss>[\d.e+-]+))?",
+        above=rf"{_FIRST}Epoch (?P<epoch>\d{{1,9}})/\d+\s*$",
         of_epoch=True,
     ),
     Trainer(
         "paddle",
         (b"batch_cost: ", b"interval_runtime: "),
-        re.compile(
-            r"(?:[Ee]poch:? \[?(?P<epoch>\d{1,9})(?:/\d+)?\]?,? )?"
-            rf"(?:\bglobal[_ ]step:? |\biter:? |\bbatch: |(?<=\d\] )\[ *){_STEP}[],/ ]"
-        ),
+        r"(?:[Ee]poch:? \[?(?P<epoch>\d{1,9})(?:/\d+)?\]?,? )?"
+        rf"(?:\bglobal[_ ]step:? |\biter:? |\bbatch: |(?<=\d\] )\[ *){_STEP}[],/ ]",
         {
             "s": ("avg_batch_cost", "batch_cost"),
             "rate": ("interval_steps_per_second",),
@@ -260,24 +246,22 @@ TRAINERS: Final = (
     Trainer(
         "mindformers",
         (b"per_step_time: ",),
-        re.compile(
-            r"(?:[Ee]poch ?:?\[ *(?P<epoch>\d{1,9})(?:/ *\d+)?\], )?"
-            rf"\b(?:step|iter):?\[? ?\s*{_STEP}\b"
-            rf"(?:.*?throughput(?:_per_npu)?: +(?P<tflops>{N})T)?"
-        ),
+        r"(?:[Ee]poch ?:?\[ *(?P<epoch>\d{1,9})(?:/ *\d+)?\], )?"
+        rf"\b(?:step|iter):?\[? ?\s*{_STEP}\b"
+        rf"(?:.*?throughput(?:_per_npu)?: +(?P<tflops>{N})T)?",
         {"s": ("per_step_time",), "loss": ("loss",)},
         needed=("per_step_time",),
     ),
     Trainer(
         "clu",
         (b"steps_per_sec",),
-        re.compile(rf"\] \[{_STEP}\] "),
+        rf"\] \[{_STEP}\] ",
         {"rate": ("steps_per_sec", "steps_per_second"), "loss": ("train_loss", "loss")},
     ),
     Trainer(
         "fairseq",
         (b"gnorm",),
-        re.compile(r"\bepoch\"?:? (?P<epoch>\d{1,9})(?::?\s+(?P<step>\d{1,18}) / \d+)?"),
+        r"\bepoch\"?:? (?P<epoch>\d{1,9})(?::?\s+(?P<step>\d{1,18}) / \d+)?",
         {
             "step": ("num_updates",),
             "clock": ("wall",),
@@ -290,31 +274,29 @@ TRAINERS: Final = (
     Trainer(
         "modded-nanogpt",
         (b"train_time:",),
-        re.compile(rf"\bstep:{_STEP}/\d+ "),
+        rf"\bstep:{_STEP}/\d+ ",
         {"clock": ("train_time",), "loss": ("train_loss",)},
         by_stamps=True,
     ),
     Trainer(
         "detectron2",
         (b"d2.utils.events",),
-        re.compile(rf"\biter: {_STEP}\b"),
+        rf"\biter: {_STEP}\b",
         {"loss": ("total_loss",)},
         by_stamps=True,
     ),
     Trainer(
         "dllogger",
         (b"DLL 20",),
-        re.compile(
-            r"DLL 20.*?(?:[Ee]poch:?\s+(?P<epoch>\d{1,9})\b.*?)?"
-            rf"\b[Ii]ter(?:ation)?:?\s+{_STEP}\b"
-        ),
+        r"DLL 20.*?(?:[Ee]poch:?\s+(?P<epoch>\d{1,9})\b.*?)?"
+        rf"\b[Ii]ter(?:ation)?:?\s+{_STEP}\b",
         {"samples": ("throughput_train",), "loss": ("step_loss", "total_loss", "loss")},
         by_stamps=True,
     ),
     Trainer(
         "verl",
         (b"timing_s/step",),
-        re.compile(rf"\bstep:{_STEP} - "),
+        rf"\bstep:{_STEP} - ",
         {
             "s": ("timing_s/step",),
             "tokens": ("perf/throughput",),
@@ -326,30 +308,28 @@ TRAINERS: Final = (
     Trainer(
         "horovod",
         (b"img/sec per GPU",),
-        re.compile(rf"Iter #{_STEP}: (?P<samples>{N}) img/sec"),
+        rf"Iter #{_STEP}: (?P<samples>{N}) img/sec",
         per_gpu=("samples",),
     ),
     Trainer(
         "vision",
         (b"Epoch", b"Train: ", b"Iter(train)", b"Iter ["),
-        re.compile(
-            r"(?:(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{1,9})\]?|Iter(?:\(train\))?)"
-            rf" *\[ *{_STEP}/\d+"
-        ),
+        r"(?:(?:Epoch(?:\(train\))?:? *\[|Train: )(?P<epoch>\d{1,9})\]?|Iter(?:\(train\))?)"
+        rf" *\[ *{_STEP}/\d+",
         {"s": ("time", "Time"), "samples": ("img/s",), "loss": ("loss", "Loss")},
         needed=("time", "Time"),
     ),
     Trainer(
         "tensorrt-llm",
         (b", global_rank = ",),
-        re.compile(rf"\biter = {_STEP}, global_rank = "),
+        rf"\biter = {_STEP}, global_rank = ",
         {"s": ("host_step_time", "elapsed_time")},
         needed=("host_step_time", "elapsed_time"),
     ),
     Trainer(
         "step",
         (b"tok/sec", b"tokens_per_sec", b"Tokens/s"),
-        re.compile(rf"(?i:\b(?:global_)?step|\biter(?:ation)?)[:= #]+\[? *{_STEP}(?![\w.])"),
+        rf"(?i:\b(?:global_)?step|\biter(?:ation)?)[:= #]+\[? *{_STEP}(?![\w.])",
         {
             "s": ("dt", "step_time", "time_per_step", "iter_time"),
             "tokens": (
@@ -372,35 +352,22 @@ NAMES: Final = (
 BELOW_WORDS: Final = (b"Train ", b"train/", b"throughput/")
 """One of these stands in each line of ``Trainer.below``."""
 TOTALS: Final = (
-    ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
-    ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%")),
-    ("litgpt", re.compile(rf"(?:^|[\s:])Training time: (?P<training_time_s>{N})s$")),
+    ("llm.c", rf"total average iteration time: (?P<ms>{N}) ms"),
+    ("nanogpt", rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%"),
+    ("litgpt", rf"(?:^|[\s:])Training time: (?P<training_time_s>{N})s$"),
     (
         "hpl",
-        re.compile(
-            rf"{_FIRST}W[RC]\d\w*\s+(?P<N>\d+)\s+(?P<NB>\d+)\s+(?P<P>\d+)\s+(?P<Q>\d+)"
-            r"\s+(?P<seconds>[\d.]+)\s+(?P<Gflops>[\d.e+]+)(?:\s+\(.*\))?\s*$"
-        ),
+        rf"{_FIRST}W[RC]\d\w*\s+(?P<N>\d+)\s+(?P<NB>\d+)\s+(?P<P>\d+)\s+(?P<Q>\d+)"
+        r"\s+(?P<seconds>[\d.]+)\s+(?P<Gflops>[\d.e+]+)(?:\s+\(.*\))?\s*$",
     ),
-    (
-        "hpl",
-        re.compile(rf"{_FIRST}\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)"),
-    ),
-    (
-        "hpl-mxp",
-        re.compile(rf"(?<!LU )\bGFLOPS = (?P<Gflops>{N}), per GPU =\s+(?P<Gflops_per_GPU>{N})"),
-    ),
-    (
-        "hpl-mxp",
-        re.compile(rf"\bLU GFLOPS = (?P<LU_Gflops>{N}), per GPU =\s+(?P<LU_Gflops_per_GPU>{N})"),
-    ),
-    ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
+    ("hpl", rf"{_FIRST}\|\|Ax-b\|\|.*= *(?P<residual>{N}) \.+ (?P<check>PASSED|FAILED)"),
+    ("hpl-mxp", rf"(?<!LU )\bGFLOPS = (?P<Gflops>{N}), per GPU =\s+(?P<Gflops_per_GPU>{N})"),
+    ("hpl-mxp", rf"\bLU GFLOPS = (?P<LU_Gflops>{N}), per GPU =\s+(?P<LU_Gflops_per_GPU>{N})"),
+    ("huggingface", r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}"),
     (
         "huggingface",
-        re.compile(
-            r"(?:^|>>)\s*(?:\*+ )?(?P<key>train_(?:runtime|samples_per_second|steps_per_second))"
-            r"\s*=\s*(?P<value>[\d:.]+)\s*$"
-        ),
+        r"(?:^|>>)\s*(?:\*+ )?(?P<key>train_(?:runtime|samples_per_second|steps_per_second))"
+        r"\s*=\s*(?P<value>[\d:.]+)\s*$",
     ),
 )
 """Lines about a whole run."""
@@ -439,24 +406,22 @@ SECONDS: Final = 1.0
 _GROUPS: Final = ("step", "epoch", *FIGURES)
 
 
-class _Bounded:
-    """A compiled expression whose searches end in time.
+@dataclass(frozen=True)
+class _Own(Trainer):
+    """A user's own, whose searches end in time.
 
     One can take longer than the age of the universe on one line. So a line is cut, and the time of
     each search is bounded: what runs past it is the user's to mend, and said so.
     """
 
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """As ``re.Pattern.search``, on the start of a line.
+    def find(self, text: str) -> re.Match[str] | None:
+        """As of any trainer, on the start of a line.
 
         Raises:
             UsageError: it takes too long.
         """
         with time_limit(SECONDS, f"--pattern takes more than {SECONDS:g} s on one line"):
-            return self._pattern.search(text[:LONGEST])
+            return super().find(text[:LONGEST])
 
 
 def own_trainer(pattern: str) -> Trainer:
@@ -466,15 +431,13 @@ def own_trainer(pattern: str) -> Trainer:
         UsageError: it is no expression, or its groups are none of the figures.
     """
     try:
-        compiled = re.compile(pattern)
+        groups = set(compiled(pattern).groupindex)
     except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(f"--pattern is no regular expression: {error}") from error
-    groups = set(compiled.groupindex)
     if "step" not in groups or groups - set(_GROUPS):
         wrong = ", ".join(sorted(groups - set(_GROUPS))) or "none named step"
         raise UsageError(
             f"groups of --pattern: {wrong}",
             hint=f"(?P<step>\\d+) and any of {', '.join(_GROUPS[1:])}",
         )
-    bounded: Any = _Bounded(compiled)
-    return Trainer("own", (b"",), bounded)
+    return _Own("own", (b"",), pattern)
