@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from nsys_tui.commands import options
@@ -38,29 +39,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_report(parser, optional=True)
     options.add_scope(parser)
     options.add_format(parser, "analysis.rules.answer", checked=_format)
-    parser.add_argument(
-        "-r",
-        "--rule",
+    option = partial(options.add, parser)
+    option(
+        "-r, --rule NAME[:PARAMETER=VALUE...][,NAME...]",
+        "print the table of this rule; repeatable; all for every one",
         dest="rules",
         action="append",
         default=[],
-        metavar="NAME[:PARAMETER=VALUE...][,NAME...]",
-        help="print the table of this rule; repeatable; all for every one",
     )
-    parser.add_argument(
-        "--fail-on",
+    option(
+        "--fail-on SEVERITY",
+        "exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
         type=_severity,
         choices=SEVERITIES,
-        metavar="SEVERITY",
-        help="exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
     )
-    parser.add_argument(
-        "--help-rules", nargs="?", const="ALL", metavar="NAME|ALL", help="describe the rules"
-    )
+    option("--help-rules NAME|ALL", "describe the rules", nargs="?", const="ALL")
     options.add_exporting(parser)
     # nsys's, of which there is nothing to do here: no notices and no files
-    parser.add_argument("-q", "--quiet", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--force-overwrite", action="store_true", help=argparse.SUPPRESS)
+    option("-q, --quiet", argparse.SUPPRESS)
+    option("--force-overwrite", argparse.SUPPRESS)
     for flags in OF_NSYS:
         parser.add_argument(*flags, nargs="?", action=_Refused, help=argparse.SUPPRESS)
 

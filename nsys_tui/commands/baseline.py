@@ -46,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_reading(added)
     for measuring in (save, added):
         options.add_scope(measuring)
-        measuring.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
+        options.add(measuring, "--iteration REGEX", "NVTX names that are steps")
         options.add_names(measuring, "of kernels (default: short, or as in FILE)", None)
-    added.add_argument("--file", type=Path, required=True, help="made if it is not there")
-    added.add_argument("--label", metavar="TEXT", help="what the run is called (default: its file)")
+    options.add(added, "--file", "made if it is not there", type=Path, required=True)
+    options.add(added, "--label TEXT", "what the run is called (default: its file)")
     runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
     runs.add_argument("file", metavar="FILE", type=Path)
     options.add_format(runs, "commands.baseline:runs_schema", ("text", "json"))

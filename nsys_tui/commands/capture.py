@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.options.table import OPTIONS
 from nsys_tui.capture.quoting import printable
+from nsys_tui.commands.options import add
 from nsys_tui.config_values import option_text
 from nsys_tui.errors import UsageError
 
@@ -34,46 +36,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of this verb and those of nsys that have a place in the table."""
-    add = parser.add_argument
-    add("--config", metavar="FILE", help="config file instead of the user's own")
-    add("--preset", default="", metavar="NAME", help="ready-made options; see --list-presets")
-    add("--list-presets", action="store_true", help="print the presets and what they set")
-    add("--cwd", default="", metavar="DIR", help="working directory over there")
-    add("--nsys", default="", metavar="PATH", help="nsys executable over there")
-    add("--output", "-o", default="", metavar="NAME", help="report name; default: a fresh one")
-    add("--env", action="append", default=[], metavar="NAME=VALUE", help="set for the program")
-    add(
-        "--env-from", action="append", default=[], metavar="NAME",
-        help="pass this variable of our own environment on; its value is kept nowhere here",
-    )  # fmt: skip
-    add(
-        "--stdin", default="", metavar="FILE",
-        help="file over there that the program reads on its stdin; otherwise it is empty",
-    )  # fmt: skip
-    add("--nsys-option", action="append", default=[], metavar="OPT", help="passed on as it is")
-    add("--again", metavar="REPORT", help="repeat how this report was made")
-    add("--repeat", metavar="ID", help="repeat an earlier capture")
-    add(
-        "--replay", action="append", default=[], metavar="NAME",
-        help="with --again: take this variable's value from the report",
-    )  # fmt: skip
-    add("--check", action="store_true", help="only look whether it could work there")
-    add("--print", action="store_true", help="only print the command or job script")
-    add("--detach", action="store_true", help="start, print the id and return")
-    add("--queue", action="store_true", help="wait for another capture on the target")
-    add("--anyway", action="store_true", help="start beside another capture on the target")
-    add("--batch", action="store_true", help="never ask; fail where ssh would")
-    add("--json", action="store_true", help="events as JSON lines on stdout")
-    add("--propagate", action="store_true", help="exit with the program's own status")
+    option = partial(add, parser)
+    option("--config FILE", "config file instead of the user's own")
+    option("--preset NAME", "ready-made options; see --list-presets", default="")
+    option("--list-presets", "print the presets and what they set")
+    option("--cwd DIR", "working directory over there", default="")
+    option("--nsys PATH", "nsys executable over there", default="")
+    option("--output, -o NAME", "report name; default: a fresh one", default="")
+    option("--env NAME=VALUE", "set for the program", action="append", default=[])
+    own = "pass this variable of our own environment on; its value is kept nowhere here"
+    option("--env-from NAME", own, action="append", default=[])
+    stdin = "file over there that the program reads on its stdin; otherwise it is empty"
+    option("--stdin FILE", stdin, default="")
+    option("--nsys-option OPT", "passed on as it is", action="append", default=[])
+    option("--again REPORT", "repeat how this report was made")
+    option("--repeat ID", "repeat an earlier capture")
+    replayed = "with --again: take this variable's value from the report"
+    option("--replay NAME", replayed, action="append", default=[])
+    option("--check", "only look whether it could work there")
+    option("--print", "only print the command or job script")
+    option("--detach", "start, print the id and return")
+    option("--queue", "wait for another capture on the target")
+    option("--anyway", "start beside another capture on the target")
+    option("--batch", "never ask; fail where ssh would")
+    option("--json", "events as JSON lines on stdout")
+    option("--propagate", "exit with the program's own status")
     group = parser.add_argument_group("options of nsys profile")
-    for option in OPTIONS.values():
-        text = option.about + (
-            f" (default {option.default})" if option.default not in ("none", "") else ""
-        )
-        group.add_argument(
-            option.flag, dest=f"nsys_{option.name}", metavar=option.kind.value.upper(),
-            help=text.replace("%", "%%"),
-        )  # fmt: skip
+    for one in OPTIONS.values():
+        text = one.about + (f" (default {one.default})" if one.default not in ("none", "") else "")
+        shown = f"{one.flag} {one.kind.value.upper()}"
+        add(group, shown, text.replace("%", "%%"), dest=f"nsys_{one.name}")
 
 
 def run(arguments: argparse.Namespace) -> int:

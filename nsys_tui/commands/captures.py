@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.commands.open import add_opening
-from nsys_tui.commands.options import add_json
+from nsys_tui.commands.options import add, add_json
 from nsys_tui.commands.printing import room
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.names import cell_len
@@ -31,7 +31,7 @@ DESCRIPTION = "Captures are remembered in the user's state folder until they are
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add = {
+    texts = {
         "list": "what, where, when, and how it ended (the default)",
         "show": "everything that is remembered of one",
         "log": "the output that was followed",
@@ -40,29 +40,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "stop": "end a running one and keep what it collected",
         "rm": "remove its record, its reports here and its folder over there",
     }
-    parsers = {name: actions.add_parser(name, help=text) for name, text in add.items()}
+    parsers = {name: actions.add_parser(name, help=text) for name, text in texts.items()}
     for name, action in parsers.items():
         if name != "list":
             action.add_argument("id", metavar="ID", help="id, a part of it, or latest")
-        action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
+        add(action, "--config FILE", "config file instead of the user's")
         if name in ("list", "show"):
             add_json(action, f"commands.captures:{name}_schema")
         else:
-            action.add_argument("--json", action="store_true", help="events as JSON lines")
-        action.add_argument("--batch", action="store_true", help="never ask")
+            add(action, "--json", "events as JSON lines")
+        add(action, "--batch", "never ask")
     add_opening(parsers["open"])
-    exports = "nsys executable over there that exports the reports"
-    parsers["attach"].add_argument("--nsys", default="", metavar="PATH", help=exports)
-    parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
+    attach, exports = parsers["attach"], "nsys executable over there that exports the reports"
+    add(attach, "--nsys PATH", exports, default="")
+    add(attach, "--propagate", "program's exit status")
     how = parsers["stop"].add_mutually_exclusive_group()
-    how.add_argument("--discard", action="store_true", help="throw away what was collected")
-    kill = "KILL at once, and what outlived the capture; loses the report"
-    how.add_argument("--kill", action="store_true", help=kill)
+    add(how, "--discard", "throw away what was collected")
+    add(how, "--kill", "KILL at once, and what outlived the capture; loses the report")
     for name in ("stop", "rm"):
-        parsers[name].add_argument("--yes", action="store_true", help="remove without asking")
+        add(parsers[name], "--yes", "remove without asking")
     where = parsers["rm"].add_mutually_exclusive_group()
-    where.add_argument("--local", action="store_true", help="only what is on this machine")
-    where.add_argument("--remote", action="store_true", help="only the folder over there")
+    add(where, "--local", "only what is on this machine")
+    add(where, "--remote", "only the folder over there")
 
 
 def run(arguments: argparse.Namespace) -> int:

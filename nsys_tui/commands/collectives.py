@@ -45,13 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="report, or one per rank; the rank is needed where log and report number processes "
         "differently, as in containers",
     )
-    parser.add_argument(
-        "--nccl-log",
+    options.add(
+        parser,
+        "--nccl-log FILE",
+        "NCCL_DEBUG logs that tell the sizes",
         nargs="+",
         action="extend",
         default=[],
-        metavar="FILE",
-        help="NCCL_DEBUG logs that tell the sizes",
     )
     options.add_scope(parser)
     options.add_format(parser, "analysis.nccl.tables")

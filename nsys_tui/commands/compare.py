@@ -48,11 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="A and B, the report before and the one after; B is A if left out; with --against all"
         " are runs of A, with a baseline all are runs of B",
     )
-    parser.add_argument("--against", metavar="REPORT", nargs="+", help="runs of B, one or more")
-    parser.add_argument("--baseline", metavar="NAME", help="compare with this instead of a report")
-    parser.add_argument(
-        "--baseline-file", type=Path, metavar="FILE", help="compare with all runs in this file"
-    )
+    options.add(parser, "--against REPORT", "runs of B, one or more", nargs="+")
+    options.add(parser, "--baseline NAME", "compare with this instead of a report")
+    options.add(parser, "--baseline-file FILE", "compare with all runs in this file", type=Path)
     options.add_reading(parser)
     _add_parts(parser)
     _add_judging(parser)
@@ -70,70 +68,59 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--iteration-{letter}", metavar="N", help="one iteration: number from 0, or its name"
         )
-    group.add_argument(
-        "--iteration", metavar="REGEX", help="NVTX names that are steps, instead of the usual ones"
-    )
+    options.add(group, "--iteration REGEX", "NVTX names that are steps, instead of the usual ones")
     options.add_scope(group)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("verdict")
-    group.add_argument(
-        "--threshold", metavar="PERCENT", help="smaller changes count as none (default 1%%)"
-    )
-    group.add_argument(
-        "--gate",
-        metavar="LIMIT",
-        action="append",
-        help="exit with 1 if worse by more: 3%% for the verdict, or a row such as step:3%%,"
+    option = partial(options.add, group)
+    option("--threshold PERCENT", "smaller changes count as none (default 1%%)")
+    option(
+        "--gate LIMIT",
+        "exit with 1 if worse by more: 3%% for the verdict, or a row such as step:3%%,"
         " kernel:REGEX:5%%, exposed:+10ms (repeatable)",
+        action="append",
     )
-    group.add_argument(
+    option(
         "--inconclusive",
+        "exit with 3 (default) or with 0 where nothing can be told",
         choices=("fail", "pass"),
         default="fail",
-        help="exit with 3 (default) or with 0 where nothing can be told",
     )
-    group.add_argument(
-        "--run-noise",
-        metavar="PERCENT",
-        help="standard deviation from run to run, where too few runs show it (default 2%%)",
+    option(
+        "--run-noise PERCENT",
+        "standard deviation from run to run, where too few runs show it (default 2%%)",
     )
-    group.add_argument("--force", action="store_true", help="compare also what does different work")
-    group.add_argument(
-        "--seed", type=options.count, metavar="N", help="seed of the bootstrap intervals"
-    )
+    option("--force", "compare also what does different work")
+    option("--seed N", "seed of the bootstrap intervals", type=options.count)
     options.add_names(
         group,
         "how kernels are named, and so which are one (default: short, or as in the baseline)",
         None,
     )
-    group.add_argument(
+    option(
         "--findings",
+        "run the expert rules on both sides, which takes longer than all the rest",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="run the expert rules on both sides, which takes longer than all the rest",
     )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     options.add_format(group, "analysis.compare.answer", FORMATS)
-    group.add_argument(
-        "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
+    options.add(
+        group, "--section", "print only this part (repeatable)", choices=SECTIONS, action="append"
     )
     options.add_rows(group, "--top", "rows of a table, 0 for all (default 15)", 15)
-    group.add_argument(
+    options.add(
+        group,
         "--folded",
-        action="store_true",
-        help="print stacks of GPU time by NVTX path with A's and B's ns instead of the comparison",
+        "print stacks of GPU time by NVTX path with A's and B's ns instead of the comparison",
     )
-    group.add_argument(
-        "--svg", type=Path, metavar="FILE", help="also write a differential flame graph"
-    )
-    group.add_argument(
-        "--junit", type=Path, metavar="FILE", help="also write the gates as JUnit XML"
-    )
+    options.add(group, "--svg FILE", "also write a differential flame graph", type=Path)
+    options.add(group, "--junit FILE", "also write the gates as JUnit XML", type=Path)
     options.add_step_summary(group)
     options.add_overwriting(group)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import add_overwriting, whole
+from nsys_tui.commands.options import add, add_overwriting, whole
 from nsys_tui.commands.printing import refuse_report, say
 from nsys_tui.errors import UsageError
 
@@ -38,39 +39,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from nsys_tui.demo.report import MAX_GPUS, MAX_KERNELS, MAX_STEPS
     from nsys_tui.demo.schema import CURRENT, GENERATIONS
 
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the SQLite file")
-    parser.add_argument("--truth", type=Path, metavar="FILE", help="write the true figures as JSON")
-    parser.add_argument(
-        "--nccl-log",
-        type=Path,
-        metavar="PATH",
-        help="write the NCCL log: a file, or a folder with one per rank",
+    option = partial(add, parser)
+    option("-o, --output FILE", "the SQLite file", type=Path)
+    option("--truth FILE", "write the true figures as JSON", type=Path)
+    option(
+        "--nccl-log PATH", "write the NCCL log: a file, or a folder with one per rank", type=Path
     )
-    parser.add_argument(
+    option(
         "--schema",
+        f"generation of nsys to write (default {CURRENT})",
         choices=tuple(GENERATIONS),
         default=CURRENT,
-        help=f"generation of nsys to write (default {CURRENT})",
     )
-    parser.add_argument(
-        "--steps",
+    option(
+        "--steps N",
+        f"training steps, up to {MAX_STEPS} (default {DEFAULT_STEPS})",
         type=whole(1, MAX_STEPS),
         default=DEFAULT_STEPS,
-        metavar="N",
-        help=f"training steps, up to {MAX_STEPS} (default {DEFAULT_STEPS})",
     )
-    parser.add_argument(
-        "--gpus",
+    option(
+        "--gpus N",
+        f"GPUs, one process each, 2 to {MAX_GPUS} (default 2)",
         type=whole(2, MAX_GPUS),
         default=2,
-        metavar="N",
-        help=f"GPUs, one process each, 2 to {MAX_GPUS} (default 2)",
     )
-    parser.add_argument(
-        "--kernels",
+    option(
+        "--kernels N",
+        "repeat the training loop until there are about N kernels, for benchmarks",
         type=whole(1, MAX_KERNELS),
-        metavar="N",
-        help="repeat the training loop until there are about N kernels, for benchmarks",
     )
     add_overwriting(parser)
 

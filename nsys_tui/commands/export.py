@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     options.add_report(parser, optional=True)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
-    what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
+    options.add(what, "--table NAME", "table of events or statistical report")
+    options.add(what, "--perfetto FILE", "trace to write, - for stdout")
     options.add_format(parser, "", FORMATS)
     options.add_rows(parser, "--limit", "rows of the table, the first ones (default: all)")
     options.add_output(parser)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands import options
@@ -90,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "reports", nargs="+", metavar="REPORT|DIR", help="reports, or folders to search for them"
     )
-    parser.add_argument("--open", action="store_true", help="open the fleet screen of the app")
+    options.add(parser, "--open", "open the fleet screen of the app")
     _add_computing(parser)
     _add_printing(parser)
     looks = parser.add_argument_group("with --open")
@@ -98,73 +99,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_computing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--workers",
+    option = partial(options.add, parser)
+    option(
+        "--workers N",
+        "processes here (default: one per processor), or jobs with --slurm (default 4)",
         type=options.positive,
-        metavar="N",
-        help="processes here (default: one per processor), or jobs with --slurm (default 4)",
     )
     engine = parser.add_mutually_exclusive_group()
-    engine.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Dask scheduler whose workers read the reports; what none of them finds under the "
+    options.add(
+        engine,
+        "--scheduler ADDRESS",
+        "Dask scheduler whose workers read the reports; what none of them finds under the "
         "same name is read here (needs the extra cluster)",
     )
-    engine.add_argument(
+    options.add(
+        engine,
         "--slurm",
+        "jobs of Slurm read the reports, which the nodes must see under the same name "
+        "(needs the extra slurm)",
         action="store_const",
         const=True,
-        help="jobs of Slurm read the reports, which the nodes must see under the same name "
-        "(needs the extra slurm)",
     )
-    parser.add_argument(
-        "--sbatch",
+    option(
+        "--sbatch OPTION",
+        "with --slurm: option of its jobs, such as --sbatch=--partition=cpu (repeatable)",
         action="append",
-        metavar="OPTION",
-        help="with --slurm: option of its jobs, such as --sbatch=--partition=cpu (repeatable)",
     )
-    parser.add_argument(
+    option(
         "--per-node",
-        action="store_true",
-        help="with --scheduler or --slurm: REPORT and DIR are on the disks of the nodes, each of "
+        "with --scheduler or --slurm: REPORT and DIR are on the disks of the nodes, each of "
         "which reads its own",
     )
-    parser.add_argument(
+    option(
         "--clock",
+        "put clocks together by UTC session start, by the ends of collectives, or not at "
+        "all (default: utc where every report tells it and the ends agree, else ends)",
         choices=("auto", "utc", "ends", "session"),
         default="auto",
-        help="put clocks together by UTC session start, by the ends of collectives, or not at "
-        "all (default: utc where every report tells it and the ends agree, else ends)",
     )
-    parser.add_argument(
-        "--ranks",
-        metavar="FILE",
-        help="ranks by line: the name of a report and its ranks in the order of GPUs, such as "
+    option(
+        "--ranks FILE",
+        "ranks by line: the name of a report and its ranks in the order of GPUs, such as "
         "node1.nsys-rep 8-15; overrides what the report tells",
     )
     options.add_choice(parser)
     part = parser.add_mutually_exclusive_group()
-    part.add_argument(
-        "--window",
-        metavar="START/END",
-        help="only this part, such as 1.2s/1.5s, on the common clock; with --clock session, of "
+    options.add(
+        part,
+        "--window START/END",
+        "only this part, such as 1.2s/1.5s, on the common clock; with --clock session, of "
         "each session's own",
     )
-    part.add_argument(
-        "--step", metavar="N", help="only this step of each rank: its number from 0, or its name"
+    options.add(part, "--step N", "only this step of each rank: its number from 0, or its name")
+    options.add(
+        part,
+        "--nvtx NAME[/N]",
+        "only this NVTX range of each rank, the first or the one of number N from 0",
     )
-    part.add_argument(
-        "--nvtx",
-        metavar="NAME[/N]",
-        help="only this NVTX range of each rank, the first or the one of number N from 0",
-    )
-    parser.add_argument("--iteration", metavar="REGEX", help="NVTX ranges that are steps")
-    parser.add_argument("--pace", metavar="NAME", help="kernel or NVTX range to follow over ranks")
+    option("--iteration REGEX", "NVTX ranges that are steps")
+    option("--pace NAME", "kernel or NVTX range to follow over ranks")
     options.add_reading(parser)
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with status 65 if any report was skipped"
-    )
+    option("--strict", "exit with status 65 if any report was skipped")
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
@@ -176,26 +171,21 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         " ranks; api and osrt are computed only when asked for; calls, pace and, in json,"
         " heat are printed only then",
     )
-    parser.add_argument(
-        "--by", choices=("all", "rank"), default="all", help="names over all ranks, or per rank"
+    options.add(
+        parser, "--by", "names over all ranks, or per rank", choices=("all", "rank"), default="all"
     )
-    parser.add_argument(
-        "--bins", type=int, default=500, metavar="N", help="columns of heat maps (at most)"
-    )
-    parser.add_argument(
-        "--map",
-        default="busy",
-        metavar="NAME",
-        help="heat map of the printed section heat: busy, compute, comm, overlap, exposed, "
+    options.add(parser, "--bins N", "columns of heat maps (at most)", type=int, default=500)
+    options.add(
+        parser,
+        "--map NAME",
+        "heat map of the printed section heat: busy, compute, comm, overlap, exposed, "
         "memory, 'GPU memory', or a GPU metric",
+        default="busy",
     )
     text = f"rows of each section, 0 for all (default {SHOWN} in tables, else all)"
     options.add_rows(parser, "--top", text)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="PATH",
-        help="file for csv or parquet; a folder gets one file per section",
+    options.add(
+        parser, "-o, --output PATH", "file for csv or parquet; a folder gets one file per section"
     )
     options.add_overwriting(parser)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
-from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
+from nsys_tui.commands.options import add, add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 
 SHOWN: Final = 100
@@ -24,28 +24,21 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     add_question(parser, "analysis.iterations.answer")
-    parser.add_argument(
-        "--iteration", metavar="REGEX", help="NVTX ranges that are iterations, by their names"
-    )
-    parser.add_argument(
-        "--critical-path",
-        metavar="STEP",
-        help="what the end of a step waited for, back to its start: a label, a number from 0,"
+    add(parser, "--iteration REGEX", "NVTX ranges that are iterations, by their names")
+    add(
+        parser,
+        "--critical-path STEP",
+        "what the end of a step waited for, back to its start: a label, a number from 0,"
         " slowest or typical",
     )
-    parser.add_argument(
-        "--flops",
-        type=_positive,
-        metavar="N",
-        help="FLOPs of one step on all GPUs of its process, such as 1.2e15: tells how much of their"
+    add(
+        parser,
+        "--flops N",
+        "FLOPs of one step on all GPUs of its process, such as 1.2e15: tells how much of their"
         " peak it uses",
-    )
-    parser.add_argument(
-        "--peak",
         type=_positive,
-        metavar="N",
-        help="FLOP/s of one GPU at most; by its name otherwise",
     )
+    add(parser, "--peak N", "FLOP/s of one GPU at most; by its name otherwise", type=_positive)
     text = f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)"
     add_rows(parser, "--limit", text)
 

@@ -6,6 +6,7 @@ import sys
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.commands.options import add
 from nsys_tui.commands.printing import write
 from nsys_tui.errors import OK
 
@@ -32,8 +33,8 @@ Block = tuple[str, list[tuple[str, "Action"]]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     text = "text, md (Markdown) or svg, a card to print"
-    parser.add_argument("--format", choices=("text", "md", "svg"), default="text", help=text)
-    parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
+    add(parser, "--format", text, choices=("text", "md", "svg"), default="text")
+    add(parser, "--keys PRESET", "keyboard preset: default, vim, azerty, …")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands import options
@@ -59,72 +60,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_choosing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--steps",
-        "--iterations",
-        metavar="A-B",
-        help="keep the collectives of these steps, both included; a step line closes its step",
+    option = partial(options.add, parser)
+    option(
+        "--steps, --iterations A-B",
+        "keep the collectives of these steps, both included; a step line closes its step",
     )
-    parser.add_argument(
+    option(
         "--legacy-window",
-        action="store_true",
-        help="window as the AWK kit takes it: lines after step line A until the next one after B "
+        "window as the AWK kit takes it: lines after step line A until the next one after B "
         "(default 45-50, averages 45-49), which are the collectives of A+1 to B+1",
     )
-    parser.add_argument("--trainer", choices=NAMES, help="whose step lines count")
-    parser.add_argument(
-        "--epoch",
+    option("--trainer", "whose step lines count", choices=NAMES)
+    option(
+        "--epoch E",
+        "only the steps of this epoch, where a trainer numbers them anew in each",
         type=int,
-        metavar="E",
-        help="only the steps of this epoch, where a trainer numbers them anew in each",
     )
-    parser.add_argument(
-        "--warmup",
-        type=int,
-        metavar="N",
-        help="first step lines to leave out of means, 0 for none (default: the first of a run, "
+    option(
+        "--warmup N",
+        "first step lines to leave out of means, 0 for none (default: the first of a run, "
         "and those after it that are far from the median)",
+        type=int,
     )
-    parser.add_argument(
-        "--pattern",
-        metavar="REGEX",
-        help="a trainer of your own: a regular expression with a group step and any of s, ms, "
+    option(
+        "--pattern REGEX",
+        "a trainer of your own: a regular expression with a group step and any of s, ms, "
         "tflops, tokens, samples (per s), loss, epoch, such as "
         r"'it (?P<step>\d+) .* (?P<ms>[0-9.]+)ms'",
     )
-    parser.add_argument(
-        "--ranks",
+    option(
+        "--ranks N",
+        "size of the communicators whose size no line tells, for wire bytes and bandwidth",
         type=options.positive,
-        metavar="N",
-        help="size of the communicators whose size no line tells, for wire bytes and bandwidth",
     )
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="print the tables again whenever a log has grown, until Ctrl-C",
-    )
-    parser.add_argument(
-        "--flops-per-token",
+    option("--follow", "print the tables again whenever a log has grown, until Ctrl-C")
+    option(
+        "--flops-per-token N",
+        "for TFLOPs of trainers that print tokens/s only, such as llm.c",
         type=options.positive,
-        metavar="N",
-        help="for TFLOPs of trainers that print tokens/s only, such as llm.c",
     )
-    parser.add_argument(
-        "--buckets",
-        metavar="SIZES",
-        help="lower bounds of the size buckets (powers of 1024; default 64KB,1MB,16MB)",
+    option(
+        "--buckets SIZES",
+        "lower bounds of the size buckets (powers of 1024; default 64KB,1MB,16MB)",
     )
-    parser.add_argument("--rank", type=int, metavar="R", help="only the calls of this rank")
-    parser.add_argument(
-        "--gpu", type=int, metavar="N", help="only the calls of GPUs of this number"
-    )
-    parser.add_argument(
-        "--report",
-        action="append",
-        metavar="REPORT[:RANK]",
-        help="join the collectives with the kernels of this report (repeatable) and print them "
+    option("--rank R", "only the calls of this rank", type=int)
+    option("--gpu N", "only the calls of GPUs of this number", type=int)
+    option(
+        "--report REPORT[:RANK]",
+        "join the collectives with the kernels of this report (repeatable) and print them "
         "instead, as nsys-tui collectives REPORT --nccl-log FILE does; --steps, --rank and --gpu "
         "choose among them",
+        action="append",
     )
 
 
@@ -136,15 +122,16 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
         f" per-op; with --report {', '.join(_JOINED)}",
     )
-    parser.add_argument("--calls", action="store_true", help="add the call list to json")
+    options.add(parser, "--calls", "add the call list to json")
     text = f"rows of the long lists, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)"
     options.add_rows(parser, "--top", text)
-    parser.add_argument(
+    options.add(
+        parser,
         "--fail-on",
+        "exit with status 1 if there is one (repeatable)",
         choices=("mismatch", "behind", "torn", "timeout"),
         action="append",
         default=[],
-        help="exit with status 1 if there is one (repeatable)",
     )
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.options import add_reading
+from nsys_tui.commands.options import add, add_reading
 from nsys_tui.errors import OK, NsysTuiError, UsageError
 from nsys_tui.paths import given_path, is_there
 
@@ -56,37 +56,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=".sqlite, .nsys-rep or .qdrep file; none, or a folder: choose from what is there"
         " (with --resume, none: those that were open last)",
     )
-    parser.add_argument(
-        "--print", metavar="SCREEN", help="print a screen (overview, timeline, …) as text and leave"
-    )
-    parser.add_argument("--window", metavar="START/END", help="of --print, such as 1.2s/1.5s")
-    parser.add_argument(
-        "--size", metavar="COLUMNSxLINES", default="120x40", help="of --print (default 120x40)"
-    )
+    add(parser, "--print SCREEN", "print a screen (overview, timeline, …) as text and leave")
+    add(parser, "--window START/END", "of --print, such as 1.2s/1.5s")
+    add(parser, "--size COLUMNSxLINES", "of --print (default 120x40)", default="120x40")
     add_opening(parser)
 
 
 def add_opening(parser: argparse.ArgumentParser) -> None:
     """Adds everything that ``run_app`` looks at."""
     add_looks(parser)
-    parser.add_argument(
-        "--resume", action="store_true", help="window, filter, pins and screen as they were left"
-    )
-    parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
+    add(parser, "--resume", "window, filter, pins and screen as they were left")
+    add(parser, "--keys PRESET", "keyboard preset: default, vim, azerty, …")
     add_reading(parser)
 
 
 def add_looks(parser: argparse._ActionsContainer) -> None:
     """Adds the flags that override what the terminal was found to be."""
-    parser.add_argument("--theme", metavar="NAME", help="dark, light, mono, … or one of your own")
+    add(parser, "--theme NAME", "dark, light, mono, … or one of your own")
     charset = parser.add_mutually_exclusive_group()
-    charset.add_argument("--ascii", action="store_true", default=None, help="send only ASCII")
-    charset.add_argument(
-        "--unicode", action="store_false", dest="ascii", help="send box lines and blocks"
-    )
-    parser.add_argument("--no-color", action="store_true", help="no colours: glyphs and emphasis")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    parser.add_argument("--text", action="store_true", help="print the text overview instead")
+    add(charset, "--ascii", "send only ASCII", action="store_true", default=None)
+    add(charset, "--unicode", "send box lines and blocks", action="store_false", dest="ascii")
+    add(parser, "--no-color", "no colours: glyphs and emphasis")
+    add(parser, "--no-mouse", "leave the mouse to the terminal")
+    add(parser, "--text", "print the text overview instead")
 
 
 def settings(arguments: argparse.Namespace) -> tuple[Config, Terminal]:

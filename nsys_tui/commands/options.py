@@ -34,6 +34,24 @@ class Prose(argparse.HelpFormatter):
         return "\n".join(parts)
 
 
+def add(parser: argparse._ActionsContainer, shown: str, text: str, **more: Any) -> None:
+    """Adds an option by what ``--help`` shows: ``-o, --output FILE``, or of a flag ``--strict``.
+
+    Args:
+        parser: of the verb, or a group of its options.
+        shown: its names, and the word that stands for its value.
+        text: what it does.
+        more: what else ``add_argument`` takes; with neither that nor such a word it is a flag.
+    """
+    *names, last = shown.split(", ")
+    name, _, word = last.partition(" ")
+    if word:
+        more["metavar"] = word
+    elif not more:
+        more["action"] = "store_true"
+    parser.add_argument(*names, name, help=text, **more)
+
+
 def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Adds the report argument and how to read it (``--nsys``, ``--no-cache``, ``--log``)."""
     parser.add_argument(
@@ -47,17 +65,15 @@ def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
 
 def add_reading(parser: argparse._ActionsContainer) -> None:
     """Adds how reports are read: ``--nsys``, ``--no-cache`` and ``--log``."""
-    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    add(parser, "--nsys PATH", "nsys executable for exporting a report")
+    add(parser, "--no-cache", "neither read nor write the cache")
+    add(parser, "--log FILE", "write a debug log to FILE", type=Path)
 
 
 def add_scope(parser: argparse._ActionsContainer) -> None:
     """Adds ``--process``, ``--device``, ``--stream`` and ``--window``."""
     add_choice(parser)
-    parser.add_argument(
-        "--window", metavar="START/END", help="times such as 1.2s/1.5s; either side may be empty"
-    )
+    add(parser, "--window START/END", "times such as 1.2s/1.5s; either side may be empty")
 
 
 def add_choice(parser: argparse._ActionsContainer) -> None:
@@ -156,7 +172,7 @@ def add_json(parser: argparse.ArgumentParser, document: str) -> None:
     """Adds ``--format`` text or json, and ``--json`` for the latter."""
     add_format(parser, document, ("text", "json"))
     text = "the same as --format json"
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help=text)
+    add(parser, "--json", text, dest="format", action="store_const", const="json")
 
 
 def add_question(parser: argparse.ArgumentParser, document: str) -> None:
@@ -168,14 +184,12 @@ def add_question(parser: argparse.ArgumentParser, document: str) -> None:
 
 def add_names(parser: argparse._ActionsContainer, text: str, default: str | None) -> None:
     """Adds ``--names``: how kernels are named."""
-    parser.add_argument(
-        "--names", choices=("short", "normalised", "full"), default=default, help=text
-    )
+    add(parser, "--names", text, choices=("short", "normalised", "full"), default=default)
 
 
 def add_sections(parser: argparse._ActionsContainer, names: Sequence[str], text: str) -> None:
     """Adds ``--section``, which may be repeated."""
-    parser.add_argument("--section", choices=names, action="append", metavar="NAME", help=text)
+    add(parser, "--section NAME", text, choices=names, action="append")
 
 
 def add_rows(
@@ -189,25 +203,25 @@ def add_step_summary(parser: argparse._ActionsContainer) -> None:
     """Adds ``--step-summary``."""
     from nsys_tui.commands.printing import STEP_SUMMARY
 
-    parser.add_argument(
-        "--step-summary",
+    add(
+        parser,
+        "--step-summary FILE",
+        "also append markdown to FILE (default: the one that GITHUB_STEP_SUMMARY names)",
         type=Path,
-        metavar="FILE",
         nargs="?",
         const=STEP_SUMMARY,
-        help="also append markdown to FILE (default: the one that GITHUB_STEP_SUMMARY names)",
     )
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:
     """Adds ``--output``, which ``printing.opened`` takes, and ``--force-overwrite``."""
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="- for stdout")
+    add(parser, "-o, --output FILE", "- for stdout", default="-")
     add_overwriting(parser)
 
 
 def add_overwriting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--force-overwrite``."""
-    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+    add(parser, "--force-overwrite", "replace existing files")
 
 
 def with_plain_flags(words: Sequence[str]) -> list[str]:
@@ -300,12 +314,8 @@ def opener(arguments: argparse.Namespace, *, named: bool = True) -> Callable[[st
 
 def add_exporting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--sqlite`` and ``--force-export``, which ``open_from`` obeys."""
-    parser.add_argument(
-        "--sqlite", type=Path, metavar="FILE", help="the export to read; made of REPORT if missing"
-    )
-    parser.add_argument(
-        "--force-export", action="store_true", help="export REPORT anew, whatever is there"
-    )
+    add(parser, "--sqlite FILE", "the export to read; made of REPORT if missing", type=Path)
+    add(parser, "--force-export", "export REPORT anew, whatever is there")
 
 
 def _take_export(arguments: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import add_names, add_question, add_rows, csv_section, part_from
+from nsys_tui.commands.options import add, add_names, add_question, add_rows, csv_section, part_from
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 
 if TYPE_CHECKING:
@@ -29,22 +29,21 @@ DESCRIPTION = "What was captured, where the time of each GPU went, top kernels a
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     add_question(parser, "analysis.overview_answer")
-    parser.add_argument(
+    add(
+        parser,
         "--section",
+        "print only this part (repeatable); csv prints one, by default the devices",
         choices=(*SECTIONS, *HOST, "each"),
         action="append",
-        help="print only this part (repeatable); csv prints one, by default the devices",
     )
     add_rows(parser, "--top", "kernels and ranges listed, 0 for all (default 10)", 10)
     add_names(parser, "how kernels are named and so grouped", "short")
-    parser.add_argument(
-        "--each",
-        metavar="WHAT",
-        help="also the split of each iteration, or of each instance of the NVTX range WHAT",
+    add(
+        parser,
+        "--each WHAT",
+        "also the split of each iteration, or of each instance of the NVTX range WHAT",
     )
-    parser.add_argument(
-        "--iteration", metavar="REGEX", help="NVTX ranges that are iterations; implies --each"
-    )
+    add(parser, "--iteration REGEX", "NVTX ranges that are iterations; implies --each")
 
 
 def run(arguments: argparse.Namespace) -> int:

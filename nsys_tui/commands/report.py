@@ -35,14 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "reports", metavar="REPORT", nargs="+", help=".sqlite, .nsys-rep or .qdrep files"
     )
     together = parser.add_mutually_exclusive_group()
-    together.add_argument(
-        "--compare", action="store_true", help="of two reports: first what changed from A to B"
-    )
-    together.add_argument("--fleet", action="store_true", help="what ranks of one run say together")
+    options.add(together, "--compare", "of two reports: first what changed from A to B")
+    options.add(together, "--fleet", "what ranks of one run say together")
     options.add_reading(parser)
     options.add_scope(parser)
-    parser.add_argument(
-        "--format", choices=FORMATS, help="html (default), or md for Markdown (by FILE's ending)"
+    options.add(
+        parser, "--format", "html (default), or md for Markdown (by FILE's ending)", choices=FORMATS
     )
     options.add_output(parser)
     options.add_step_summary(parser)

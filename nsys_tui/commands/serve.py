@@ -27,7 +27,7 @@ Examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     from nsys_tui.commands.open import add_opening
-    from nsys_tui.commands.options import whole
+    from nsys_tui.commands.options import add, whole
 
     parser.add_argument(
         "reports",
@@ -35,15 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REPORT",
         help=".sqlite, .nsys-rep or .qdrep file, or a folder",
     )
-    parser.add_argument(
-        "--port", type=whole(0, 65_535), default=0, metavar="N", help="default: one that is free"
-    )
-    parser.add_argument(
-        "--idle",
-        default="30min",
-        metavar="TIME",
-        help="ends when unused for so long (default 30min)",
-    )
+    add(parser, "--port N", "default: one that is free", type=whole(0, 65_535), default=0)
+    add(parser, "--idle TIME", "ends when unused for so long (default 30min)", default="30min")
     add_opening(parser)
 
 

@@ -38,25 +38,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query", nargs="?", metavar="QUERY", help="one SELECT; - for standard input"
     )
-    parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="read the query from FILE; - for standard input"
-    )
-    parser.add_argument(
-        "--tables", action="store_true", help="list views and tables with their columns instead"
-    )
-    parser.add_argument(
+    options.add(parser, "--file FILE", "read the query from FILE; - for standard input", type=Path)
+    options.add(parser, "--tables", "list views and tables with their columns instead")
+    options.add(
+        parser,
         "--redacted",
-        action="store_true",
-        help="let the query see texts without tokens and passwords, as nsys-tui mcp does",
+        "let the query see texts without tokens and passwords, as nsys-tui mcp does",
     )
     options.add_format(parser, "")
     options.add_rows(
         parser, "--limit", f"rows to print, 0 for all (default {SHOWN}; all in csv, tsv and json)"
     )
-    parser.add_argument(
-        "--timeout", default="60s", metavar="TIME",
-        help="how long the query may take, as 90 or 500ms (default 60s); then it ends with 130",
-    )  # fmt: skip
+    options.add(
+        parser,
+        "--timeout TIME",
+        "how long the query may take, as 90 or 500ms (default 60s); then it ends with 130",
+        default="60s",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -38,49 +38,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     options.add_report(parser)
     options.add_scope(parser)
-    parser.add_argument(
+    options.add(
+        parser,
         "--source",
-        choices=("gpu", "cpu", "cuda", "osrt", "on", "off", "nvtx"),
-        help="GPU time by NVTX path, CPU samples, CUDA API or OS runtime backtraces, time on or "
+        "GPU time by NVTX path, CPU samples, CUDA API or OS runtime backtraces, time on or "
         "off the CPU by OS call, host time by NVTX path (default: GPU time; without GPU work the "
         "first of these with data)",
+        choices=("gpu", "cpu", "cuda", "osrt", "on", "off", "nvtx"),
     )
     options.add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.set_defaults(format=None)
     options.add_output(parser)
     options.add_names(parser, "how the kernels at the leaves are named", None)
-    parser.add_argument(
+    options.add(
+        parser,
         "--across-threads",
-        action="store_true",
-        help="credit work launched without a range of its own thread (backward passes) to the "
+        "credit work launched without a range of its own thread (backward passes) to the "
         "range open on the busiest thread of its process; such frames begin with ~",
     )
-    parser.add_argument(
+    options.add(
+        parser,
         "--addresses",
-        action="store_true",
-        help="tell addresses without a symbol apart, instead of naming them by their library",
+        "tell addresses without a symbol apart, instead of naming them by their library",
     )
     _add_rules(parser)
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules = parser.add_argument_group("frame rules (none by default)")
-    rules.add_argument("--strip-layers", action="store_true", help='leave out frames "Layer N"')
-    rules.add_argument("--strip-steps", action="store_true", help='leave out "Train step N"')
-    rules.add_argument("--strip-op-ids", action="store_true", help='remove "op_id = N" from frames')
-    rules.add_argument("--drop-validation", action="store_true", help="drop what validation ran")
+    options.add(rules, "--strip-layers", 'leave out frames "Layer N"')
+    options.add(rules, "--strip-steps", 'leave out "Train step N"')
+    options.add(rules, "--strip-op-ids", 'remove "op_id = N" from frames')
+    options.add(rules, "--drop-validation", "drop what validation ran")
     rules.add_argument("--strip", action="append", default=[], metavar="REGEX")
     rules.add_argument("--drop", action="append", default=[], metavar="REGEX")
-    rules.add_argument(
-        "--rename",
+    options.add(
+        rules,
+        "--rename REGEX=TEXT",
+        "replace matches in frames; the first = separates",
         action="append",
         default=[],
-        metavar="REGEX=TEXT",
-        help="replace matches in frames; the first = separates",
     )
-    rules.add_argument(
-        "--preset", choices=("llm.c",), help="strip layers and steps, drop validation"
-    )
+    options.add(rules, "--preset", "strip layers and steps, drop validation", choices=("llm.c",))
     legacy = parser.add_argument_group("switches of the script that --preset llm.c replaces")
     legacy.add_argument("--no_strip_layer_number", "--no-strip-layer-number", action="store_true")
     legacy.add_argument(
@@ -89,7 +88,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     legacy.add_argument(
         "--no_filter_out_validation", "--no-filter-out-validation", action="store_true"
     )
-    legacy.add_argument("--nsys_executable", dest="nsys", metavar="PATH", help="same as --nsys")
+    options.add(legacy, "--nsys_executable PATH", "same as --nsys", dest="nsys")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from nsys_tui import units
-from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
+from nsys_tui.commands.options import add, add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import EmptyAnswerError
 
@@ -23,22 +23,16 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     add_question(parser, "analysis.stalls.answer")
-    parser.add_argument(
-        "--threshold",
+    add(
+        parser,
+        "--threshold TIME",
+        "list gaps from this length on (default 10us); shorter ones are counted",
         default="10us",
-        metavar="TIME",
-        help="list gaps from this length on (default 10us); shorter ones are counted",
     )
-    parser.add_argument(
-        "--group-by", choices=GROUPINGS, help="print groups instead of gaps (json has both)"
-    )
+    add(parser, "--group-by", "print groups instead of gaps (json has both)", choices=GROUPINGS)
     text = f"rows to print, 0 for all (default {SHOWN}; all in csv and json)"
     add_rows(parser, "--limit", text)
-    parser.add_argument(
-        "--each-gap",
-        action="store_true",
-        help="list the gaps inside launch-bound runs one by one",
-    )
+    add(parser, "--each-gap", "list the gaps inside launch-bound runs one by one")
 
 
 def run(arguments: argparse.Namespace) -> int:

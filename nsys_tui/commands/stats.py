@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,52 +41,54 @@ EPILOG = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     options.add_report(parser, optional=True)
-    parser.add_argument(
-        "-r", "--report", dest="reports", action="append", default=[],
-        metavar="NAME[:ARG...][,NAME...]", help="report to print; repeatable",
-    )  # fmt: skip
-    parser.add_argument(
-        "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
-        help=f"{', '.join(KINDS)}, or . for the default: column on the console, csv elsewhere;"
+    option = partial(options.add, parser)
+    option(
+        "-r, --report NAME[:ARG...][,NAME...]",
+        "report to print; repeatable",
+        dest="reports",
+        action="append",
+        default=[],
+    )
+    option(
+        "-f, --format FORMAT[:OPTION...]",
+        f"{', '.join(KINDS)}, or . for the default: column on the console, csv elsewhere;"
         f" {options.SCHEMA} describes what json prints, of a report with all its columns",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
-        help="- for stdout, . for the report's name, '@program arguments', or a base name of files",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeunit", type=time_unit, metavar="UNIT", help="nsec, usec, msec or seconds"
+        dest="formats",
+        action="append",
+        default=[],
     )
-    parser.add_argument(
-        "--filter-time", metavar="START/END", help="rows that touch the window, counted whole"
+    option(
+        "-o, --output WHERE",
+        "- for stdout, . for the report's name, '@program arguments', or a base name of files",
+        dest="outputs",
+        action="append",
+        default=[],
     )
-    parser.add_argument(
-        "--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]",
-        help="rows that touch an instance of the range, on its thread or in its process",
-    )  # fmt: skip
-    parser.add_argument(
-        "--nvtx-scope", choices=("thread", "process", "all"),
-        help="whom --filter-nvtx keeps; by default the thread of a push/pop range, the process of"
+    option("--timeunit UNIT", "nsec, usec, msec or seconds", type=time_unit)
+    option("--filter-time START/END", "rows that touch the window, counted whole")
+    option(
+        "--filter-nvtx RANGE[@DOMAIN][/INDEX]",
+        "rows that touch an instance of the range, on its thread or in its process",
+    )
+    option(
+        "--nvtx-scope",
+        "whom --filter-nvtx keeps; by default the thread of a push/pop range, the process of"
         " a start/end range",
-    )  # fmt: skip
-    parser.add_argument(
-        "--clip", action="store_true",
-        help="cut time to the window and count events where they start (--window always does)",
-    )  # fmt: skip
+        choices=("thread", "process", "all"),
+    )
+    option(
+        "--clip", "cut time to the window and count events where they start (--window always does)"
+    )
     split = parser.add_mutually_exclusive_group()
-    split.add_argument("--by-device", action="store_true", help="each GPU on its own")
-    split.add_argument("--by-rank", action="store_true", help="each MPI rank or process on its own")
+    options.add(split, "--by-device", "each GPU on its own")
+    options.add(split, "--by-rank", "each MPI rank or process on its own")
     options.add_scope(parser)
     options.add_overwriting(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no notices")
+    option("-q, --quiet", "no notices")
     options.add_exporting(parser)
-    parser.add_argument("--report-dir", metavar="FOLDER", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
-    )
-    parser.add_argument(
-        "--help-formats", nargs="?", const="", metavar="NAME|ALL", help="describe the formats"
-    )
+    option("--report-dir FOLDER", argparse.SUPPRESS)
+    option("--help-reports NAME|ALL", "describe the reports", nargs="?", const="")
+    option("--help-formats NAME|ALL", "describe the formats", nargs="?", const="")
 
 
 @dataclass(frozen=True)

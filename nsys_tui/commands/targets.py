@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import add_json
+from nsys_tui.commands.options import add, add_json
 from nsys_tui.config import Config, default_path, load_config
 from nsys_tui.errors import OK, ConfigError, UsageError
 
@@ -29,22 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="all targets (the default)")
     check = actions.add_parser("check", help="look whether captures can run there")
     check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
-    check.add_argument("--batch", action="store_true", help="never ask")
-    check.add_argument(
-        "--options", action="store_true", help="list the options of its nsys as well"
-    )
-    check.add_argument("--nsys", metavar="PATH", help="nsys executable over there")
+    add(check, "--batch", "never ask")
+    add(check, "--options", "list the options of its nsys as well")
+    add(check, "--nsys PATH", "nsys executable over there")
     edit = actions.add_parser("edit", help="add, change, check and delete targets on a screen")
     edit.add_argument("name", nargs="?", default="", help="target to edit, or name of a new one")
-    edit.add_argument("--editor", action="store_true", help="the config file in $EDITOR instead")
+    add(edit, "--editor", "the config file in $EDITOR instead")
     add_looks(edit)
     lint = actions.add_parser("lint", help="faults of a Slurm job script")
     lint.add_argument("script", type=Path)
-    lint.add_argument("--need", default="0", metavar="TIME", help="what the job takes, such as 10m")
+    add(lint, "--need TIME", "what the job takes, such as 10m", default="0")
     add_json(listing, "commands.targets:list_schema")
     add_json(check, "commands.targets:check_schema")
     for action in (listing, check, edit):
-        action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
+        add(action, "--config FILE", "config file instead of the user's")
 
 
 def _kinds() -> str:
