@@ -60,6 +60,14 @@ class Machine:
         self.report.memcpy(start, start + ns, bytes=20 * ns, corr=corr, src="pinned")
         self.free[0, 7] = start + ns
 
+    def clear(self, ns: int) -> None:
+        """A memset."""
+        corr = self.report.next_correlation()
+        self.call("cudaMemsetAsync_v3020", 5 * US, corr)
+        start = self._next(0, 7)
+        self.report.memset(start, start + ns, bytes=1000 * ns, corr=corr)
+        self.free[0, 7] = start + ns
+
     def wait(self) -> None:
         end = max(self.free.values()) + 4 * US
         self.call("cudaDeviceSynchronize_v3020", max(end - self.now, 3 * US))

@@ -22,7 +22,6 @@ from nsys_tui.analysis.rules.copy_advice import (
 )
 from nsys_tui.analysis.rules.finding import TITLE_CELLS, Finding, Severity, longest_of
 from nsys_tui.analysis.rules.gap_facts import few_steps
-from nsys_tui.analysis.rules.idle_causes import POLLS
 from nsys_tui.analysis.rules.nsys import (
     PAGEABLE,
     PINNED,
@@ -38,14 +37,12 @@ from nsys_tui.analysis.rules.staging import (
     staged_advice,
     while_staged,
 )
-from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stats.gpu import MEMORY_LABELS
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.arrays import Float64, Indices, Int64
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.groups import among, factorise_rows, rows_of_values, sums
+from nsys_tui.model.groups import factorise_rows, rows_of_values, sums
 from nsys_tui.model.intervals import Intervals
 from nsys_tui.model.table import Column, Unit
 
@@ -175,7 +172,7 @@ def _exposed(
     few = [at for _, at in rows_of_values(codes) if too_few_to_pin(case, rows[at])]
     pins = sum(min(int(alone[at].sum()), pinning_ns(case, rows[at]) // _TOUCHED) for at in few)
     saved, hides = _can_hide(case, split, rows, exposed, known)
-    saved = min(saved, _waited_ns(case, split.index, rows, alone), every - pins)
+    saved = min(saved, every - pins)
     advice = copy_advice(case, top, most, hides, saved)
     trips = intervals.covered(round_trips(case, split.index), ops.start[rows], ops.end[rows])
     back = int(alone[trips == ops.durations(rows)].sum())
@@ -228,24 +225,6 @@ def _can_hide(
     least = _at_least(case, split.index, rows[(ops.end[rows] > first) & (ops.start[rows] < last)])
     saved = min(exposed - max(0, least - work), known)
     return saved, 2 * saved >= known and 2 * work >= min(least, known)
-
-
-def _waited_ns(case: Case, device: int, rows: Indices, alone: Int64) -> int:
-    """How long the host waits or asks for copies that nothing hides, or has launched what is next.
-
-    Others are done before anything needs them; without a call, such as pages, nobody knows.
-    """
-    ops, api, every = case.report.operations, case.report.api, case.by_device[device]
-    start, end, begun = ops.start[rows], ops.end[rows], np.append(case.begun(every), FARTHEST)
-    polls = np.array([POLLS.match(name) is not None for name in api.names], np.bool_)[api.name]
-    asked = np.append(api.start[polls], FARTHEST)
-    since = np.minimum(
-        begun[np.searchsorted(every, rows) + 1], asked[np.searchsorted(asked, start)]
-    )
-    since = np.where(case.report.calls[rows] < 0, start, np.clip(since, start, end))
-    waits = api.runs(np.flatnonzero(among(case.work.api_classes, (Cause.SYNC, Cause.COPY))))
-    waited = end - since + intervals.covered(waits, start, since)
-    return int(np.minimum(waited, alone).sum())
 
 
 _HELD_BY: Final = ("cuda_memcpy_sync", "cuda_memcpy_async")

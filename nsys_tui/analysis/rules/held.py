@@ -44,12 +44,11 @@ _LOADS: Final = re.compile(r"(?i)data|load|batch|fetch|next|input|prefetch")
 _ABOUT: Final = {
     "exposed_communication": Category.COMM,
     "exposed_copies": Category.MEMORY,
+    "memsets": Category.MEMORY,
     "slow_copies": Category.MEMORY,
 }
-_OF_GPUS: Final = frozenset((*_ABOUT, "gpu_imbalance", "memsets", "serial_streams"))
+_OF_GPUS: Final = frozenset(("exposed_communication", "gpu_imbalance", "serial_streams"))
 """Rules on what GPUs do: what a host does beside one another, it does one after the other."""
-_OF_KERNELS: Final = frozenset(("dominant_kernel", "movement_kernels"))
-"""Rules on kernels that could be shorter, which do not know where that shortens nothing."""
 _MAY_WAIT_NS: Final = 20_000
 _WAITS_NS: Final = 5_000
 """A CUDA call that lasts so long may have waited for a GPU, one that is meant to: so long."""
@@ -301,34 +300,10 @@ def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 
     What else ends sooner there makes the wait for that thread longer by as much.
     """
-    findings = [_awaited(case, one) for one in findings]
+    priced = [*findings]
     for waiting in (one for one in findings if one.held is not None):
-        findings = [_beside(case, waiting, other) for other in findings]
-    return findings
-
-
-def _awaited(case: Case, finding: Finding) -> Finding:
-    """A finding on kernels, priced without those that the GPU waits for the host after anyway."""
-    device = finding.device
-    if finding.rule not in _OF_KERNELS or not finding.saved_ns or device is None:
-        return finding
-    within = finding.gone or case.idle_time.busy(device)
-    late = intervals.overlap_length(within, launched_late(case, device))
-    part = 1 - late / max(intervals.total(*within), 1)
-    saved = round(finding.saved_ns * part)
-    if finding.rule == "dominant_kernel":  # Fusing kernels makes launches fewer, too.
-        saved = min(saved, _waits_for(case, device, finding))
-    return limited(finding, saved, "the host is quicker")
-
-
-def _waits_for(case: Case, device: int, finding: Finding) -> int:
-    """How long those who launch on a GPU wait for it, set-up left out; for ever if nobody knows."""
-    waits = host_waits(case)
-    if waits is None or finding.window is None:
-        return case.base_ns
-    lo = min(int(case.set_up_until[device]), finding.window[0])
-    busy = intervals.clip(*case.idle_time.busy(device), lo, case.base[1])
-    return intervals.overlap_length(busy, waits)
+        priced = [_beside(case, waiting, other) for other in priced]
+    return priced
 
 
 def host_waits(case: Case) -> Intervals | None:
@@ -345,6 +320,15 @@ def host_waits(case: Case) -> Intervals | None:
     return intervals.joined(*spans)
 
 
+def empties(case: Case, waits: Intervals) -> Int64:
+    """Ends of some waits, but for those in which a host waits for room alone, and of the last."""
+    api, ends = case.report.api, (Cause.SYNC, Cause.COPY, Cause.ALLOCATION)
+    rows = np.flatnonzero(among(case.work.api_classes, ends))
+    whole = intervals.covered(intervals.union(*api.runs(rows)), *waits) > 0
+    whole[-1:] = True
+    return waits[1][whole]
+
+
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if not other.saved_ns:
         return _in_ticks(waiting, other)
@@ -358,7 +342,7 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if other.device != waiting.device and (is_of_wait or not alike):
         return other
     spans, when, known, _ = waiting.held
-    within = other.lost or _work_of(case, other)
+    within = other.lost or work_of(case, other)
     if within is None and other.device is not None:
         within = case.idle_time.busy(other.device)
     if within is None or not len(within[0]):
@@ -376,7 +360,7 @@ def _in_ticks(waiting: Finding, other: Finding) -> Finding:
     return replace(other, severity=min(other.severity, waiting.severity, key=_RANK))
 
 
-def _work_of(case: Case, finding: Finding) -> Intervals | None:
+def work_of(case: Case, finding: Finding) -> Intervals | None:
     """When the communication or the copies run that a finding is about, None for others."""
     category, device = _ABOUT.get(finding.rule), finding.device
     if category is None or device is None:

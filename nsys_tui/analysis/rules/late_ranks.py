@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.held import host_waits, launched_late, limited
+from nsys_tui.analysis.rules.held import empties, host_waits, launched_late, limited, work_of
 from nsys_tui.analysis.rules.imbalance import AT_ONCE_NS
 from nsys_tui.analysis.rules.nsys import PEER_COPY
 from nsys_tui.analysis.stalls.causes import Gaps
@@ -26,6 +26,14 @@ _TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_r
 """Rules that say where several GPUs lose time alike; of the rest all may."""
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""
+_OF_WORK: Final = (
+    "dominant_kernel",
+    "exposed_copies",
+    "memsets",
+    "movement_kernels",
+    "slow_copies",
+)
+"""Rules on work that could be shorter, which do not know where that shortens nothing."""
 
 
 def without_others(case: Case, findings: Sequence[Finding]) -> list[Finding]:
@@ -241,18 +249,42 @@ def waited_for(
     return [limited(one, saved, when) for one in findings]
 
 
-def _needed(case: Case, device: int, spare: Spare) -> Spare:
-    """Without what a launch comes late after, and no more of the rest than the host waits for."""
+def sooner(case: Case, finding: Finding) -> Finding:
+    """A finding on work, priced by what its host waits for and does not launch late after."""
+    device = finding.device
+    if finding.rule not in _OF_WORK or finding.lost or not finding.saved_ns or device is None:
+        return finding
+    spans = finding.gone or work_of(case, finding) or case.runs(device, Category.COMPUTE)
+    part = finding.saved_ns / max(intervals.total(*spans), 1)
+    until = np.repeat(np.cumsum(spans[1] - spans[0]) * part, 2)
+    spare = Spare(np.stack(spans, axis=1).ravel(), np.append(0, until)[:-1])
+    fuses = finding.rule == "movement_kernels"  # Fusing kernels makes launches fewer, too.
+    saved = (_in_time if fuses else _needed)(case, device, spare).ns
+    return limited(finding, saved, "the host is quicker")
+
+
+def _in_time(case: Case, device: int, spare: Spare) -> Spare:
+    """Without what a launch comes late after."""
     starts, ends = launched_late(case, device)
     times = np.unique(np.concatenate((spare.times, starts, ends)))
     begun, over = (np.searchsorted(edges, times[:-1], side="right") for edges in (starts, ends))
     shorter = np.where(begun > over, 0, np.diff(spare.at(times)))
-    spare = Spare(times, np.append(0, np.cumsum(shorter)))
+    return Spare(times, np.append(0, np.cumsum(shorter)))
+
+
+def _needed(case: Case, device: int, spare: Spare) -> Spare:
+    """The same, and no more than the host waits, of what is done by then, up to each wait for all.
+
+    Waits for room in the queue leave the GPU enough to do.
+    """
+    spare = _in_time(case, device, spare)
     if (waits := host_waits(case)) is None:
         return spare
     waited = intervals.covered(case.idle_time.busy(device), *waits)
-    gains = np.minimum(np.diff(spare.at(waits[1]), prepend=0), waited)
-    return Spare(np.append(case.base[0], waits[1]), np.append(0, gains.cumsum()))
+    done = empties(case, waits)
+    waited = sums(np.searchsorted(done, waits[1]), waited, len(done))
+    gains = np.minimum(np.diff(spare.at(done), prepend=0), waited)
+    return Spare(np.append(case.base[0], done), np.append(0, gains.cumsum()))
 
 
 def _of_all(case: Case, spare: Mapping[int, Spare]) -> tuple[int, int]:

@@ -37,7 +37,7 @@ from nsys_tui.analysis.rules.gpu import BY_TURNS
 from nsys_tui.analysis.rules.held import without_held
 from nsys_tui.analysis.rules.idle_causes import OF_PROFILER, PAGES
 from nsys_tui.analysis.rules.imbalance import work_together
-from nsys_tui.analysis.rules.late_ranks import without_others
+from nsys_tui.analysis.rules.late_ranks import sooner, without_others
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress
@@ -78,7 +78,7 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
         case: what was looked at; its counters and diagnostics support or contradict findings.
         findings: of rules.
     """
-    findings = without_measured(case, witnessed(case, findings))
+    findings = [sooner(case, one) for one in without_measured(case, witnessed(case, findings))]
     known = copies.with_calls(without_others(case, without_held(case, findings)))
     return linked(_ordered(_beside_host(case, known)), together=work_together(case))
 

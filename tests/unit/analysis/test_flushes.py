@@ -109,6 +109,7 @@ def test_memsets_are_no_part_of_copies(run: Synth, share: int) -> None:
             run.memcpy(begun, begun + share * US, bytes=600_000, src="pinned")
         at = start + 200 * US
         run.launch("gemm", (at - 50 * US, at - 45 * US), (at, start + 990 * US), grid=FULL)
+        run.api("cudaStreamSynchronize_v3020", at - 40 * US, start + 995 * US)
     case = Case(open_report(run.write()))
     told = [one.saved_ns for one in find_in(case) if one.rule == "exposed_copies"]
     assert told == [100 * share * US] * bool(share)

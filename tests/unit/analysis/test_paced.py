@@ -190,3 +190,23 @@ def test_quicker_products_save_no_more_than_their_host_waits(tmp_path: Path, wai
     (one,) = [one for one in found if one.rule == "dominant_kernel"]
     assert one.saved_ns == pytest.approx(waits * STEPS * PART_MS * MS * 2 / 3, rel=0.02, abs=2 * MS)
     assert ("once the host is quicker: it uses no tensor cores" in one.advice) is not waits
+
+
+@pytest.mark.parametrize("kind", ["exposed_copies", "memsets"])
+@pytest.mark.parametrize("waits", [False, True])
+def test_copies_and_memsets_save_only_what_their_host_waits_for(
+    tmp_path: Path, kind: str, waits: bool
+) -> None:
+    machine = Machine(tmp_path / "r.sqlite")
+    for _ in range(STEPS):
+        machine.launch("gemm", 6 * MS)
+        if kind == "memsets":
+            machine.clear(4 * MS)
+        else:
+            machine.upload(4 * MS)
+        if waits:
+            machine.wait()
+        machine.off("read", 12 * MS)
+    found = find(open_report(machine.report.write(), use_cache=False))
+    (one,) = [one for one in found if one.rule == kind]
+    assert one.saved_ns == pytest.approx((STEPS if waits else 1) * 4 * MS, rel=0.02)

@@ -240,6 +240,7 @@ def test_how_hiding_copies_could_be_wrong_is_said_by_their_direction(run: Synth)
     def step(start: int) -> None:
         run.launch("gemm", (start, start + 5 * US), (start + 10 * US, start + 6 * MS), grid=FULL)
         run.memcpy(start + 6 * MS, start + 9 * MS, bytes=3 * 10**7, kind="DtoH", dst="pinned")
+        run.api("cudaDeviceSynchronize_v3020", start + MS, start + 9 * MS + 5 * US)
 
     assert only(in_steps(run, step), "exposed_copies").doubt.startswith("the host may need")
 
@@ -342,6 +343,7 @@ def test_a_graph_traced_as_a_whole_may_hide_copies(run: Synth) -> None:
         run.api("cudaGraphLaunch_v10000", start, start + 50 * US, corr=corr)
         run.graph(start + 60 * US, start + 7 * MS, corr=corr)
         run.memcpy(start + 7 * MS, start + 9 * MS, bytes=2 * 10**7, kind="DtoH", dst="pinned")
+        run.api("cudaDeviceSynchronize_v3020", start + MS, start + 9 * MS + 5 * US)
 
     one = only(in_steps(run, step), "exposed_copies")
     assert one.saved_ns == STEPS * 2 * MS
