@@ -41,6 +41,7 @@ _ASKED_FOR: Final = {
     OpKind.GRAPH: (r"cu(da)?GraphLaunch", "CUDA graphs"),
 }
 """Calls that ask for GPU work by its kind, and what to call it."""
+NO_LAUNCH: Final = "set-up only, no launch was captured"
 _CAPTURES: Final = r"cu(da)?StreamBeginCapture"
 _LAUNCHES: Final = r"cu(da)?(Launch(Cooperative)?Kernel|GraphLaunch)"
 _ERRORS: Final = {
@@ -141,7 +142,7 @@ def asked_in_vain(report: Report) -> str:
     if calls := sum(len(unanswered(report, kind)) for kind in _ASKED_FOR):
         return f"{plural(calls, 'call')} asked for GPU work, none of it is recorded"
     asked = _named(report, "|".join(pattern for pattern, _ in _ASKED_FOR.values()))
-    return "" if asked[api.name].any() else "set-up only, no launch was captured"
+    return "" if asked[api.name].any() else NO_LAUNCH
 
 
 def failed_rows(report: Report, pattern: str = _MATTER) -> Indices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, wraps
 from typing import Any, Final, TypeVar, cast
 
@@ -347,25 +348,14 @@ class Case(Run):
         when = lost if when is None else when
         phase = "only once" if once and rule not in _PHASES else ""
         if when and not phase and rule not in _PHASES:
-            phase = phase_of(when, self.base, self.first_step)
+            phase = phase_of(when, self.base, max(self.first_step, self.base[1] - self.judged_ns))
         if phase and len(title) + len(phase) + 2 <= TITLE_CELLS:
             title += f", {phase}"
         title = cut(title, TITLE_CELLS)
         told = (rule, rated, title, subject, advice, saved_ns)
         times = (lost, gone, late)
-        return [
-            Finding(
-                *told,
-                *where,
-                stake_ns,
-                *known,
-                *times,
-                phase=phase,
-                held=held,
-                of_ns=whole,
-                is_once=once,
-            )
-        ]
+        found = Finding(*told, *where, stake_ns, *known, *times, phase=phase, held=held)
+        return [replace(found, of_ns=whole, is_once=once)]
 
 
 def _idle(spans: Intervals) -> str:

@@ -30,6 +30,7 @@ _NAME_CELLS, _WAVE_CELLS = 36, 24
 _TELLING: Final = 0.1
 """Part of the time of all small grids from which others than the worst one are told of."""
 _WARP: Final = 32
+_LANES: Final = f"give each block at least the {_WARP} threads of a warp: lanes are empty"
 _SCHEDULERS: Final = 4
 """Of an SM, each of which runs warps of its own."""
 _WHOLLY: Final = 0.99
@@ -142,13 +143,12 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         blocks, threads = kinds[top, 1:].tolist()
         sms = int(case.sm_counts[device])
         few = blocks < sms or threads >= _WARP
+        more_blocks = _fill(case, rows[(codes == top) & (ops.device[rows] == device)]) * few
         findings = case.finding(
             "small_grids",
             f"{name}: {units.plural(blocks, 'block')} of {units.plural(threads, 'thread')}"
             f" on {sms} SMs, {units.format_duration(own)}{rest}",
-            _fill(case, rows[(codes == top) & (ops.device[rows] == device)])
-            if few
-            else f"give each block at least the {_WARP} threads of a warp: lanes are empty",
+            "; ".join(filter(None, (_LANES * (threads < _WARP), more_blocks))),
             subject=f"small {'grids' if few else 'blocks'} of {name}{AND_OTHERS * (others > 0)}",
             saved_ns=min(empty[device].ns, own + int(spent[more].sum())),
             window=longest_of(ops, rows[codes == top]),

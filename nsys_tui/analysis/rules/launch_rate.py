@@ -111,10 +111,9 @@ def short_gaps(case: Case) -> list[Finding]:
     why, advice = "each launch comes only after the work before it", "launch further ahead"
     if seldom := facts.waits_for_each(case, calls[late]):
         why, advice = "the host waits for each, then launches the next", seldom
+    advice = f"{advice}, fuse kernels, or capture the phase as a CUDA graph"
     if 2 * int(launches_graphs(case.report, calls[late]).sum()) > int(late.sum()):
         advice = words.NEXT_GRAPH
-    else:
-        advice = f"{advice}, fuse kernels, or capture the phase as a CUDA graph"
     beside = np.stack((before[late], after[late]))
     copies = np.isin(case.report.operations.copy_kind[beside], HOST_COPIES)
     if 2 * int(copies.any(axis=0).sum()) > len(beside[0]):

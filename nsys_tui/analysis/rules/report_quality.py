@@ -25,6 +25,9 @@ _LAST: Final = (700, 710, 714, 715, 716, 717, 718, 719)
 
 Source: CUDA runtime API, cudaError.
 """
+_UNRECORDED: Final = (
+    "record again: an nsys older than the driver, another profiler, or a crash hides it"
+)
 
 
 @rule(
@@ -34,21 +37,26 @@ Source: CUDA runtime API, cudaError.
     nothing="nsys reports no loss of data.",
 )
 def data_loss(case: Case, arguments: Arguments) -> Result:
-    """Diagnostic messages about events that were dropped or never collected.
+    """Messages about events that were dropped, and calls for GPU work none of which is recorded.
 
     Not that some of CUDA might be missing where launches and kernels fit without exception.
     """
-    lost = losses(case.report)
+    lost, report = losses(case.report), case.report
     shown, hidden = cut(lost, arguments)
+    vain = "" if diagnostics.failed_calls(report) else diagnostics.asked_in_vain(report)
+    vain = vain.replace(diagnostics.NO_LAUNCH, "")
+    said = vain or (f"{lost[0].how}: {lost[0].text}" if lost else "")
+    least = Severity.MEDIUM if any(one.is_grave for one in lost) else Severity.LOW
     findings = case.finding(
         "data_loss",
-        f"{lost[0].how}: {lost[0].text}" if lost else "",
-        "profile for a shorter time, or trace less",
+        said,
+        _UNRECORDED if vain else "profile for a shorter time, or trace less",
         subject="lost data",
         saved_ns=0,
+        stake_ns=case.base_ns * bool(vain),
         window=None,
         screen="1",
-        at_least=Severity.MEDIUM if any(one.is_grave for one in lost) else Severity.LOW,
+        at_least=Severity.HIGH if vain else least,
     )
     columns = (
         (Column("Time", Unit.NS), [message.first.time for message in shown]),
@@ -56,7 +64,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
         (Column("Source"), [message.first.source for message in shown]),
         (Column("Message"), [message.text for message in shown]),
     )
-    return Result(columns, findings if lost else (), hidden=hidden)
+    return Result(columns, findings if said else (), hidden=hidden)
 
 
 @rule(
@@ -160,23 +168,19 @@ def _dx12_warning(
 def failed_calls(case: Case, arguments: Arguments) -> Result:
     """Calls that a program cannot do without and that returned an error, by call and error."""
     api = case.report.api
-    failed = np.sort(diagnostics.failed_rows(case.report))
-    if len(failed):
-        failed = failed[np.isin(failed, case.calls)]
+    failed = diagnostics.failed_rows(case.report)
+    failed = failed[np.isin(failed, case.calls)] if len(failed) else failed
     codes, kinds = factorise_rows((api.name[failed], api.return_value[failed]))
-    count = np.bincount(codes, minlength=len(kinds))
-    first = np.full(len(kinds), np.iinfo(np.int64).max)
-    np.minimum.at(first, codes, api.start[failed])
+    first, count = np.unique(codes, return_index=True, return_counts=True)[1:]
     order, hidden = cut(np.argsort(-count, kind="stable"), arguments)
     columns = (
         (Column("Name"), [api.names[code] for code in kinds[order, 0].tolist()]),
         (Column("Error"), [diagnostics.error_label(error) for error in kinds[order, 1].tolist()]),
         (Column("Count", Unit.COUNT), count[order]),
-        (Column("First", Unit.NS), first[order]),
+        (Column("First", Unit.NS), api.start[failed[first[order]]]),
     )
     if not len(failed):
         return Result(columns)
-    row = failed[np.argmin(api.start[failed])]
     launches, calls = diagnostics.failed_launches(case.report)
     grave = len(launches) > _MOST * calls or np.isin(api.return_value[failed], _LAST).any()
     findings = case.finding(
@@ -185,7 +189,7 @@ def failed_calls(case: Case, arguments: Arguments) -> Result:
         "check the error of each call in the program; compute-sanitizer PROGRAM shows where",
         subject="calls that failed",
         saved_ns=0,
-        window=(int(api.start[row]), int(api.end[row])),
+        window=(int(api.start[failed[0]]), int(api.end[failed[0]])),
         at_least=Severity.HIGH if grave else Severity.MEDIUM,
     )
     return Result(columns, findings, hidden=hidden)

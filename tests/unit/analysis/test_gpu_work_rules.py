@@ -265,7 +265,7 @@ class TestSmallGrids:
         [
             (SMS, 8, 1 / 16, "give each block at least the 32 threads"),
             (8 * SMS, 8, 1 / 4, "give each block at least the 32 threads"),
-            (SMS, 32, 1 / 4, "use more blocks"),
+            (1, 1, 1 / 128 / SMS, "lanes are empty; use more blocks"),
             (2 * SMS, 32, 1 / 2, "use more blocks"),
             (3 * SMS, 32, 1, ""),
             (SMS, 128, 1, ""),
@@ -276,7 +276,7 @@ class TestSmallGrids:
     ) -> None:
         launched(synth, "thin", 0, 10 * MS, blocks, threads=threads)
         told = found(synth, "small_grids")
-        assert [one.advice.startswith(advice) for one in told] == [True] * (filled < 1)
+        assert [advice in one.advice for one in told] == [True] * (filled < 1)
         for one in told:
             assert one.saved_ns == pytest.approx(10 * MS * (1 - filled), abs=1)
 

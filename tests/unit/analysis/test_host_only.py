@@ -331,3 +331,15 @@ def test_without_cuda_calls_the_main_thread_stands_for_a_program_if_it_is_seen(
     (one,) = looked_at(synth)[0]
     assert one.title.startswith("main: 98.04 ms" if main else "worker: 89.00 ms; 100.0% wait")
     assert one.advice.startswith("record what it does") is main
+
+
+@pytest.mark.parametrize(("returned", "lost"), [(0, True), (98, False)])
+def test_launches_of_which_no_kernel_is_recorded_come_before_what_the_host_did(
+    tmp_path: Path, returned: int, lost: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10, "fit").nvtx("step", 0, 50 * MS)
+    for number in range(50):
+        synth.api("cudaLaunchKernel_v7000", number * MS, number * MS + 5000, returned=returned)
+    first = find_in(Case(open_report(synth.write())))[0]
+    assert first.rule == ("data_loss" if lost else "failed_calls")
+    assert first.title.startswith("50 calls asked for GPU work, none") is lost

@@ -234,3 +234,18 @@ def test_graphs_that_are_all_made_before_one_is_launched_are_set_up(
     case = Case(open_report(run.report.write()))
     found = [one for one in find_in(case) if one.rule == "gpu_idle" and one.stake_ns > 100 * MS]
     assert bool(found) is launched
+
+
+@pytest.mark.parametrize("waits_from", [0, 600])
+def test_what_lasts_from_set_up_to_the_end_is_no_phase(tmp_path: Path, waits_from: int) -> None:
+    run = Machine(tmp_path / "r.sqlite")
+    run.launch("fill", 9 * US)
+    run.wait()
+    run.call("cudaMalloc_v3020", 400 * MS)
+    for turn in range(900):
+        run.launch(("sweep", "edge")[turn % 2], 40 * US)
+        if turn >= waits_from:
+            run.wait()
+            run.now += 30 * US
+    idle = find_in(Case(open_report(run.report.write())))[0]
+    assert bool(idle.phase) is (waits_from > 0), "of the time that shares are of"
