@@ -48,6 +48,7 @@ def purpose(group: Group, members: Sequence[Member]) -> str:
 
 
 _FAIR: Final = 0.25
+_MOST: Final = 0.8
 _SHORT: Final = 3
 """Groups of ranks with fewer calls that are named."""
 
@@ -208,15 +209,17 @@ def late_rank(fleet: Fleet) -> Told:
         return f"{share} of what single late ranks cost: {cause} of that"
 
     worst, *others = np.argsort(-blamed.cost, kind="stable").tolist()
-    if blamed.cost[worst] < 2 * np.median(blamed.cost[others]):
-        by_turns = (
-            f"ranks cost the others {format_duration(cost)} of waiting, hidden or not, by turns"
-        )
-        return Told(f"{by_turns}, none of them more than {format_share(blamed.cost[worst], cost)}")
-    took = format_duration(int(blamed.cost[worst]))
+    most, second = (int(blamed.cost[row]) for row in (worst, others[0]))
+    chance = most < min(_MOST * cost, blamed.by_chance) and blamed.once[worst] < cost / 2
+    if chance or most < 2 * np.median(blamed.cost[others]):
+        took = f"ranks cost the others {format_duration(cost)} of waiting, hidden or not"
+        return Told(f"{took}, by turns, none of them more than {format_share(most, cost)}")
+    took = format_duration(most)
     rank, why = fleet.members[worst].rank, blamed.mostly[worst]
     text = f"rank {rank} cost the others {took} of waiting, hidden or not, {part(worst)}"
-    if blamed.cost[others[0]] >= _FAIR * cost:
+    if 2 * blamed.once[worst] > most:
+        text += ", mostly in one call"
+    if second >= _FAIR * cost:
         text = f"{text}; rank {fleet.members[others[0]].rank} {part(others[0])}"
     return Told(text, rank, matched.groups[why].name if why >= 0 else "")
 

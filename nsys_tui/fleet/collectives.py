@@ -6,6 +6,7 @@ in their kernels until then: how long because of whom, and why that one was late
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -239,6 +240,10 @@ class Blame:
     """Shape (ranks, causes); sums to the cost."""
     mostly: tuple[int, ...]
     """The group in which it cost most, place in ``Matched.groups``; -1 for none."""
+    once: Float64
+    """Shape (ranks,): the most that it cost in one call."""
+    by_chance: float
+    """What a rank costs at most where each call's last one is drawn by lot (3 deviations)."""
 
 
 def blame(matched: Matched) -> Blame:
@@ -248,9 +253,9 @@ def blame(matched: Matched) -> Blame:
     """
     groups = [group for group in matched.groups if group.calls]
     causes = np.zeros((matched.ranks, len(CAUSES)))
-    most, mostly = np.zeros(matched.ranks), np.full(matched.ranks, -1)
+    (most, once), mostly = np.zeros((2, matched.ranks)), np.full(matched.ranks, -1)
     if not groups:
-        return Blame(np.zeros(matched.ranks, np.int64), causes, tuple(mostly.tolist()))
+        return Blame(np.zeros(matched.ranks, np.int64), causes, tuple(mostly.tolist()), once, 0.0)
     parts = np.concatenate([_shares(group) for group in groups])
     cost = np.concatenate([g.behind.astype(np.float64) * (len(g.members) - 1) for g in groups])
     source, passed = _passed_on(groups, parts[:, _PASSED])
@@ -261,12 +266,14 @@ def blame(matched: Matched) -> Blame:
         members, own = np.array(group.members), slice(begin, begin + group.calls)
         waited = np.zeros((len(members), len(CAUSES)))
         np.add.at(waited, group.last, parts[own] * cost[own, None])
+        np.maximum.at(once, members[group.last], cost[own])
         causes[members] += waited
         worse = waited.sum(axis=1) > most[members]
         mostly[members[worse]] = matched.groups.index(group)
         most[members[worse]] = waited.sum(axis=1)[worse]
     total = np.rint(causes.sum(axis=1)).astype(np.int64)
-    return Blame(total, causes, tuple(mostly.tolist()))
+    by_chance = cost.sum() + 3 * math.sqrt((matched.ranks - 1) * np.dot(cost, cost))
+    return Blame(total, causes, tuple(mostly.tolist()), once, by_chance / matched.ranks)
 
 
 def _passed_on(groups: Sequence[Group], late: Float64) -> tuple[Indices, Float64]:
@@ -303,7 +310,8 @@ def _gathered(cost: Float64, source: Indices, passed: Float64) -> Float64:
 def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:
     """The ranks, two at least, whose mean lateness stands apart, and what they cost the others.
 
-    Of two that come equally late neither costs much alone: the others wait for both.
+    Of two that come equally late neither costs much alone: the others wait for both. By chance
+    they would be less late than by four standard errors of it.
 
     Returns:
         Ranks, none where it is most of them, ns over all others by cause, and the groups that these
@@ -317,11 +325,16 @@ def blame_together(matched: Matched) -> tuple[Indices, Float64, Matched]:
     within = tuple(group for group in matched.groups if {*group.members} <= {*rows.tolist()})
     if len(rows) > matched.ranks // 2:
         return rows[:0], causes, replace(matched, groups=())
+    later = [np.zeros(1)]
     for group in matched.groups:
         own = np.isin(group.members, rows)
         if group.calls and own.any() and not own.all():
             behind = group.start[own].max(axis=0) - group.start[~own].max(axis=0)
             causes += (np.maximum(behind, 0) * (~own).sum()) @ _shares(group)
+            later.append(group.start[own].mean(axis=0) - group.start[~own].mean(axis=0))
+    each = np.concatenate(later)
+    if each.mean() < 4 * each.std() / math.sqrt(len(each)):
+        causes[:] = 0
     return np.sort(rows), causes, replace(matched, groups=within)
 
 

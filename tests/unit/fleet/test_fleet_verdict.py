@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -53,11 +55,36 @@ def test_who_is_not_there_is_not_cleared(tmp_path: Path) -> None:
 
 
 def test_of_two_that_hold_the_others_up_both_are_named(tmp_path: Path) -> None:
-    late = {(rank, step): 200 * US for step in range(8) for rank in (1, 3) if (step + rank) % 4 < 2}
-    told = verdict(run_fleet(Run(steps=8, slow=late).write(tmp_path)))
+    steps = range(32)  # of 8 calls, chance gives so much to one of four
+    late = {(rank, step): 200 * US for step in steps for rank in (1, 3) if (step + rank) % 4 < 2}
+    told = verdict(run_fleet(Run(steps=32, slow=late).write(tmp_path)))
     assert told.text.startswith("rank 3 cost the others ")
     assert (told.rank, told.collective.partition("_")[0]) == (3, "ncclDevKernel")
     assert "; rank 1 " in told.text
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_who_is_last_by_chance_is_not_named_and_who_is_for_a_reason_is(
+    tmp_path: Path, ranks: int, seed: int
+) -> None:
+    """Durations differ by a fifth; rank 1 also takes so much longer."""
+    for longer in (0, 150 * US):
+        random = Random(seed)
+        drawn = {(n, step): random.randrange(60) * US for step in range(24) for n in range(ranks)}
+        slow = {key: ns + longer * (key[0] == 1) - 10 * US * key[0] for key, ns in drawn.items()}
+        paths = Run(ranks=ranks, steps=24, slow=slow).write(tmp_path / str(longer))
+        assert verdict(run_fleet(paths)).rank == (1 if longer else None)
+
+
+@pytest.mark.parametrize(("steps", "once"), [((7,), True), (range(2, 12), False)])
+def test_what_one_call_costs_is_told_as_such(
+    tmp_path: Path, steps: Sequence[int], once: bool
+) -> None:
+    slow = {(2, step): 500 * US for step in steps}
+    told = verdict(run_fleet(Run(steps=16, slow=slow).write(tmp_path)))
+    assert told.text.startswith("rank 2 cost the others ")
+    assert told.text.endswith(", mostly in one call") is once
 
 
 def test_ranks_that_are_late_by_turns_are_not_one_that_holds_the_others_up(tmp_path: Path) -> None:
