@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from nsys_tui.analysis.compare.comparability import WITNESSES, of_one_side
 from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE, Named, Side
 from nsys_tui.analysis.compare.stats import (
+    FEWEST,
     Change,
     Rules,
     Sample,
@@ -196,7 +197,8 @@ class RowJudge:
         else:
             kind = self._kind(pair.key, a, b, change)
         verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, change.verdict)
-        verdict = verdict if self.comparable else Verdict.UNKNOWN
+        rare = self.by_step and max(n.count for n in (a, b) if n) < FEWEST and not (a and b)
+        verdict = verdict if self.comparable and not rare else Verdict.UNKNOWN
         return Row(
             key=pair.key,
             name=pair.name,

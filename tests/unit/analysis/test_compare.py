@@ -484,6 +484,25 @@ def test_new_and_gone_kernels_are_told(tmp_path: Path) -> None:
     assert found.verdict is Verdict.BETTER
 
 
+@pytest.mark.parametrize(("evaluations", "told"), [(2, []), (12, ["eval is new"])])
+def test_what_is_new_in_a_few_steps_may_be_chance(
+    tmp_path: Path, evaluations: int, told: list[str]
+) -> None:
+    paths = []
+    for name, count in (("a", 0), ("b", evaluations)):
+        made = Machine(tmp_path / f"{name}.sqlite")
+        for step in range(24):
+            since = made.now
+            made.layers(4)
+            if step and step % (24 // max(count, 1)) == 1 and count:
+                made.launch("eval", 400 * US)
+            made.wait()
+            made.named(f"step {step}", since)
+        paths.append(made.report.write())
+    sentences = change_sentences(compared(*paths))
+    assert [text.partition(",")[0] for text in sentences] == told
+
+
 def test_same_wall_but_busier_gpus_are_worse(tmp_path: Path) -> None:
     paths = []
     for number, length in enumerate((500, 600)):
