@@ -95,6 +95,8 @@ class StepParts:
     def why(self, step: int, usual: Float64) -> list[tuple[str, int]]:
         """Parts that make a step longer than usual, with by how much, ns; at most two.
 
+        None where one is longer by twice as much as the step: it stands in place of another part.
+
         Args:
             step: which step.
             usual: what each part of ``mean`` takes usually.
@@ -103,7 +105,7 @@ class StepParts:
         order = np.argsort(-more, kind="stable")
         enough = _ENOUGH * float(more.sum())
         reasons: list[tuple[str, int]] = []
-        for part in order[:2].tolist():
+        for part in order[: 2 * (more.max() <= 2 * more.sum())].tolist():
             if more[part] <= 0 or sum(ns for _, ns in reasons) >= enough > 0:
                 break
             reasons.append((self._named(part, step), round(float(more[part]))))

@@ -78,8 +78,9 @@ class IterationTable:
         """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
 
         Empty where it is not longer by 1 % of the median, or has no known end. GPU work that was
-        launched longer ago than a step takes is of the steps before: then idle time alone tells,
-        and what is not twice as long may just have taken the host longer.
+        launched longer ago than a step takes is of the steps before, as where the host runs far
+        ahead: then idle time alone tells, and what is not twice as long may just have taken the
+        host longer.
         """
         more = self.iterations.duration[row] - self._median
         if self.iterations.never_closed[row] or more <= NOTABLE * self._median:
@@ -89,7 +90,7 @@ class IterationTable:
             if self.knows(row)
             else _longer_phase(self.iterations, self.phases, row)
         )
-        if self.parts.lead[row] > self._median:
+        if self.gpu_step_ns or self.parts.lead[row] > self._median:
             told = [part for part in told if part[0].startswith("idle")]
             if _PART * sum(ns for _, ns in told) < more:
                 return self._beside_earlier_work(row) if more > self._median else ""

@@ -1141,6 +1141,22 @@ def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> No
     assert (idle.late, idle.same_as) == (0, more.subject)
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_step_that_only_launches_is_not_longer_by_compute(tmp_path: Path, waits: bool) -> None:
+    """In step 7 reading takes longer, and so do the kernels; the GPU is idle before the first."""
+    run = Machine(tmp_path / "r.sqlite")
+    for step in range(12):
+        since = run.now
+        run.off("read", MS + 200 * US * (step == 7))
+        run.layers(8, 400 * US + 40 * US * (step == 7))
+        if waits:
+            run.wait()
+        run.named(f"step {step}", since)
+    table = iteration_table(open_report(run.report.write(), use_cache=False))
+    assert ("compute" in table.why(7)) is waits
+    assert table.why(0) == ""  # idle in place of work, and no longer
+
+
 def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
     tmp_path: Path,
 ) -> None:
