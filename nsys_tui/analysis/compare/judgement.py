@@ -25,7 +25,7 @@ from nsys_tui.analysis.compare.stats import (
     weighted,
 )
 from nsys_tui.model.categories import is_communication
-from nsys_tui.units import format_change, format_count, format_duration, format_share
+from nsys_tui.units import format_change, format_duration, format_share
 
 _WORDS: Final = {
     "kernels": "kernel",
@@ -58,7 +58,7 @@ class Judgement:
     reason: str
     """One sentence."""
     settle: str = ""
-    """What would settle an inconclusive comparison."""
+    """What may settle an inconclusive comparison."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def nothing_in_common(a: Side, b: Side) -> str:
 
 
 def _with_doubt(a: Side, b: Side, judgement: Judgement, rules: Rules) -> Judgement:
-    """The judgement with what its interval rests on, and what would settle it."""
+    """The judgement with what its interval rests on, and what may settle it."""
     change = judgement.change
     if change is None or change.ratio == 0 == change.spread:
         return judgement
@@ -144,22 +144,12 @@ def _with_doubt(a: Side, b: Side, judgement: Judgement, rules: Rules) -> Judgeme
         text = f"{counts}: run noise {format_share(change.spread)} assumed"
     else:
         text = f"within this pair: run noise {100 * rules.noise:g}% assumed"
-    settle = _settled_by(a, b, change) if judgement.verdict is Verdict.INCONCLUSIVE else ""
-    more = f"; {settle} would settle it" if settle else ""
-    return replace(judgement, reason=f"{judgement.reason}; {text}{more}", settle=settle)
-
-
-def _settled_by(a: Side, b: Side, change: Change) -> str:
-    """``3 more runs a side, or 400 steps``."""
-    ways = []
-    if not of_the_same_run(a, b):
-        have = min(a.run_count, b.run_count)
-        more = f"{change.needed - have}" if change.needed else "more than 100"
-        ways.append(f"{more} more run{'s' * (more != '1')} a side")
-    if change.steps_needed is not None:
-        what = "steps" if a.by_step and b.by_step else "instances"
-        ways.append(f"{format_count(change.steps_needed)} {what}")
-    return ", or ".join(ways)
+    settle = ""
+    if judgement.verdict is Verdict.INCONCLUSIVE:
+        units = "steps" if a.by_step and b.by_step else "instances"
+        settle = f"more {units if of_the_same_run(a, b) else 'runs'} a side"
+        text = f"{text}; {settle} may settle it"
+    return replace(judgement, reason=f"{judgement.reason}; {text}", settle=settle)
 
 
 def _by_steps(a: Side, b: Side, rows: dict[str, Row], threshold: float) -> Judgement:
@@ -226,8 +216,7 @@ def _mix(a: Side, b: Side, rules: Rules) -> tuple[Change, str] | None:
         if key in ("kernels", "ranges") or not (a.names("kernels") and b.names("kernels")):
             first = weighted((mine[n].instances, mine[n].count / a.run_count) for n in common)
             second = weighted((theirs[n].instances, mine[n].count / a.run_count) for n in common)
-            counts = [sum(names[n].count for n in common) for names in (mine, theirs)]
-            change = judge_runs(first, second, rules, *counts)
+            change = judge_runs(first, second, rules)
             if first == second:
                 change = replace(change, verdict=Verdict.SAME, interval=(0.0, 0.0), spread=0.0)
             named = f"{len(common)} {what} name{'s' * (len(common) != 1)}"

@@ -175,10 +175,6 @@ class Change:
     """Of so large a change where the true one is within the threshold (p value, two-sided)."""
     spread: float = 0.0
     """Standard deviation from run to run that was estimated or assumed, relative."""
-    needed: int | None = None
-    """Runs a side that would settle what is inconclusive; None where nothing is known of it."""
-    steps_needed: int | None = None
-    """Steps a side that would settle it, where what runs differ by does not prevent it."""
 
     @property
     def delta(self) -> float:
@@ -201,29 +197,15 @@ def judge(a: Sample, b: Sample, rules: Rules = Rules()) -> Change:
         return Change(a.mean, b.mean, 0.0, (0.0, 0.0), Verdict.SAME, medians)
     if not (_known(a.runs) and _known(b.runs)):
         return Change(a.mean, b.mean, ratio, None, Verdict.UNKNOWN, medians)
-    return replace(judge_runs(a.runs, b.runs, rules, a.count, b.count), medians=medians)
+    return replace(judge_runs(a.runs, b.runs, rules), medians=medians)
 
 
 def _known(runs: Sequence[Estimate]) -> bool:
     return len(runs) >= ENOUGH_RUNS or all(run.error is not None for run in runs)
 
 
-def judge_runs(
-    a: Sequence[Estimate],
-    b: Sequence[Estimate],
-    rules: Rules,
-    a_count: int = 0,
-    b_count: int = 0,
-) -> Change:
-    """Compares a figure of the runs of two sides.
-
-    Args:
-        a: of each run of A.
-        b: of each run of B.
-        rules: threshold and noise.
-        a_count: steps or instances of A in all, to tell how many more would settle it.
-        b_count: those of B.
-    """
+def judge_runs(a: Sequence[Estimate], b: Sequence[Estimate], rules: Rules) -> Change:
+    """Compares a figure of the runs of two sides."""
     before, after = (float(np.mean([run.value for run in side])) for side in (a, b))
     in_logs = rules.absolute is None and all(run.value > 0 for run in (*a, *b))
     noise = rules.noise if in_logs else rules.noise * max(before, after)
@@ -243,7 +225,7 @@ def judge_runs(
         interval = math.expm1(low), math.expm1(min(high, _LARGEST))
     elif before:
         interval = low / before, high / before
-    change = Change(
+    return Change(
         before,
         after,
         relative(before, after),
@@ -251,13 +233,6 @@ def judge_runs(
         verdict,
         chance=difference.chance(limits),
         spread=difference.spread,
-    )
-    if verdict is not Verdict.INCONCLUSIVE:
-        return change
-    return replace(
-        change,
-        needed=difference.runs_needed(limits, max(len(a), len(b))),
-        steps_needed=difference.steps_needed(limits, min(a_count, b_count)),
     )
 
 
@@ -289,8 +264,6 @@ class _Difference:
     freedom: float
     spread: float
     """From run to run."""
-    within: float
-    """The part of ``error`` that more steps would lessen."""
 
     def chance(self, limits: tuple[float, float]) -> float:
         """Two-sided p value of the change lying within the limits."""
@@ -298,26 +271,6 @@ class _Difference:
         if not self.error:
             return 0.0 if outside > 0 else 1.0
         return min(1.0, 2 * upper_tail(outside / self.error, self.freedom))
-
-    def _margin(self, limits: tuple[float, float]) -> float:
-        low, high = limits
-        return min(abs(self.value - low), abs(self.value - high))
-
-    def runs_needed(self, limits: tuple[float, float], have: int) -> int | None:
-        """Runs a side after which the interval would end before the nearest limit."""
-        each, margin = math.hypot(self.spread, self.within), self._margin(limits)
-        for runs in (*range(max(ENOUGH_RUNS, have + 1), 30), 40, 50, 75, 100):
-            if quantile(1 - LEVEL / 2, 2 * runs - 2) * each * math.sqrt(2 / runs) < margin:
-                return int(runs)
-        return None
-
-    def steps_needed(self, limits: tuple[float, float], have: int) -> int | None:
-        """Steps a side that would do, if what runs differ by does not prevent it."""
-        reach: float = self._margin(limits) / quantile(1 - LEVEL / 2, math.inf)
-        room = reach * reach - self.error * self.error + self.within * self.within
-        if room <= 0 or not have:
-            return None
-        return max(have + 1, math.ceil(have * self.within * self.within / room))
 
 
 def _difference(a: Sequence[Estimate], b: Sequence[Estimate], noise: float) -> _Difference:
@@ -345,15 +298,11 @@ def _difference(a: Sequence[Estimate], b: Sequence[Estimate], noise: float) -> _
             parts.append((inner / len(values), freedom))
     variance = sum(part for part, _ in parts)
     weights = sum(part**2 / freedom for part, freedom in parts if freedom > 0)
-    inner = sum(
-        part / len(values) for values, (part, _) in zip((first, second), within, strict=True)
-    )
     return _Difference(
         float(second.mean() - first.mean()),
         math.sqrt(variance),
         variance**2 / weights if weights else math.inf,
         spread,
-        min(math.sqrt(inner), math.sqrt(variance)),
     )
 
 

@@ -99,7 +99,7 @@ def test_the_verdict_is_told_before_the_rows_are_made(
 def test_reasons_say_what_they_rest_on(folder: Path, capsys: Out) -> None:
     _, out, _ = run(folder, capsys, "compare", "a0", "b0", "--section", "summary")
     assert "within this pair: run noise 2% assumed" in out
-    assert "more runs a side would settle it" in out
+    assert "; more runs a side may settle it (threshold 1%)" in out
     _, out, _ = run(folder, capsys, "compare", *A, "--against", *B, "--section", "summary")
     assert "4 against 4 runs, which differ by 0." in out
     _, out, _ = run(folder, capsys, "compare", "a0", "other")

@@ -135,7 +135,6 @@ def test_one_run_a_side_is_judged_by_the_noise_that_is_assumed() -> None:
     assert doubted.interval is not None
     # 1.96 x 2 % x sqrt(2) to either side of 5 %.
     assert doubted.interval[1] == pytest.approx(1.05 * math.exp(0.0554) - 1, abs=0.002)
-    assert doubted.needed is not None
     assert judge(a, runs(1.1e6, seed=1)).verdict is Verdict.WORSE
 
 
@@ -145,8 +144,6 @@ def test_three_runs_a_side_show_what_runs_differ_by() -> None:
     assert found.spread == pytest.approx(0.002, rel=0.5)
     wide = judge(runs(1e6, 1.05e6, 0.95e6), runs(1.05e6, 1.1e6, 1e6, seed=1))
     assert wide.verdict is Verdict.INCONCLUSIVE
-    assert wide.needed is not None
-    assert wide.needed > 3
 
 
 def test_one_run_against_many_borrows_their_spread() -> None:
