@@ -124,7 +124,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     if 10 * tried > cost:
         longest = f", tries kernels for {units.format_duration(tried)}"
     shorter = ", or load code before (eagerly)" if gaps.cause[worst] in _LOADING else ""
-    if gaps.cause[worst] == Cause.HOST and name != Cause.HOST.key:
+    if gaps.cause[worst] in (Cause.HOST, Cause.IO) and name != Cause.HOST.key:
         shorter = ", or make that quicker"
     before = 2 * int(each[early].sum()) > cost
     first = "between a few operations" if case.is_set_up else "before most of its work"

@@ -249,3 +249,21 @@ def test_what_lasts_from_set_up_to_the_end_is_no_phase(tmp_path: Path, waits_fro
             run.now += 30 * US
     idle = find_in(Case(open_report(run.report.write())))[0]
     assert bool(idle.phase) is (waits_from > 0), "of the time that shares are of"
+
+
+@pytest.mark.parametrize(("call", "quicker"), [("pread64", True), ("pthread_cond_wait", False)])
+def test_what_is_read_once_before_the_work_could_be_read_quicker(
+    call: str, quicker: bool, tmp_path: Path
+) -> None:
+    """A mesh is read before it is solved on: who only times the solver leaves that out."""
+    run = Machine(tmp_path / "r.sqlite")
+    run.copy(64, 1, "HtoD", "pageable")
+    for _ in range(20):
+        run.off(call, 30 * MS)
+    run.copy(100_000_000, 5, "HtoD", "pageable")
+    for number in range(200):
+        run.launch(f"sweep_{number % 4}", MS)
+    run.wait()
+    found = find_in(Case(open_report(run.report.write())))
+    (one,) = [one for one in found if one.rule == "warm_up" and call in one.title]
+    assert one.advice.endswith(", or make that quicker") is quicker
