@@ -63,7 +63,7 @@ _HOW: Final = re.compile(
 """A name of such words alone, one of them a move, tells of nothing else."""
 _LIBRARY: Final = re.compile(r"\bcudnn::|\bnvinfer\w*::|\bcublas\w*::|\Awrapped_")
 _OPERANDS: Final = re.compile(r"rray<char ?\*, ?(?:\([a-z ]+\))?(\d)|\b(BinaryF|CUDAF)unctor")
-"""Of PyTorch: how many tensors are read and written, or that there are three."""
+"""Of PyTorch: how many tensors are read and written, or that there are three; else two are."""
 _LEAST_NS: Final = 2_000
 """What a kernel takes however little it moves."""
 _EXPONENTIAL: Final = re.compile(r".*softmax|elementwise exp\b")
@@ -180,7 +180,8 @@ def _fused(case: Case, device: int, kind: Int64) -> int:
     ops, saved = case.report.operations, 0.0
     every = case.by_device[device]
     kind = np.where(kind >= _OWN, -1, kind)
-    tensors = np.array([_operands(name.demangled) for name in ops.names], np.int64)
+    found = [_OPERANDS.search(name.demangled) for name in ops.names]
+    tensors = np.array([max(1, int(one[1] or 3)) if one else 2 for one in found], np.int64)
     for place in rows_of_codes(ops.stream[every], len(ops.streams)):
         rows = every[place]
         of_row = np.where(ops.kind[rows] == OpKind.KERNEL, kind[ops.name[rows]], -1)
@@ -204,12 +205,6 @@ def _between(case: Case, device: int, kind: Int64) -> Intervals:
     combines = (kind == _ELEMENTWISE)[ops.name] & (ops.kind == OpKind.KERNEL)
     both = combines[before] & combines[after]
     return intervals.subtract((starts[both], ends[both]), case.launch_bound(device))
-
-
-def _operands(name: str) -> int:
-    """How many tensors an elementwise kernel reads and writes by its name; two where unknown."""
-    found = _OPERANDS.search(name)
-    return max(1, int(found[1] or 3)) if found else 2
 
 
 def _alone(case: Case, device: int, kind: Int64) -> int:

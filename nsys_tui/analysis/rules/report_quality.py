@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -120,12 +121,12 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
         identity: (start, end, thread, name or "")
         for identity, start, end, thread, name in zip(*calls.lists(), strict=True)
     }
-    listed = []
+    listed, window = [], case.scope.window or (-FARTHEST, FARTHEST)
     for event, *details in zip(*operations.lists(), strict=True):
         call = by_id.get(event)
         warning = _dx12_warning(call[3], *details[:3]) if call else ""
         timed = call is not None and None not in call[:2]
-        if call and timed and warning and _touches(case, call[0], call[1]):
+        if call and timed and warning and call[0] < window[1] and call[1] > window[0]:
             listed.append((call[1] - call[0], call[0], tid_of(call[2] or 0), details[3], warning))
     listed.sort(key=lambda row: -row[0])
     shown, hidden = cut(listed, arguments)
@@ -137,11 +138,6 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
         (Column("Warning Type"), [row[4] for row in shown]),
     )
     return Result(columns, hidden=hidden)
-
-
-def _touches(case: Case, start: int, end: int) -> bool:
-    window = case.scope.window
-    return window is None or (start < window[1] and end > window[0])
 
 
 def _dx12_warning(
