@@ -184,16 +184,20 @@ def is_answered(case: Case, thread: int, waits: Intervals) -> bool:
     return 2 * intervals.overlap_length(calls.runs(rows[long]), waits) > intervals.total(*waits)
 
 
-def has_helpers(case: Case, thread: int, waits: Intervals) -> bool:
-    """Whether through most waits processes run that the thread's own one started and awaits."""
+def helpers(case: Case, thread: int, waits: Intervals) -> str:
+    """What to do where through most waits processes run that the thread's own one started, or "".
+
+    Where it starts some before most of them, none has worked ahead.
+    """
     calls = case.report.osrt
     mine = calls.thread_process[calls.thread] == thread & PROCESS_MASK
     begun, ended = (
         np.searchsorted(np.sort(calls.end[mine & _named(calls, pattern)]), waits[0])
         for pattern in (words.FORKS, words.REAPS)
     )
-    lasted = waits[1] - waits[0]
-    return bool(2 * lasted[begun > ended].sum() > lasted.sum())
+    lasted, anew = waits[1] - waits[0], np.diff(begun, prepend=begun[:1]) > 0
+    own, new = (bool(2 * lasted[one].sum() > lasted.sum()) for one in (begun > ended, anew))
+    return words.HELPERS[new] if own else ""
 
 
 def is_fed(case: Case, thread: int, waits: Intervals) -> bool:

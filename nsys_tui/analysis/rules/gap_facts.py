@@ -231,8 +231,8 @@ def for_others(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals)
         return "", ""
     if (awaits and awaited.is_asked(case, thread)) or awaited.by_requests(case, thread, lost):
         return awaited.asked_by(case, thread)
-    helped = awaits and awaited.has_helpers(case, thread, lost)
-    return ("processes that it forked", words.HELPERS) if helped else ("", "")
+    advice = awaited.helpers(case, thread, lost) if awaits else ""
+    return ("processes that it forked", advice) if advice else ("", "")
 
 
 def is_ready(case: Case, gaps: Gaps, lost: Intervals) -> bool:
@@ -326,10 +326,6 @@ def are_held_up(case: Case, gaps: Gaps) -> bool:
 def launch_own_work(case: Case, gaps: Gaps, lost: Intervals) -> bool:
     """Whether calls that launch work of the GPU itself, the work done before, take most of it."""
     _, calls = case.report.called(case.by_device[int(gaps.device[0])])
-    return _take_most(case, calls, lost)
-
-
-def _take_most(case: Case, calls: Integers, lost: Intervals) -> bool:
     covered = intervals.overlap_length(case.report.api.runs(calls), lost)
     return 2 * covered > intervals.total(*lost)
 

@@ -249,8 +249,11 @@ ON_FLAG: Final = (
 )
 ON_PAGES: Final = "the host works on pages of the GPU: compute there, or prefetch the pages back"
 PAGES: Final = (ON_FLAG, ON_PAGES)
-HELPERS: Final = "start more of them, or make them quicker: let them prefetch, and keep running"
-"""What to do about a wait for processes of one's own."""
+HELPERS: Final = (
+    "start more of them, or make them quicker: let them prefetch, and keep running",
+    "keep them running, so that they work ahead: new ones start before each of these waits",
+)
+"""What to do about waits for processes of one's own, and for such as are started each time."""
 CHILD: Final = "start that process ahead of time, keep it running, or keep what it made"
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"

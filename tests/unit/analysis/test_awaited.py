@@ -314,6 +314,23 @@ def test_a_process_that_has_forked_waits_for_its_own_helpers(
     assert bool(one.saved_ns) is own
 
 
+@pytest.mark.parametrize(("every", "anew"), [(1, True), (3, False), (99, False)])
+def test_helpers_that_start_before_each_wait_are_to_go_on_running(
+    tmp_path: Path, every: int, anew: bool
+) -> None:
+    """A renderer starts its readers anew for each scene, for each third one, or once."""
+    run, late = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7).integers(0, 200, 12)
+    for scene, more in enumerate(late.tolist()):
+        if scene % every == 0:
+            run.off("fork", MS)
+        run.off("poll", (300 + more) * MS)
+        for _ in range(20):
+            run.launch("trace", 9 * MS)
+        run.wait()
+    one = next(one for one in found(run.report, "gpu_idle") if "forked" in one.title)
+    assert ("keep them running, so" in one.advice) is anew
+
+
 @pytest.mark.parametrize(("sleeps", "looks"), [(20, True), (1, False)])
 def test_many_sleeps_in_a_gap_are_a_look_for_what_is_not_there(
     tmp_path: Path, sleeps: int, looks: bool
