@@ -298,15 +298,10 @@ def on_a_grid(ends: Int64, lasted: Int64) -> bool:
     deviate nearly three times as much as one does; on a grid they deviate alike.
     """
     usual = float(np.median(np.diff(ends)))
-    one, eight = (spread(_beside_ticks(ends, usual, rounds)) for rounds in (1, _ROUNDS))
+    took = (ends[rounds:] - ends[:-rounds] for rounds in (1, _ROUNDS))
+    one, eight = (spread(each - usual * np.round(each / max(usual, 1))) for each in took)
     known = len(ends) >= (_ENOUGH + 1) * _ROUNDS and one <= _EVEN * usual
     return known and 2 * spread(lasted) > one and 2 * eight < 3 * one
-
-
-def _beside_ticks(ends: Int64, period: float, rounds: int) -> Float64:
-    """How far the time of so many rounds is from the nearest multiple of a period."""
-    took = ends[rounds:] - ends[:-rounds]
-    return np.asarray(took - period * np.round(took / max(period, 1)), np.float64)
 
 
 def at_usual_rate(ends: Int64, lasted: Int64, waits: float = _LITTLE_WORK) -> bool:
@@ -326,6 +321,14 @@ def at_usual_rate(ends: Int64, lasted: Int64, waits: float = _LITTLE_WORK) -> bo
 def _beside_rate(ns: float) -> float:
     """How far a period is from the nearest of the rates that devices and timers have."""
     return float(np.abs(ns * _RATES / 1e9 - 1).min())
+
+
+def are_fixed(waits: Intervals) -> bool:
+    """Whether long waits last alike, whatever lies between: who answers takes as long each time."""
+    lasted = waits[1] - waits[0]
+    long = 2 * lasted >= lasted.max()
+    work = waits[1][long][:-1], waits[0][long][1:]
+    return 2 * spread(lasted[long]) < spread(work[1] - work[0] - intervals.covered(waits, *work))
 
 
 def spread(values: Int64 | Float64) -> float:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.awaited import is_asked, spread
+from nsys_tui.analysis.rules.awaited import are_fixed, is_asked
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
 from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
@@ -92,8 +92,7 @@ def held(case: Case, thread: int, waits: Intervals, where: str) -> Held | None:
     long = 2 * lasted >= lasted.max()
     often = _FEW * int(long.sum()) >= len(case.iterations)
     loads = case.has_named_steps and _LOADS.search(where) is not None
-    fixed = 2 * spread(lasted[long]) < spread(waits[0][long][1:] - waits[1][long][:-1])
-    if often and loads and not fixed and int(lasted.sum()) >= _MUCH * case.base_ns:
+    if often and loads and not are_fixed(waits) and int(lasted.sum()) >= _MUCH * case.base_ns:
         return Held((waits[0][:1], waits[1][-1:]), "its data come sooner", known=False)
     return None
 
@@ -335,7 +334,8 @@ def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:
     if other.rule == "slow_steps" or other.late == waiting.device:
         return other
     rules = waiting.held.rules if waiting.held else frozenset()
-    if waiting.held is None or (other.rule not in rules if rules else other.held is not None):
+    own = other.held is not None and not other.held.rules
+    if waiting.held is None or (other.rule not in rules if rules else own):
         return other
     is_of_wait = other.rule == "exposed_communication" and bool(rules)
     alike = AND_OTHERS in waiting.title or work_together(case)

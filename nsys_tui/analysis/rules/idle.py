@@ -223,7 +223,8 @@ def _idle_finding(case: Case, name: str, gaps: Gaps, beside: Gaps, spans: Spans)
 
 def _held(case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str) -> Held | None:
     """What has to happen before anything else shortens the run: the next tick, a thread."""
-    if until := words.PACES.get(advice):
+    until = words.PACES.get(advice)
+    if until and (advice == words.PACED or not awaited.are_fixed(lost)):
         return Held((lost[0][:1], lost[1][-1:]), until, known=True)
     seen, thread = cause in words.OF_HOST, facts.thread_of(case, gaps)
     if (seen or cause is Cause.NOTHING) and advice not in words.ELSEWHERE:

@@ -258,10 +258,9 @@ CHILD: Final = "start that process ahead of time, keep it running, or keep what 
 LATE_RANK: Final = "see what the rank of {} does before: the others wait for it"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 ALSO_WAITS: Final = "that thread waits itself: see for which one, or for what from outside"
-PACES: Final = {
-    PACED: "the rate is higher",
-    ALSO_WAITS: "what is waited for comes sooner",
-}
+PACES: Final = {PACED: "the rate is higher"} | dict.fromkeys(
+    (ALSO_WAITS, GIVEN, REQUESTS, INPUT), "what is waited for comes sooner"
+)
 """Advice on what alone ends the waits, and what has to happen before anything else counts."""
 NO_CPU: Final = "other threads have the CPUs: run fewer of them, or bind this one to a core"
 SPREAD: Final = (

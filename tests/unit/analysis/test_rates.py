@@ -97,6 +97,24 @@ def test_who_only_receives_waits_for_somebody_outside(
     assert ("poll (up to" in line or "that (up to" in line) is not outside
 
 
+@pytest.mark.parametrize("answered", [False, True])
+def test_what_comes_at_its_own_times_is_not_worked_on_sooner(
+    tmp_path: Path, answered: bool
+) -> None:
+    """Who waits as long after each answer, whatever that took, is asked sooner by a quicker one."""
+    run = Machine(tmp_path / "r.sqlite")
+    for block in range(40):
+        run.off("poll", (30 if answered else 15 + block * 37 % 11 * 4) * MS)
+        run.off("recv", 20 * US)
+        run.copy(20_000_000, 5, "HtoD", "pageable")
+        run.layers(2 + block * 7 % 11)
+        run.wait()
+    line, findings = found(run.report)
+    (copies,) = [one for one in findings if one.rule == "exposed_copies"]
+    assert ("once what is waited for comes sooner" in copies.advice) is not answered
+    assert ("copies not hidden" in line) is answered
+
+
 @pytest.mark.parametrize(
     ("period", "deviates", "paced"),
     [
