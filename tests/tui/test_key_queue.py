@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from textual.widgets import Input
 from tui.frames import running, settled, text
 
 from nsys_tui.ui.runtime import key_input
+from nsys_tui.ui.screens.timeline.screen import TimelineScreen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +44,26 @@ async def test_a_word_typed_with_the_slash_is_in_the_box(small: Path, screen: st
 
 
 async def test_a_dialog_gets_what_was_typed_with_its_key(small: Path) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        await typed(pilot, "2g50%\r")
+        assert app.state.cursor.time == sum(app.session.extent) // 2
+        assert app.screen is app.front
+
+
+async def test_a_busy_machine_gives_no_key_to_what_is_below_the_dialog(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the queue looks again before the dialog is open; here it looks all the time."""
+    opens = TimelineScreen.action_timeline_goto
+
+    async def slowly(screen: TimelineScreen) -> None:
+        for _ in range(500):
+            await asyncio.sleep(0)
+        opens(screen)
+
+    monkeypatch.setattr(key_input, "LATE", 1e-3)
+    monkeypatch.setattr(TimelineScreen, "action_timeline_goto", slowly)
     async with running(small) as pilot:
         app: Any = pilot.app
         await typed(pilot, "2g50%\r")

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -30,7 +31,9 @@ from textual.message import Message
 from textual.timer import Timer
 
 LATE: Final = 0.3
-"""Seconds after which keys no longer wait: the widget that had the last one may be gone."""
+"""Seconds after which keys no longer wait where the widget that had the last one is gone."""
+LATEST: Final = 3.0
+"""Seconds after which they wait for none: on a busy machine a dialog may take one to open."""
 
 
 @dataclass
@@ -54,6 +57,7 @@ class KeyQueue:
         self._given: events.Event | None = None
         self._target: DOMNode | None = None
         self._timer: Timer | None = None
+        self._given_at = 0.0
 
     def holds(self, event: events.Event) -> bool:
         """Whether an event is a key that has to wait; it comes back in its turn."""
@@ -75,7 +79,7 @@ class KeyQueue:
     def given(self, event: events.Event) -> None:
         """If an event is the key whose turn it is, its follower goes the same way."""
         if event is self._given and self._app.screen_stack:
-            self._target = self._app.focused or self._app.screen
+            self._target, self._given_at = self._app.focused or self._app.screen, monotonic()
             self._target.post_message(KeyPassed(event))
 
     def passed(self, message: KeyPassed) -> None:
@@ -85,7 +89,11 @@ class KeyQueue:
 
     def _wait(self) -> None:
         if self._timer is None and self._waiting:
-            self._timer = self._app.set_timer(LATE, partial(self._next, self._given))
+            self._timer = self._app.set_interval(LATE, partial(self._look, self._given))
+
+    def _look(self, key: events.Event | None) -> None:
+        if not self._on_its_way or monotonic() - self._given_at > LATEST:
+            self._next(key)
 
     def _next(self, key: events.Event | None) -> None:
         if key is not self._given:
