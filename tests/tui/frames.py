@@ -14,6 +14,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from textual.notifications import Notification
 from textual.worker import WorkerCancelled
 from tui.rest import at_rest, for_rest, working
 
@@ -24,6 +25,7 @@ from nsys_tui.ui.links import first_screen, look_at
 from nsys_tui.ui.runtime.ascii_filter import asciify
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.terminal import Colours, Terminal
+from nsys_tui.ui.widgets import chrome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
 FANCY = replace(PLAIN, ascii=False)
+FOR_EVER = 1e6
+"""Seconds that passing messages stay: a busy machine takes longer than theirs to look at one."""
 
 
 @asynccontextmanager
@@ -59,6 +63,8 @@ async def running(
         look_at(app.session, place)
     with (
         patch.object(ReportScreen, "session", property(own_session)),
+        patch.object(chrome, "MESSAGE_SECONDS", FOR_EVER),
+        patch.object(Notification, "time_left", FOR_EVER),
         patch("textual.app.wait_for_idle", partial(for_rest, app)),
         patch("textual.pilot.wait_for_idle", partial(for_rest, app)),
     ):
