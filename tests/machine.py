@@ -68,6 +68,14 @@ class Machine:
         self.report.memset(start, start + ns, bytes=1000 * ns, corr=corr)
         self.free[0, 7] = start + ns
 
+    def faults(self, name: str, ns: int, pages: int) -> None:
+        """A kernel that waits for so many ns for pages, which come as it touches them."""
+        self.launch(name, ns + pages)
+        start = self.free[0, 7] - ns - pages
+        self.report.memcpy(
+            start, start + pages, bytes=pages, kind="UVM HtoD", dst="managed", migrationCause=2
+        )
+
     def wait(self) -> None:
         end = max(self.free.values()) + 4 * US
         self.call("cudaDeviceSynchronize_v3020", max(end - self.now, 3 * US))

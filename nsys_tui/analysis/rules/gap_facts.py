@@ -107,7 +107,7 @@ def after_all_launches(case: Case, gaps: Gaps) -> Bool:
 
     Pages that the host touches still come back to it, and nothing that it launches waits for them.
     """
-    ops, fetched = case.report.operations, case.copies[_touched_by_host(case, case.copies)]
+    ops, fetched = case.report.operations, case.copies[touched_by_host(case, case.copies)]
     if not len(fetched):
         return np.zeros(len(gaps), np.bool_)
     asked = np.delete(np.arange(len(ops)), fetched)
@@ -122,8 +122,8 @@ def fetch_pages(case: Case, gaps: Gaps) -> bool:
     They come before what it does with them, or once it has done so with others; what comes once may
     be anything but between pages.
     """
-    after = (gaps.previous >= 0) & _touched_by_host(case, gaps.previous)
-    until = _touched_by_host(case, gaps.next)
+    after = (gaps.previous >= 0) & touched_by_host(case, gaps.previous)
+    until = touched_by_host(case, gaps.next)
     return hold_most(gaps, after & until if has_one_long(gaps) else after | until)
 
 
@@ -195,7 +195,8 @@ def has_one_long(gaps: Gaps) -> bool:
     return int(gaps.idle.max()) >= _MOSTLY * int(gaps.idle.sum())
 
 
-def _touched_by_host(case: Case, rows: Integers) -> Bool:
+def touched_by_host(case: Case, rows: Integers) -> Bool:
+    """Which of some operations bring pages that the host waits for."""
     to_host = np.isin(case.report.operations.copy_kind[rows], TO_HOST)
     return np.asarray(to_host & case.on_demand(rows), np.bool_)
 

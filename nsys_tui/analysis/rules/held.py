@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.awaited import are_fixed, is_asked
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case, kept
 from nsys_tui.analysis.rules.finding import Finding, Held, Severity, severity
+from nsys_tui.analysis.rules.gap_facts import touched_by_host
 from nsys_tui.analysis.rules.idle_causes import PACED, PACES, POLLS, WAITS
 from nsys_tui.analysis.rules.imbalance import work_together
 from nsys_tui.analysis.stalls.causes import Cause
@@ -142,8 +142,8 @@ def _waits_over(case: Case, thread: int) -> Int64:
     long = long[api.thread_process[api.thread[long]] == thread & PROCESS_MASK]
     other = api.threads[api.thread[long]] != thread
     long = long[~other | ~_works_on(work.thread(thread), api.end[long])]
-    ops = case.report.operations  # Who touches a page waits until it has come.
-    waited = [api.end[long], api.end[polls], ops.end[np.isin(ops.copy_kind, UVM_COPY_KINDS)]]
+    pages = case.copies[touched_by_host(case, case.copies)]
+    waited = [api.end[long], api.end[polls], case.report.operations.end[pages]]
     of_threads = FOR_THREADS if _is_told(case) else ()
     for cause, events in work.thread(thread).by_class.items():
         if cause in (Cause.MPI, *of_threads):
@@ -311,21 +311,12 @@ def host_waits(case: Case) -> Intervals | None:
     Long launches count, since they may wait for room in the queue.
     """
     api, (lo, hi) = case.report.api, case.base
-    if not len(api) or _is_told(case) or case.on_demand(case.copies).any():
+    if not len(api) or _is_told(case) or touched_by_host(case, case.copies).any():
         return None
     waits = _meant_to_wait(case) | _are_long(case)
     last = int(api.end[api.real].max(initial=lo))
     spans = api.runs(np.flatnonzero(waits & api.real)), intervals.clip([last], [hi], lo, hi)
     return intervals.joined(*spans)
-
-
-def empties(case: Case, waits: Intervals) -> Int64:
-    """Ends of some waits, but for those in which a host waits for room alone, and of the last."""
-    api, ends = case.report.api, (Cause.SYNC, Cause.COPY, Cause.ALLOCATION)
-    rows = np.flatnonzero(among(case.work.api_classes, ends))
-    whole = intervals.covered(intervals.union(*api.runs(rows)), *waits) > 0
-    whole[-1:] = True
-    return waits[1][whole]
 
 
 def _beside(case: Case, waiting: Finding, other: Finding) -> Finding:

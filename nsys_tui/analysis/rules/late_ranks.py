@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.nccl.waiting import collective_waits
 from nsys_tui.analysis.rules.case import AND_OTHERS, Case
 from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.held import empties, host_waits, launched_late, limited, work_of
+from nsys_tui.analysis.rules.held import host_waits, launched_late, limited, work_of
 from nsys_tui.analysis.rules.imbalance import AT_ONCE_NS
 from nsys_tui.analysis.rules.nsys import PEER_COPY
 from nsys_tui.analysis.stalls.causes import Gaps
@@ -27,10 +27,7 @@ _TELL_OTHERS: Final = ("exposed_copies", "gpu_idle", "gpu_imbalance", "sync_by_r
 _LATE: Final = 3
 """So many times as long as the late rank all others wait: less may be chance."""
 _OF_WORK: Final = (
-    "dominant_kernel",
-    "exposed_copies",
-    "memsets",
-    "movement_kernels",
+    *("dominant_kernel", "exposed_copies", "memsets", "migrations_in_kernels", "movement_kernels"),
     "slow_copies",
 )
 """Rules on work that could be shorter, which do not know where that shortens nothing."""
@@ -273,15 +270,17 @@ def _in_time(case: Case, device: int, spare: Spare) -> Spare:
 
 
 def _needed(case: Case, device: int, spare: Spare) -> Spare:
-    """The same, and no more than the host waits, of what is done by then, up to each wait for all.
+    """The same, and no more than the host waits up to each wait that ends with the GPU idle.
 
-    Waits for room in the queue leave the GPU enough to do.
+    Others, for one of several streams or for room in the queue, leave it enough to do.
     """
     spare = _in_time(case, device, spare)
     if (waits := host_waits(case)) is None:
         return spare
-    waited = intervals.covered(case.idle_time.busy(device), *waits)
-    done = empties(case, waits)
+    busy = case.idle_time.busy(device)
+    idles = intervals.covered(busy, waits[1], waits[1] + 1) == 0
+    idles[-1:] = True
+    done, waited = waits[1][idles], intervals.covered(busy, *waits)
     waited = sums(np.searchsorted(done, waits[1]), waited, len(done))
     gains = np.minimum(np.diff(spare.at(done), prepend=0), waited)
     return Spare(np.append(case.base[0], done), np.append(0, gains.cumsum()))

@@ -146,6 +146,7 @@ def _waits_for_pages(
         saved_ns=cost,
         window=(int(ops.start[longest]), int(ops.end[longest])),
         device=device,
+        gone=intervals.meet(pages, during),
         settle="nsys profile --cuda-um-gpu-page-faults=true"
         if unseen
         else by_ncu(ops.names[ops.name[longest]].short),

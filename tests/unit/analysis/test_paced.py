@@ -192,9 +192,9 @@ def test_quicker_products_save_no_more_than_their_host_waits(tmp_path: Path, wai
     assert ("once the host is quicker: it uses no tensor cores" in one.advice) is not waits
 
 
-@pytest.mark.parametrize("kind", ["exposed_copies", "memsets"])
+@pytest.mark.parametrize("kind", ["exposed_copies", "memsets", "migrations_in_kernels"])
 @pytest.mark.parametrize("waits", [False, True])
-def test_copies_and_memsets_save_only_what_their_host_waits_for(
+def test_copies_memsets_and_pages_save_only_what_their_host_waits_for(
     tmp_path: Path, kind: str, waits: bool
 ) -> None:
     machine = Machine(tmp_path / "r.sqlite")
@@ -202,8 +202,10 @@ def test_copies_and_memsets_save_only_what_their_host_waits_for(
         machine.launch("gemm", 6 * MS)
         if kind == "memsets":
             machine.clear(4 * MS)
-        else:
+        elif kind == "exposed_copies":
             machine.upload(4 * MS)
+        else:
+            machine.faults("stencil", MS, 4 * MS)
         if waits:
             machine.wait()
         machine.off("read", 12 * MS)
