@@ -47,7 +47,7 @@ _ADVICE: Final = {
     Cause.API: "see what the call waits for",
     Cause.ALLOCATION: "allocate less, or once for many runs",
     Cause.MODULE: "ship code for this GPU, and load it when it is used (CUDA_MODULE_LOADING=LAZY)",
-    Cause.HOST: "make this code faster, or spread it over more threads",
+    Cause.HOST: "make this code faster",
     Cause.OFF_CPU: "see in which call it waits, if in any: record with --trace=osrt",
 }
 _PINS: Final = re.compile(r"cu(da)?(Mem)?(MallocHost|HostAlloc|HostRegister|AllocHost)")
@@ -379,4 +379,6 @@ def advice_for(case: Case, part: Part, state: State) -> str:
     if state.cause is Cause.NOTHING:
         return unseen(case.report)
     pinned = _PINNED if _PINS.match(state.name) else ""
-    return _ADVICE.get(state.cause, "see what the call waits for") + pinned
+    alone = len({one.thread & PROCESS_MASK for one in part.stretches}) == len(part.stretches)
+    more = ", or spread it over more threads" * (alone and state.cause is Cause.HOST)
+    return _ADVICE.get(state.cause, "see what the call waits for") + pinned + more

@@ -187,7 +187,7 @@ RENDERING: Final = Words(
     "nsys-tui stalls REPORT",
 )
 SYNC: Final = Words(
-    "order work with events instead of waiting on the host",
+    "leave out waits that only order work: streams keep order, events order streams",
     "the host may need the result before it can go on",
     "nsys-tui analyze REPORT -r cuda_api_sync",
 )

@@ -343,3 +343,17 @@ def test_launches_of_which_no_kernel_is_recorded_come_before_what_the_host_did(
     first = find_in(Case(open_report(synth.write())))[0]
     assert first.rule == ("data_loss" if lost else "failed_calls")
     assert first.title.startswith("50 calls asked for GPU work, none") is lost
+
+
+@pytest.mark.parametrize(("own", "spread"), [(False, True), (True, False)])
+def test_what_is_spread_over_threads_already_is_not_told_to(
+    tmp_path: Path, own: bool, spread: bool
+) -> None:
+    """Eight threads of one process compute at once, or the main threads of eight do."""
+    synth = Synth(tmp_path / "r.sqlite")
+    for number in range(8):
+        synth.process(10 + number * own, "solve").thread(tid := 10 + number, "solve")
+        synth.sched(0, True, tid=tid, cpu=number).sched(900 * MS, False, tid=tid, cpu=number)
+    (one,), _ = looked_at(synth)
+    assert one.title.startswith("8 threads of solve")
+    assert ("spread it over more threads" not in one.advice) is spread

@@ -330,7 +330,7 @@ def test_what_to_do_of_copies_that_nothing_hides(
 
 
 @pytest.mark.parametrize(
-    ("reads", "advice"), [(True, "read results later"), (False, "order work with events")]
+    ("reads", "advice"), [(True, "read results later"), (False, "leave out waits")]
 )
 def test_no_event_spares_the_host_a_result_that_it_reads(
     tmp_path: Path, reads: bool, advice: str
