@@ -136,7 +136,7 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
         f"{case.device_labels([device])} idle {units.format_duration(cost)} {where}{longest}:"
         " only once",
         "leave it out of what you measure" + shorter,
-        subject=f"idle {where} (once)",
+        subject=f"idle {where}{longest} (once)",
         saved_ns=cost + tried,
         at_most=Severity.MEDIUM,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),

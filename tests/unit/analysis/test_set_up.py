@@ -264,6 +264,8 @@ def test_what_is_read_once_before_the_work_could_be_read_quicker(
     for number in range(200):
         run.launch(f"sweep_{number % 4}", MS)
     run.wait()
-    found = find_in(Case(open_report(run.report.write())))
+    case = Case(open_report(run.report.write()))
+    found = find_in(case)
     (one,) = [one for one in found if one.rule == "warm_up" and call in one.title]
     assert one.advice.endswith(", or make that quicker") is quicker
+    assert f"(most: idle before most of its work, longest in {call})" in verdict(case, found)
