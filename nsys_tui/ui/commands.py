@@ -106,11 +106,11 @@ def report_open(app: Host) -> None:
     def opened(path: str) -> None:
         path, place = split_link(path, lambda name: given_path(name).exists())
         local = given_path(path)
-        if path and ":" in path and not path.startswith("file:") and not local.exists():
+        if ":" in path and not path.startswith("file:") and not local.exists():
             from nsys_tui.ui.remote import fetch_and_open
 
             app.run_worker(fetch_and_open(app, path), group="fetch", exit_on_error=False)
-        elif path:
+        else:
             app.open_path(local)
             if place is not None:
                 look_at(app.session, place)

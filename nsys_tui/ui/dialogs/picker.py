@@ -175,7 +175,7 @@ class Picker(ListDialog):
         if isinstance(entry, Entry):
             self.dismiss(self.taken(entry, typed))
         elif self._free:
-            self.dismiss(typed)
+            self.dismiss(typed if typed.strip() else None)
 
 
 Answer: TypeAlias = tuple[str, Callable[[], object]]

@@ -259,14 +259,14 @@ class Choosing:
     def ask(self) -> None:
         """Asks what to compare with."""
 
-        def chosen(value: Session | Path | str | None) -> None:
+        def chosen(value: Session | Path | str) -> None:
             if value == PARTS:
                 self.ask_parts()
-            elif value:
+            else:
                 self.choose(value)
 
         def ask(entries: list[Entry]) -> None:
-            screen.app.push_screen(Picker("Compare with", entries, free=True), chosen)
+            screen.app.ask(Picker("Compare with", entries, free=True), chosen)
 
         screen = self._screen
         front, sessions = screen.session, tuple(screen.app.sessions)
@@ -277,9 +277,7 @@ class Choosing:
         screen = self._screen
         front, sessions = screen.session, tuple(screen.app.sessions)
 
-        def chosen(value: Session | Path | None) -> None:
-            if not value:
-                return
+        def chosen(value: Session | Path) -> None:
             if self.other is None:
                 # Of two reports the other one need not be chosen; a third leaves it open.
                 self.other = next((s for s in sessions if s is not front), None)
@@ -296,7 +294,7 @@ class Choosing:
             pair = self.pair
             taken = pair.sessions if pair is not None else []
             left = [e for e in entries if e.value not in taken and e.detail not in NO_RUNS]
-            screen.app.push_screen(Picker("Another run", left, free=True), chosen)
+            screen.app.ask(Picker("Another run", left, free=True), chosen)
 
         screen.compute("others", lambda: others(front, sessions), ask)
 
@@ -325,14 +323,14 @@ class Choosing:
     def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
         screen = self._screen
 
-        def chosen(value: Part | str | None) -> None:
+        def chosen(value: Part | str) -> None:
             report = screen.report
-            if not value or report is None:
+            if report is None:
                 return
             with failures_shown(screen.app):
-                then(
-                    value if isinstance(value, Part) else typed_part(screen.session, report, value)
-                )
+                if isinstance(value, str):
+                    value = typed_part(screen.session, report, value)
+                then(value)
 
         title = f"Part {which}: choose, or type a window such as 1.2s/1.5s"
-        screen.app.push_screen(Picker(title, entries, free=True), chosen)
+        screen.app.ask(Picker(title, entries, free=True), chosen)

@@ -5,12 +5,11 @@ A part is what the session's window and filter let through, unless it was chosen
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -32,11 +31,7 @@ from nsys_tui.ui.findings import findings
 from nsys_tui.ui.scoping import report_scope, scope_text
 from nsys_tui.ui.session import Session
 
-T = TypeVar("T")
-
 EVERYTHING: Final = "everything"
-KEPT: Final = 8
-"""Figures of so many parts are kept with a report: windows come and go."""
 
 
 @dataclass(frozen=True)
@@ -240,16 +235,16 @@ def _plan(part: Part, names: str) -> Plan:
         by_step = not part.single
         return plan(part.report, part.scope, style=names, by_step=by_step)
 
-    return _kept(part.session, ("plan", part.scope, part.single, names), make)
+    return part.session.memo(("compare plan", part.scope, part.single, names), make)
 
 
 def _side(cache: SideCache, names: str, end: End, made: Plan | None) -> Side:
     if isinstance(end, Baseline):
         return end.as_side
     made = made or _plan(end, names)
-    key = ("side", end.scope, end.single, made.by_step, made.style)
+    key = ("compare side", end.scope, end.single, made.by_step, made.style)
     return replace(
-        _kept(end.session, key, lambda: _measured(cache.measured, end, made)), label=end.name
+        end.session.memo(key, lambda: _measured(cache.measured, end, made)), label=end.name
     )
 
 
@@ -275,17 +270,5 @@ def _findings(end: End) -> tuple[Found, ...] | None:
     if end.scope == Scope():
         kept = findings(end.session, end.report).ranked
     else:
-        kept = _kept(end.session, ("findings", end.scope), lambda: find(end.report, end.scope))
+        kept = end.session.memo(("findings", end.scope), lambda: find(end.report, end.scope))
     return tuple(map(Found.of, kept))
-
-
-def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
-    """A value kept with the session until ``KEPT`` later ones have come."""
-    store: OrderedDict[Hashable, Any] = session.memo("compare", OrderedDict)
-    if key not in store:
-        store[key] = make()
-        while len(store) > KEPT:
-            store.popitem(last=False)
-    store.move_to_end(key)
-    value: T = store[key]
-    return value

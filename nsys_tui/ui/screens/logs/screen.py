@@ -261,12 +261,11 @@ class LogsScreen(ResultScreen[Joined]):
         """Asks for logs: one file, a folder, or a pattern for one per rank."""
         folders = [Path.cwd(), self.session.path.parent]
         title = "Open logs: choose, or type a file, folder or pattern"
-        self.app.push_screen(Picker(title, entries(folders), free=True), self._picked)
+        self.app.ask(Picker(title, entries(folders), free=True), self._picked)
 
-    def _picked(self, text: str | None) -> None:
-        if text:
-            with failures_shown(self.app):
-                self.open(expand(text))
+    def _picked(self, text: str) -> None:
+        with failures_shown(self.app):
+            self.open(expand(text))
 
     def open(self, paths: list[Path]) -> None:
         """Reads logs in a worker and shows them."""

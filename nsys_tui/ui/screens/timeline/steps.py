@@ -80,8 +80,6 @@ class Steps:
 
     def _zoom_to(self, text: str) -> None:
         screen = self._screen
-        if not text.strip():
-            return
         if (width := moving.width_of(text)) is not None:
             screen.take(moving.zoom_to_width(screen.model, width))
         elif count := moving.wanted_steps(text):
