@@ -197,7 +197,7 @@ class RowJudge:
         else:
             kind = self._kind(pair.key, a, b, change)
         verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, change.verdict)
-        rare = self.by_step and max(n.count for n in (a, b) if n) < FEWEST and not (a and b)
+        rare = not (a and b) and max(n.count for n in (a, b) if n) < FEWEST
         verdict = verdict if self.comparable and not rare else Verdict.UNKNOWN
         return Row(
             key=pair.key,
