@@ -223,6 +223,21 @@ def test_what_runs_on_past_a_step_is_on_its_path_only_if_the_host_does_not_wait(
     assert sum(one.ns for one in path) == 100_000
 
 
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_was_launched_before_a_step_does_not_hold_up_its_end(
+    tmp_path: Path, ahead: bool
+) -> None:
+    """The GPU still works for an earlier step when the host ends one in which it only launches."""
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(PID)
+    synth.launch("gemm(int)", (2_000, 4_000) if ahead else (22_000, 24_000), (25_000, 150_000))
+    synth.osrt("read", 30_000, 90_000)
+    report = open_report(synth.write(), use_cache=False)
+    path = critical_path(report, 20_000, 100_000, global_pid(PID), global_tid(PID, PID))
+    took = {one.name: one.ns for one in path}
+    assert ("gemm" in took, took.get("read")) == ((False, 60_000) if ahead else (True, None))
+    assert sum(one.ns for one in path) == 80_000
+
+
 def test_a_wait_for_a_thread_leads_to_what_that_thread_did(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu(0).process(PID)
     synth.osrt("pthread_cond_wait", 1_000, 80_000)

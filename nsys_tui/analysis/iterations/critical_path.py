@@ -163,7 +163,7 @@ class _Walk:
     def _last(self) -> int:
         """The operation of the process that runs at the end; without a thread the last one.
 
-        None if the thread waits for the GPU in the step: then its own end tells.
+        None if the thread waits for the GPU in the step, or launched it before: its own end tells.
         """
         ops = self.report.operations
         mine = self.rows[self._of_process(self.rows)]
@@ -171,7 +171,9 @@ class _Walk:
             return -1
         ends = np.minimum(ops.end[mine], self.end)
         last = int(mine[np.lexsort((ops.start[mine], ends))[-1]])
-        if ops.end[last] >= self.end:
+        call = int(self.report.calls[last])
+        own = call < 0 or self.thread < 0 or self.report.api.start[call] >= self.start
+        if own and ops.end[last] >= self.end:
             return last
         if self.thread < 0:
             self._add(int(ops.end[last]), What.HOST, "after the last operation", "", Edge.ASSUMED)
@@ -181,10 +183,8 @@ class _Walk:
     def _waits_for_gpu(self) -> bool:
         host, api = self._host(self.thread), self.report.api
         calls = host.calls[(host.calls >= 0) & (host.ends - host.starts > SLACK)].tolist()
-        names = (api_name(api.names[api.name[call]]) for call in calls)
-        return any(api_name_class(name) == Cause.SYNC for name in names) or any(
-            call in self._awaited for call in calls
-        )
+        classes = [api_name_class(api_name(api.names[api.name[call]])) for call in calls]
+        return Cause.SYNC in classes or any(call in self._awaited for call in calls)
 
     def _of_process(self, rows: Integers) -> Bool:
         ops = self.report.operations
