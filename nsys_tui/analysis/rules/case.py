@@ -17,7 +17,6 @@ from nsys_tui.analysis.rules.finding import (
     NEARLY_ALL,
     TITLE_CELLS,
     UNSURE,
-    WORTH_FIXING,
     Confidence,
     Finding,
     Held,
@@ -338,8 +337,6 @@ class Case(Run):
             at_most = Severity.LOW
         elif once:
             at_most = at_most or Severity.MEDIUM
-        if at_least is None and not saved_ns and stake < WORTH_FIXING * whole:
-            at_most = Severity.LOW
         if at_least is None and at_most is not None and rated.rank > at_most.rank:
             rated = at_most
         if at_least is None and weight < WORTH_A_LINE * whole:

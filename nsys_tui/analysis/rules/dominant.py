@@ -11,7 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.flops import NO_TENSOR, TENSOR
 from nsys_tui.analysis.rules.alike import Alike
 from nsys_tui.analysis.rules.case import Case, kept
-from nsys_tui.analysis.rules.finding import Confidence, Finding, Severity, by_ncu, longest_of
+from nsys_tui.analysis.rules.finding import Confidence, Finding, by_ncu, longest_of
 from nsys_tui.analysis.rules.gpu_work import HALF, filled, reads_host, waves_of
 from nsys_tui.analysis.rules.held import launched_late
 from nsys_tui.analysis.rules.register import RULES, Arguments, Parameter, Result, cut, rule
@@ -184,7 +184,6 @@ def _dominant(case: Case, rows: Indices, name: str, whole: float, least: float) 
         subject=subject,
         saved_ns=min(round(part * spent), own),
         stake_ns=spent,
-        at_most=None if 4 * spent >= case.judged_ns else Severity.MEDIUM,
         window=longest_of(ops, rows),
         device=device,
         screen="3",

@@ -34,30 +34,28 @@ class Severity(StrEnum):
         return 2 - list(Severity).index(self)
 
 
-HIGH_SHARE: Final = 0.01
-MEDIUM_SHARE: Final = 0.001
-"""Parts of the span (or window) from which a problem counts as high or medium."""
+WORTH_FIXING: Final = 0.01
+"""Part of the time from which a finding matters, and is named by the verdict."""
+OF_RUN: Final = WORTH_FIXING, 5 * WORTH_FIXING
+OF_GAPS: Final = 0.001, 0.01
+"""Parts of the span (or window) from which a finding, or one gap, counts as medium and high."""
 HIGH_NS: Final = 1_000_000
 MEDIUM_NS: Final = 100_000
 """Times below which it does not, however short the run is."""
 
 
-def severity(saved_ns: int, base_ns: int) -> Severity:
+def severity(saved_ns: int, base_ns: int, shares: tuple[float, float] = OF_RUN) -> Severity:
     """Severity of a problem that costs ``saved_ns`` of ``base_ns``."""
-    return list(Severity)[2 - int(ranks(np.array([saved_ns], np.int64), base_ns)[0])]
+    return list(Severity)[2 - int(ranks(np.array([saved_ns], np.int64), base_ns, shares)[0])]
 
 
-def ranks(saved_ns: Int64, base_ns: int) -> Int64:
+def ranks(saved_ns: Int64, base_ns: int, shares: tuple[float, float] = OF_GAPS) -> Int64:
     """The rank of the severity of many: int64 [n], 2 for high, 1 for medium, 0 for low."""
     if base_ns <= 0:
         return np.zeros(len(saved_ns), np.int64)
-    high = saved_ns >= max(HIGH_SHARE * base_ns, HIGH_NS)
-    medium = saved_ns >= max(MEDIUM_SHARE * base_ns, MEDIUM_NS)
-    return np.maximum(2 * high.astype(np.int64), medium)
-
-
-WORTH_FIXING: Final = 0.01
-"""Part of the time from which a finding matters, and is named by the verdict."""
+    medium, high = (share * base_ns for share in shares)
+    grave = saved_ns >= max(high, HIGH_NS)
+    return np.maximum(2 * grave.astype(np.int64), saved_ns >= max(medium, MEDIUM_NS))
 
 
 class Confidence(StrEnum):

@@ -80,7 +80,8 @@ def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """
     findings = [sooner(case, one) for one in without_measured(case, witnessed(case, findings))]
     known = copies.with_calls(without_others(case, without_held(case, findings)))
-    return linked(_ordered(_beside_host(case, known)), together=work_together(case))
+    rated = sorted(_beside_host(case, known), key=_place)
+    return linked(rated, together=work_together(case))
 
 
 def _beside_host(case: Case, findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -99,25 +100,11 @@ def _beside_host(case: Case, findings: Sequence[Finding]) -> Sequence[Finding]:
     ]
 
 
-def _ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """By severity, then time; what happens once not before anything else that matters."""
-    order = sorted(findings, key=_place)
-    first = max((n for n, one in enumerate(order) if _matters(one)), default=-1) + 1
-    again = [one for one in order[:first] if not one.is_once]
-    rest = [*(one for one in order[:first] if one.is_once), *order[first:]]
-    return [*again, *sorted(rest, key=_place)]
-
-
-def _matters(one: Finding) -> bool:
-    """Whether a finding is of what comes again, and about enough of it or without a price."""
-    enough = not one.weight_ns or one.weight_ns >= WORTH_FIXING * one.of_ns
-    return enough and not one.is_once and one.severity is not Severity.LOW
-
-
-def _place(finding: Finding) -> tuple[int, bool, int, int, str, str]:
-    """What was not done comes before what took long, of one severity."""
-    level, done = -finding.severity.rank, finding.rule != "failed_calls"
-    return level, done, -finding.order_ns, -finding.weight_ns, finding.rule, finding.title
+def _place(one: Finding) -> tuple[bool, bool, int, bool, int, int, str, str]:
+    """What is low comes last, before it what happens once, and what took long after what failed."""
+    low, done = one.severity is Severity.LOW, one.rule != "failed_calls"
+    level = low, one.is_once and not low, -one.severity.rank
+    return *level, done, -one.order_ns, -one.weight_ns, one.rule, one.title
 
 
 def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Finding]:

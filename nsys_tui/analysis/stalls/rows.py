@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.rules.finding import Severity, ranks, severity
+from nsys_tui.analysis.rules.finding import OF_GAPS, Severity, ranks, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause, Edge
 from nsys_tui.analysis.stalls.gaps import Stalls
 from nsys_tui.analysis.thread_states import Witness
@@ -117,7 +117,7 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
         idle_ns=idle,
         kind=_KINDS[edge],
         gaps=int(gaps.count[number]),
-        severity=None if edge in _EDGES else severity(idle, hi - lo),
+        severity=None if edge in _EDGES else severity(idle, hi - lo, OF_GAPS),
         cause=cause,
         label=label,
         what=what,

@@ -11,7 +11,14 @@ from paths import needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import CERTAINTY, Finding, Severity, severity
+from nsys_tui.analysis.rules.finding import (
+    CERTAINTY,
+    OF_GAPS,
+    Confidence,
+    Finding,
+    Severity,
+    severity,
+)
 from nsys_tui.analysis.rules.ranking import RULES, find, gravest, ranked
 from nsys_tui.cli import main
 from nsys_tui.demo import problems
@@ -26,11 +33,14 @@ MS = 1_000_000
 
 @pytest.mark.parametrize(
     ("saved", "expected"),
-    [(10.0, "high"), (9.9, "medium"), (1.0, "medium"), (0.9, "low"), (0, "low")],
+    [(50.0, "high"), (49.9, "medium"), (10.0, "medium"), (9.9, "low"), (0, "low")],
 )
 def test_severity_is_the_share_that_could_be_saved(saved: float, expected: str) -> None:
     ms = 1_000_000
     assert severity(round(saved * ms), 1000 * ms) == expected
+    assert severity(round(saved / 5 * ms), 1000 * ms, OF_GAPS) == (
+        "medium" if expected == "low" and saved else expected
+    )
     assert severity(round(saved * ms), 0) is Severity.LOW
 
 
@@ -80,8 +90,8 @@ def test_a_guess_comes_after_what_is_known_of_like_size(tmp_path: Path) -> None:
     like, larger = told("movement_kernels", 39), told("movement_kernels", 41)
     assert ranked(case, [small, like, known, larger]) == [larger, known, like, small]
     assert (small.severity, told("frequent_allocation", 15).severity) == (
+        Severity.LOW,
         Severity.MEDIUM,
-        Severity.HIGH,
     )
 
 
@@ -255,6 +265,22 @@ def test_every_finding_of_a_real_report_can_be_followed(
         assert capsys.readouterr().out, command
 
 
+@pytest.mark.parametrize(("priced", "leads"), [(49, False), (51, True)])
+def test_what_could_give_back_little_stands_behind_more_idle_time_without_a_price(
+    tmp_path: Path, priced: int, leads: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).kernel("k", 0, 1000 * MS)
+    case = Case(open_report(synth.write()))
+    (copies,) = case.finding(
+        "exposed_copies", "t", "a", subject="copies", saved_ns=priced * MS, window=None
+    )
+    (idle,) = case.finding(
+        "gpu_idle", "t", "a", subject="idle", saved_ns=0, stake_ns=400 * MS, window=None,
+        at_most=Severity.MEDIUM, confidence=Confidence.INFERRED,
+    )  # fmt: skip
+    assert ranked(case, [copies, idle]) == ([copies, idle] if leads else [idle, copies])
+
+
 @pytest.mark.parametrize(("stake", "rated"), [(900_000, Severity.LOW), (1_100_000, "medium")])
 def test_little_time_without_a_price_is_low(tmp_path: Path, stake: int, rated: str) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
@@ -263,6 +289,6 @@ def test_little_time_without_a_price_is_low(tmp_path: Path, stake: int, rated: s
     lost = np.array([0], np.int64), np.array([stake], np.int64)
     (one,) = Case(open_report(synth.write(), use_cache=False)).finding(
         "gpu_idle", "idle", "see why", subject="idle", saved_ns=0, stake_ns=stake, window=None,
-        lost=lost,
+        lost=lost, confidence=Confidence.INFERRED,
     )  # fmt: skip
     assert one.severity == rated

@@ -80,7 +80,8 @@ def test_copies_may_go_and_of_elementwise_kernels_what_they_hand_on(
     """Of three tensors of an addition one goes that it writes, or one that it reads."""
     (finding,) = found(one_after_another(tmp_path / "r.sqlite", names))
     assert (finding.saved_ns, finding.title) == (int(saved * MS), title)
-    assert (finding.confidence, finding.severity) == (Confidence.GUESS, Severity.HIGH)
+    rated = Severity.HIGH if 10 * finding.saved_ns >= finding.of_ns else Severity.MEDIUM
+    assert (finding.confidence, finding.severity) == (Confidence.GUESS, rated)
 
 
 FSDP = (
@@ -95,7 +96,7 @@ def test_of_a_programs_own_copies_nobody_knows_what_could_be_saved(
 ) -> None:
     (finding,) = found(one_after_another(tmp_path / "r.sqlite", (GEMM, name)))
     assert (finding.saved_ns, finding.stake_ns) == (0, 20 * MS)
-    assert finding.severity is Severity.MEDIUM
+    assert finding.severity is Severity.LOW
 
 
 @pytest.mark.parametrize(("until", "saved"), [(310, 40), (330, 0)])

@@ -1301,8 +1301,8 @@ def test_what_happens_once_is_left_out_and_leads_nothing(
 def test_what_hardly_matters_stands_behind_what_happens_once(tmp_path: Path) -> None:
     case = case_of(hpc.allocated_once, tmp_path)
     work, once = find_in(case)[:2]
-    for stake, leads in ((0, True), (work.of_ns // 50, True), (work.of_ns // 200, False)):
-        other = replace(work, severity=Severity.MEDIUM, stake_ns=stake)
+    for rated, leads in ((Severity.MEDIUM, True), (Severity.LOW, False)):
+        other = replace(work, severity=rated)
         assert ranked(case, [once, other])[0] == (other if leads else once)
 
 
