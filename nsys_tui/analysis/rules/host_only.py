@@ -185,7 +185,7 @@ def _of_threads(case: Case) -> list[Part]:
 
 
 def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
-    """Threads that ran most, or half as long, and the one that locks held for half of its time.
+    """Threads that ran most, each at least half as long as the one before, or that locks held.
 
     Where it is not known which ran, it is the one with most time in CUDA calls, else a main thread
     that calls the OS runtime: others may only wait. It has all the time of its process's calls.
@@ -206,9 +206,11 @@ def _busiest(case: Case) -> Iterable[tuple[str, Stretch]]:
         yield report.thread_name(tid), stretch_of(tid, *seen.tolist())
     locks = np.array([osrt_name_class(name) is Cause.LOCK for name in osrt.names], bool)
     held, held_ns = _longest(osrt, calls[locks[osrt.name[calls]]])
-    for one in ran:
+    much = True
+    for before, one in zip(ran[:1] + ran, ran, strict=False):
         waits = held_ns > (one.seen[1] - one.seen[0]) / 2 and one.global_tid == osrt.threads[held]
-        if waits or one.cpu_ns >= _MAIN * ran[0].cpu_ns:
+        much &= one.cpu_ns >= _MAIN * before.cpu_ns
+        if waits or much:
             yield one.name, stretch_of(one.global_tid, *one.seen)
 
 

@@ -178,10 +178,10 @@ def test_the_threads_of_nsys_itself_are_not_told(tmp_path: Path) -> None:
 
 def test_threads_that_ran_about_as_long_are_told_together(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
-    for tid, until in ((11, 100), (12, 51), (13, 49)):
+    for tid, until in ((11, 100), (12, 51), (13, 49), (14, 24)):
         synth.thread(tid, "worker").sched(0, True, tid=tid).sched(until * MS, False, tid=tid)
     (found,), _ = looked_at(synth)
-    assert found.title == "2 threads of worker: 151.0 ms; 100.0% on a CPU"
+    assert found.title == "3 threads of worker: 200.0 ms; 100.0% on a CPU"
 
 
 def test_where_nothing_tells_which_thread_ran_the_calls_of_one_are_told(tmp_path: Path) -> None:
