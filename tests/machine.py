@@ -73,7 +73,7 @@ class Machine:
         self.launch(name, ns + pages)
         start = self.free[0, 7] - ns - pages
         self.report.memcpy(
-            start, start + pages, bytes=pages, kind="UVM HtoD", dst="managed", migrationCause=2
+            start, start + pages, bytes=65536, kind="UVM HtoD", dst="managed", migrationCause=2
         )
 
     def wait(self) -> None:

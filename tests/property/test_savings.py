@@ -26,15 +26,17 @@ CAUSES: Final = {
     "exposed_copies": "copy",
     "frequent_allocation": "allocation",
     "gpu_idle": "read",
+    "memsets": "memset",
+    "migrations_in_kernels": "pages",
     "small_copies": "small copy",
     "small_grids": "small grid",
 }
 """What each rule would have gone."""
-WHOLLY: Final = ("frequent_allocation", "gpu_idle", "small_grids")
+WHOLLY: Final = ("frequent_allocation", "gpu_idle", "memsets", "small_grids")
 """Rules whose cause goes wholly: copies still take what the bus needs."""
 RATE: Final = 8
 """GB/s."""
-PROGRAMS: Final = 60
+PROGRAMS: Final = 90
 LEAST: Final = 4
 """Findings of each rule that the programs have to lead to."""
 
@@ -71,12 +73,16 @@ class Player(Machine):
         left_out = action.cause in self.without
         if action.cause == "small grid" and left_out:
             self.launch(name, action.ns * action.size // 108)
+        elif action.cause == "pages":
+            self.faults(name, action.size, 0 if left_out else action.ns)
         elif left_out:
             return
         elif action.cause == "small grid":
             self.launch(name, action.ns, grid=(action.size, 1, 1))
         elif action.cause == "kernel":
             self.launch(name, action.ns, grid=FULL)
+        elif action.cause == "memset":
+            self.clear(action.ns)
         elif action.cause == "wait":
             self.wait()
         elif action.cause == "read":
@@ -86,6 +92,8 @@ class Player(Machine):
             self.call("cudaFree_v3020", max(work, 0) + action.ns)
         elif action.cause == "allocation":
             self.call("cudaMalloc_v3020", action.ns)
+        elif action.memory == "queued":
+            self.upload(action.size // RATE)
         else:
             kind = "DtoH" if action.cause == "small copy" else "HtoD"
             self.copy(action.size, RATE, kind, action.memory)
@@ -106,7 +114,10 @@ def program(draw: random.Random) -> list[Action]:
             return Action(cause, draw.choice([20, 80, 200]) * US, times=draw.randint(1, 3))
         if cause == "small copy":
             return Action(cause, size=draw.choice([4, 4096]), times=draw.randint(1, 3))
-        size, memory = draw.choice([200_000, 2_000_000]), draw.choice(["pinned", "pageable"])
+        if cause in ("memset", "pages"):
+            return Action(cause, draw.choice([50, 200, 800]) * US, draw.choice([50, 200]) * US)
+        size = draw.choice([200_000, 2_000_000])
+        memory = draw.choice(["pinned", "pageable", "queued"])
         return Action(cause, size=size, memory=memory)
 
     causes = draw.choices(["kernel", "kernel", "wait", *CAUSES.values()], k=draw.randint(1, 5))

@@ -40,7 +40,8 @@ _AFTER_FAULTS: Final = 3
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name with the time and bytes of migrations that run at the same time.
 
-    Recorded faults count as a whole; without them, what is shorter than the migration before.
+    Recorded faults count as a whole; without them, in kernels in which pages come, what is shorter
+    than the migration before.
     Prefetched pages still cross the bus, which other kernels can hide.
     """
     ops = case.report.operations
@@ -53,9 +54,9 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
         mine = moved[ops.device[moved] == device]
         of_device = np.flatnonzero(ops.device[kernels] == device)
         starts, ends = ops.start[kernels[of_device]], ops.end[kernels[of_device]]
-        time[of_device] = intervals.covered(covered, starts, ends)
         sizes = np.append(0, np.cumsum(ops.bytes[mine]))
         first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
+        time[of_device] = intervals.covered(covered, starts, ends) * (recorded | (last > first))
         size[of_device] = sizes[last] - sizes[first]
     groups = sum(len(covered[0]) for covered in pages.values())
     kernels, time, size = (part[time > 0] for part in (kernels, time, size))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from machine import Machine
 from planted import FULL, MS, US, bare, migrating
 
 from nsys_tui.analysis.rules.case import Case
@@ -65,3 +66,15 @@ def test_small_grids_of_kernels_that_wait_for_pages_are_not_told(
     rules = {one.rule for one in find_in(Case(open_report(run.write())))}
     assert RULE in rules
     assert ("small_grids" in rules) is (pages == 3)
+
+
+def test_kernels_between_two_migrations_wait_for_none(tmp_path: Path) -> None:
+    """Less passes from one migration to the next than the first lasts, but not in one kernel."""
+    machine = Machine(tmp_path / "r.sqlite")
+    for _ in range(10):
+        machine.faults("stencil", 300 * US, 2 * MS)
+        machine.launch("sum", MS)
+        machine.wait()
+    one = found(machine.report)
+    assert "migrate while stencil runs" in one.title
+    assert one.saved_ns == pytest.approx(10 * 2 * MS, rel=0.16)
