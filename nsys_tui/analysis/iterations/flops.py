@@ -65,7 +65,10 @@ class Flops:
     per_second: float
     """Of the median step, or of the GPUs' where the host runs ahead."""
     tensor_share: float | None
-    """Part of the time of compute kernels that those named like tensor-core ones have, 0 to 1."""
+    """Part of the time of compute kernels that those named like tensor-core ones have, 0 to 1.
+
+    None where graphs were traced as a whole: their kernels have no names.
+    """
 
     @property
     def utilisation_share(self) -> float | None:
@@ -131,8 +134,9 @@ def peak_of(name: str) -> tuple[float | None, str]:
 
 def _tensor_share(report: Report, places: tuple[int, ...]) -> float | None:
     ops = report.operations
-    rows = np.flatnonzero((ops.category == Category.COMPUTE) & np.isin(ops.device, places))
-    if not len(rows):
+    mine = np.isin(ops.device, places) & ops.counted
+    rows = np.flatnonzero(mine & (ops.category == Category.COMPUTE))
+    if not len(rows) or (mine & (ops.category == Category.GRAPH)).any():
         return None
     time = sums(ops.name[rows], ops.durations(rows), len(ops.names))
     named = np.array([bool(TENSOR.search(name.demangled)) for name in ops.names], bool)

@@ -266,6 +266,21 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     assert "not a number above 0: '-1'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("whole", "share"), [(True, None), (False, 0.0)])
+def test_kernels_in_graphs_traced_as_a_whole_have_no_tensor_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], whole: bool, share: float | None
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(10)
+    for start in range(0, 4_000, 1_000):
+        synth.nvtx(f"step {start}", start, start + 1_000)
+        synth.kernel("add(int)", start + 400, start + 500)
+        synth.graph(start + 600, start + 900, corr=start + 1)
+        if not whole:
+            synth.kernel("mul(int)", start + 600, start + 900, corr=start + 1, graphNodeId=7)
+    found = as_json(capsys, str(synth.write()), "--flops", "1e3")["flops"]
+    assert found["tensor_share"] == share
+
+
 def test_flops_utilisation_is_of_the_gpus_steps_where_the_host_runs_ahead(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
