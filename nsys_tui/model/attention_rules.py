@@ -64,27 +64,25 @@ def of_code(code: str) -> str:
 
 
 ATTENTION_RULES: Final = rules(
+    (r"\Acudnn_generated\w*sdpa", _sdpa),
+    (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),
     (
-        (r"\Acudnn_generated\w*sdpa", _sdpa),
-        (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),
-        (
-            r"\AfmhaSm\d+\w?Kernel_Q(?:kv)?(?P<type>(?:Bf|F)[a-z]+\d+|E\dm\d)\w*?H(?:Qk)?(?P<head>\d+)"
-            r"(?P<rest>\w*)",
-            _fmha,
-        ),
-        (
-            r"\Afmha_v2_(?:flash_attention_)?(?P<type>bf16|fp16|fp32|e4m3|int8)_(?:fp\d+_)?"
-            r"(?P<tile>\d+_\d+)_S_(?:[a-z_]+_)?(?P<head>\d+)(?P<rest>\w*)",
-            _fmha,
-        ),
-        (
-            r"\Afmha_v2_(?P<type>bf16|fp16|fp32|e4m3|int8)_(?P<tile>\d+)_(?P<head>\d+)(?P<rest>\w*)",
-            _fmha,
-        ),
-        (
-            r"\Afmha_cutlass(?P<way>[FB])_(?P<type>[a-z]+\d+)_\w*?aligned_(?P<tile>\d+x\d+)_"
-            r"(?P<rest>\w+)",
-            _fmha,
-        ),
-    )
+        r"\AfmhaSm\d+\w?Kernel_Q(?:kv)?(?P<type>(?:Bf|F)[a-z]+\d+|E\dm\d)\w*?H(?:Qk)?(?P<head>\d+)"
+        r"(?P<rest>\w*)",
+        _fmha,
+    ),
+    (
+        r"\Afmha_v2_(?:flash_attention_)?(?P<type>bf16|fp16|fp32|e4m3|int8)_(?:fp\d+_)?"
+        r"(?P<tile>\d+_\d+)_S_(?:[a-z_]+_)?(?P<head>\d+)(?P<rest>\w*)",
+        _fmha,
+    ),
+    (
+        r"\Afmha_v2_(?P<type>bf16|fp16|fp32|e4m3|int8)_(?P<tile>\d+)_(?P<head>\d+)(?P<rest>\w*)",
+        _fmha,
+    ),
+    (
+        r"\Afmha_cutlass(?P<way>[FB])_(?P<type>[a-z]+\d+)_\w*?aligned_(?P<tile>\d+x\d+)_"
+        r"(?P<rest>\w+)",
+        _fmha,
+    ),
 )

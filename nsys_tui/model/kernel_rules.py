@@ -15,42 +15,27 @@ from typing import Final, NamedTuple, TypeAlias
 from nsys_tui.names import last_component, normalise_kernel
 
 TYPES: Final = {
-    "float": "f32",
-    "double": "f64",
-    "half": "f16",
-    "__half": "f16",
-    "half_t": "f16",
-    "Half": "f16",
-    "__nv_bfloat16": "bf16",
-    "nv_bfloat16": "bf16",
-    "BFloat16": "bf16",
-    "bfloat16_t": "bf16",
-    "__nv_fp8_e4m3": "e4m3",
-    "__nv_fp8_e5m2": "e5m2",
-    "float_e4m3_t": "e4m3",
-    "float_e5m2_t": "e5m2",
-    "Float8_e4m3fn": "e4m3",
-    "Float8_e5m2": "e5m2",
-    "tfloat32_t": "tf32",
-    "int": "i32",
-    "unsigned int": "u32",
-    "long": "i64",
-    "long long": "i64",
-    "unsigned long": "u64",
-    "unsigned long long": "u64",
-    "short": "i16",
-    "signed char": "i8",
-    "unsigned char": "u8",
-    "char": "i8",
-    "bool": "bool",
-    "int8": "i8",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint32": "u32",
-    "uint64": "u64",
-    "complex<float>": "c64",
-    "complex<double>": "c128",
+    name: short
+    for short, names in {
+        "f32": "float",
+        "f64": "double",
+        "f16": "half, __half, half_t, Half",
+        "bf16": "__nv_bfloat16, nv_bfloat16, BFloat16, bfloat16_t",
+        "e4m3": "__nv_fp8_e4m3, float_e4m3_t, Float8_e4m3fn",
+        "e5m2": "__nv_fp8_e5m2, float_e5m2_t, Float8_e5m2",
+        "tf32": "tfloat32_t",
+        "i32": "int, int32",
+        "u32": "unsigned int, uint32",
+        "i64": "long, long long, int64",
+        "u64": "unsigned long, unsigned long long, uint64",
+        "i16": "short",
+        "i8": "signed char, char, int8",
+        "u8": "unsigned char, uint8",
+        "bool": "bool",
+        "c64": "complex<float>",
+        "c128": "complex<double>",
+    }.items()
+    for name in names.split(", ")
 }
 """C++ types as they are written in names, and what they are called here."""
 _TYPE: Final = (
@@ -446,37 +431,35 @@ class Rule(NamedTuple):
 
 
 def rules(
-    table: Iterable[tuple[str, Callable[[Parts, re.Match[str]], Named | None]]],
+    *table: tuple[str, Callable[[Parts, re.Match[str]], Named | None]],
 ) -> tuple[Rule, ...]:
     """A table of rules from patterns and what names by them."""
     return tuple(Rule(re.compile(pattern), name) for pattern, name in table)
 
 
 RULES: Final = rules(
+    (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
     (
-        (r"\Anccl(?:Symk?)?(?:Dev)?Kernel_", _nccl),
-        (
-            r"\Atriton_(?P<kind>[a-z]{3})_fused__?(?:(?P<what>\w*?)_)?(?P<number>\d+)(?:[d_]\w*)?\Z",
-            _triton,
-        ),
-        (r"\A_Z(?:TS)?Z*(?P<nested>N?)K?(?P<parts>\d\w*)\Z", _mangled),
-        (r"\A__omp_offloading_(?P<file>[\da-f]+_[\da-f]+)_(?P<what>\w+)_(?P<line>l\d+)", _region),
-        (r"\bnvjet_|\d(?:gemm|cudnn)|gemm_|cutlass|xmma_|_s\d+gemm|scudnn", _gemm),
-        (
-            r"\b(?P<kind>vectorized_|unrolled_|index_|legacy::)?elementwise_kernel\w*\Z",
-            _torch("elementwise"),
-        ),
-        (r"\breduce_kernel\Z", _torch("reduce")),
-        (r"\bmulti_tensor_apply_kernel\Z", _torch("multi tensor")),
-        (r"\b(?P<label>cub)::(?:\w+::)*(?P<what>Device\w+)\Z", _library),
-        (r"\bKokkos::|\bRAJA::", _carried),
-        (
-            r"(?:\A|::)(?i:(?:raw|gpu|cuda|hip|uniform|generic|static|global|launch|run|execute|apply"
-            r"|action|impl|kernel|\dd)_?)+\Z",
-            _carried,
-        ),
-        (r"\b(?P<label>thrust)::|\b(?P<label2>cub)::", _carried),
-        (r"", _lambda),
-    )
+        r"\Atriton_(?P<kind>[a-z]{3})_fused__?(?:(?P<what>\w*?)_)?(?P<number>\d+)(?:[d_]\w*)?\Z",
+        _triton,
+    ),
+    (r"\A_Z(?:TS)?Z*(?P<nested>N?)K?(?P<parts>\d\w*)\Z", _mangled),
+    (r"\A__omp_offloading_(?P<file>[\da-f]+_[\da-f]+)_(?P<what>\w+)_(?P<line>l\d+)", _region),
+    (r"\bnvjet_|\d(?:gemm|cudnn)|gemm_|cutlass|xmma_|_s\d+gemm|scudnn", _gemm),
+    (
+        r"\b(?P<kind>vectorized_|unrolled_|index_|legacy::)?elementwise_kernel\w*\Z",
+        _torch("elementwise"),
+    ),
+    (r"\breduce_kernel\Z", _torch("reduce")),
+    (r"\bmulti_tensor_apply_kernel\Z", _torch("multi tensor")),
+    (r"\b(?P<label>cub)::(?:\w+::)*(?P<what>Device\w+)\Z", _library),
+    (r"\bKokkos::|\bRAJA::", _carried),
+    (
+        r"(?:\A|::)(?i:(?:raw|gpu|cuda|hip|uniform|generic|static|global|launch|run|execute|apply"
+        r"|action|impl|kernel|\dd)_?)+\Z",
+        _carried,
+    ),
+    (r"\b(?P<label>thrust)::|\b(?P<label2>cub)::", _carried),
+    (r"", _lambda),
 )
 """What is tried, from top to bottom."""
