@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -33,18 +33,14 @@ class Preset:
     """
 
 
-def _preset(name: str, about: str, line: str, **env: str) -> Preset:
+def _preset(name: str, about: str, line: str, asks: str = "", cost: str = "", **env: str) -> Preset:
     """A preset by the options as one types them; lists are separated by commas."""
     words = read_words(line.split())
     options: dict[str, OptionValue] = {
         name: tuple(value.split(",")) if OPTIONS[name].kind is Kind.WORDS else value
         for name, value in words.items()
     }
-    return Preset(name, about, options, env)
-
-
-def _question(name: str, asks: str, about: str, cost: str, line: str) -> Preset:
-    return replace(_preset(name, about, line), asks=asks, cost=cost)
+    return Preset(name, about, options, env, asks, cost)
 
 
 _BUILT_IN: Final = (
@@ -84,45 +80,45 @@ _BUILT_IN: Final = (
         "kernels and ranges only",
         "--trace=cuda,nvtx --sample=none --cpuctxsw=none",
     ),
-    _question(
+    _preset(
         "why idle",
-        "Why is the GPU idle?",
         "what the launching threads do meanwhile: their calls, stacks, sleep and waits",
-        "run ≈ 3-10% longer; file ≈ 1.4 MB per 10,000 launches, 1.3 MB/s a busy core",
         "--trace=cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree --cudabacktrace=sync",
+        "Why is the GPU idle?",
+        "run ≈ 3-10% longer; file ≈ 1.4 MB per 10,000 launches, 1.3 MB/s a busy core",
     ),
-    _question(
+    _preset(
         "which kernels",
-        "Which kernels take the time?",
         "every kernel and copy, those inside of CUDA graphs too, and nothing of the host",
-        "run ≈ 1-3% longer, graphs more; file ≈ 1.4 MB per 10,000 launches",
         "--trace=cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node",
+        "Which kernels take the time?",
+        "run ≈ 1-3% longer, graphs more; file ≈ 1.4 MB per 10,000 launches",
     ),
-    _question(
+    _preset(
         "which python line",
-        "Which line of Python?",
         "Python stacks: sampled, and of every call that launches work",
-        "run ≈ 5-20% longer; file ≈ 15 MB per 10,000 launches, 1.3 MB/s a thread",
         "--trace=cuda,nvtx,osrt --sample=process-tree --cudabacktrace=kernel"
         " --python-backtrace=cuda --python-sampling=true",
+        "Which line of Python?",
+        "run ≈ 5-20% longer; file ≈ 15 MB per 10,000 launches, 1.3 MB/s a thread",
     ),
-    _question(
+    _preset(
         "communication",
-        "Does communication hold it up?",
         "collectives with their sizes, MPI and UCX calls, traffic of links and network cards",
-        "run ≈ 1-5% longer; file ≈ 1.4 MB per 10,000 launches, 6 MB/s a GPU",
         "--trace=cuda,nvtx,mpi,ucx --sample=none --cpuctxsw=none"
         " --gpu-metrics-devices=cuda-visible --nic-metrics=true",
+        "Does communication hold it up?",
+        "run ≈ 1-5% longer; file ≈ 1.4 MB per 10,000 launches, 6 MB/s a GPU",
     ),
-    _question(
+    _preset(
         "everything, short",
-        "Everything, for five seconds",
         "all of the above from second 20 on; the program runs on",
-        "these seconds take ≈ 10-30% longer; file ≈ 50-200 MB",
         "--trace=cuda,nvtx,osrt,cublas,cudnn,mpi --sample=process-tree --cpuctxsw=process-tree"
         " --cuda-graph-trace=node --cuda-memory-usage=true --cudabacktrace=kernel"
         " --python-backtrace=cuda --gpu-metrics-devices=cuda-visible --delay=20 --duration=5"
         " --kill=none",
+        "Everything, for five seconds",
+        "these seconds take ≈ 10-30% longer; file ≈ 50-200 MB",
     ),
 )
 
