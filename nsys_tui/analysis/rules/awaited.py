@@ -324,11 +324,10 @@ def _beside_rate(ns: float) -> float:
 
 
 def are_fixed(waits: Intervals) -> bool:
-    """Whether long waits last alike, whatever lies between: who answers takes as long each time."""
-    lasted = waits[1] - waits[0]
+    """Whether long waits last alike, whatever lies before: who answers takes as long each time."""
+    lasted, work = waits[1] - waits[0], waits[0][1:] - waits[1][:-1]
     long = 2 * lasted >= lasted.max()
-    work = waits[1][long][:-1], waits[0][long][1:]
-    return 2 * spread(lasted[long]) < spread(work[1] - work[0] - intervals.covered(waits, *work))
+    return 2 * spread(lasted[long]) < spread(work[long[1:]])
 
 
 def spread(values: Int64 | Float64) -> float:

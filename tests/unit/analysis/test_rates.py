@@ -102,9 +102,9 @@ def test_what_comes_at_its_own_times_is_not_worked_on_sooner(
     tmp_path: Path, answered: bool
 ) -> None:
     """Who waits as long after each answer, whatever that took, is asked sooner by a quicker one."""
-    run = Machine(tmp_path / "r.sqlite")
-    for block in range(40):
-        run.off("poll", (30 if answered else 15 + block * 37 % 11 * 4) * MS)
+    run, chance = Machine(tmp_path / "r.sqlite"), np.random.default_rng(7)
+    for block, more in enumerate(chance.exponential(14 * MS, 120).astype(int).tolist()):
+        run.off("poll", 30 * MS if answered else 200 * US + more)
         run.off("recv", 20 * US)
         run.copy(20_000_000, 5, "HtoD", "pageable")
         run.layers(2 + block * 7 % 11)
