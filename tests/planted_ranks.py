@@ -166,6 +166,7 @@ def evicting(path: Path) -> Synth:
                     synth.memcpy(now, now + 150 * US, bytes=2**21, kind=kind, stream=0)
                     now += 150 * US
         synth.launch("stencil", (begin - 9 * US, begin - 4 * US), (begin, now), grid=FULL)
+        synth.api("cudaDeviceSynchronize_v3020", begin - 3 * US, now + US)
     return synth
 
 

@@ -65,6 +65,7 @@ def test_pages_of_a_first_launch_need_the_bus_unless_work_before_hides_them(
         for page in range(0 if number else 300):
             came = begin + 10 * US + page * 200 * US
             synth.memcpy(came, came + 180 * US, kind="UVM HtoD", bytes=2**21, migrationCause=2)
+        synth.api("cudaDeviceSynchronize_v3020", begin, begin + lasts + US)
         begin += lasts + 10 * US
     (one,) = found(synth, "migrations_in_kernels")
     moves = 0 if works else 300 * 180 * US
