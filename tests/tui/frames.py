@@ -7,6 +7,7 @@ async with running(path, size=(80, 24)) as pilot:
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from unittest.mock import patch
 
 from textual.notifications import Notification
 from textual.worker import WorkerCancelled
-from tui.rest import at_rest, for_rest, working
+from tui.rest import SLICE, at_rest, for_rest, working
 
 from nsys_tui.config import Config, DisplayConfig
 from nsys_tui.reader import open_report
@@ -28,7 +29,7 @@ from nsys_tui.ui.terminal import Colours, Terminal
 from nsys_tui.ui.widgets import chrome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -88,6 +89,12 @@ async def settled(pilot: Pilot[int]) -> None:
         if at_rest(pilot.app) and not working(pilot.app):
             return
     raise AssertionError("the app does not come to rest")
+
+
+async def until(wanted: Callable[[], bool]) -> None:
+    """Waits for what a timer or a thread brings about; pytest ends a test that waits in vain."""
+    while not wanted():
+        await asyncio.sleep(SLICE)
 
 
 def rows(pilot: Pilot[int]) -> list[str]:

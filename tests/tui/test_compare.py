@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from synth import Synth
 from training import Run
-from tui.frames import FANCY, PLAIN, rows, running, settled, text
+from tui.frames import FANCY, PLAIN, rows, running, settled, text, until
 
 from nsys_tui import cli
 from nsys_tui.analysis.compare.comparison import compare
@@ -385,11 +385,7 @@ async def test_export_writes_markdown_and_never_over_a_file(
             box = slice(top.index("+- Write") + 1, top.index("-+") + 1)
             return "".join("".join(line[box] for line in lines).replace("|", "").split())
 
-        for _ in range(100):
-            if "before.compare.mdexistsalready" in said():
-                break
-            await settled(pilot)
-        assert "before.compare.mdexistsalready" in said()
+        await until(lambda: "before.compare.mdexistsalready" in said())
 
 
 async def test_colours_are_blue_and_orange_and_words_stand_beside(runs: dict[str, Path]) -> None:

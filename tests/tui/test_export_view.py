@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import json
 import sqlite3
@@ -12,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from demo_making import make
 from synth import Synth
-from tui.frames import rows, running, settled, text
+from tui.frames import rows, running, settled, text, until
 
 from nsys_tui import cli
 from nsys_tui.errors import INCONCLUSIVE
@@ -232,11 +231,7 @@ async def test_the_footer_follows_a_table_that_becomes_empty(demo: Path) -> None
 
 async def shown(pilot: Pilot[int], wanted: Callable[[str], bool]) -> None:
     """Waits for the footer to show what is wanted; it follows the frame that is painted."""
-    for _ in range(50):
-        if wanted(rows(pilot)[-1]):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(rows(pilot)[-1])
+    await until(lambda: wanted(rows(pilot)[-1]))
 
 
 async def test_whole_numbers_beside_unknown_ones_are_exact(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ from synth import Synth
 from textual._compositor import Compositor, LayoutUpdate
 from textual.css.stylesheet import Stylesheet
 from textual.driver import Driver
-from tui.frames import running, settled, text
+from tui.frames import running, settled, text, until
 
 from nsys_tui.ui.keymap import SCREENS, ScreenSpec
 from nsys_tui.ui.runtime import responsive_app
@@ -49,10 +48,7 @@ async def test_after_loading_the_other_screens_are_imported(
 
     monkeypatch.setattr(ScreenSpec, "load", noted)
     async with running(small(tmp_path)):
-        for _ in range(200):
-            if len(fetched) > len(SCREENS):
-                break
-            await asyncio.sleep(0.05)
+        await until(lambda: len(fetched) > len(SCREENS))
     assert set(fetched) == {spec.name for spec in SCREENS}
 
 
@@ -140,7 +136,7 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
         watch_painting(monkeypatch, lambda _: painted.append(pilot.app.current_mode))
         monkeypatch.setattr(ReportScreen, "compute", waiting)
         await pilot.press("3")
-        await asyncio.sleep(0.3)
+        await until(lambda: patience > 0 or "kernels" in painted)
         assert ("kernels" in painted) is not bool(patience)
         go_on.set()
         await settled(pilot)

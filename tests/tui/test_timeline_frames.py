@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import threading
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from demo_making import make_report
 from paths import REPORTS, needs_reports
 from synth import Synth
-from tui.frames import FANCY
+from tui.frames import FANCY, until
 from tui.timeline_pilot import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.gpu import sample_tracks
@@ -405,12 +404,8 @@ async def test_what_is_built_is_drawn_while_something_lasts(
     monkeypatch.setattr(lane_builder, "explained_gaps", slow)
     async with running(handmade) as pilot:
         await pilot.press("2")
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            if "str 13" in text(pilot):
-                break
+        await until(lambda: "str 13" in text(pilot))
         assert not go_on.is_set()
-        assert "str 13" in text(pilot)
         go_on.set()
         await settled(pilot)
 
