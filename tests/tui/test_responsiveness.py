@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +143,18 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
         await settled(pilot)
         assert "kernels" in painted
         assert "gemm" in text(pilot)
+
+
+async def test_a_timer_rings_although_its_moment_is_past_at_the_first_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(small(tmp_path)) as pilot:
+        rang: list[bool] = []
+        with monkeypatch.context() as busy:
+            busy.setattr("textual._time.get_time", itertools.count(step=1.0).__next__)
+            pilot.app.set_timer(0.005, lambda: rang.append(True))
+            await settled(pilot)
+        assert rang
 
 
 async def test_after_a_suspension_the_whole_screen_is_drawn(

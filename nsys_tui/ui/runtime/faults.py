@@ -19,6 +19,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -48,6 +49,16 @@ HANGUP: Final = SIGNALLED + signal.SIGHUP
 
 class KeepsGoing(MessagePump):
     """Mixin for apps, screens and widgets whose handlers may fail; put it before them."""
+
+    def set_timer(self, *delay_and_callback: Any, **options: Any) -> Timer:
+        """A timer that always rings.
+
+        Textual 8.2.8 skips one whose moment is past when it first looks at the clock: on a busy
+        machine the screen that waited for its end of 5 ms was never drawn again.
+        """
+        timer = super().set_timer(*delay_and_callback, **options)
+        timer._skip = False
+        return timer
 
     async def _dispatch_message(self, message: Message) -> None:
         try:
