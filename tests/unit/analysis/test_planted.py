@@ -752,6 +752,7 @@ def test_tiny_kernels_do_not_cost_what_their_thread_spends_off_the_cpu(tmp_path:
 def test_pages_cost_what_a_kernel_takes_longer_than_without_them(tmp_path: Path) -> None:
     for takes, cost in ((89 * MS, None), (40 * MS, 49 * MS), (5 * MS, 84 * MS)):
         synth = migrating(tmp_path / "r.sqlite")
+        synth.api("cudaDeviceSynchronize_v3020", 20 * US, 95 * MS)
         for number in range(3):
             start = 100 * (number + 1) * MS
             call = (start - 9 * US, start)
