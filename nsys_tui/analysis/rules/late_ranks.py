@@ -219,7 +219,7 @@ class Spare(NamedTuple):
     @property
     def ns(self) -> int:
         """In all."""
-        return int(self.until[-1]) if len(self.until) else 0
+        return round(self.until[-1]) if len(self.until) else 0
 
     def at(self, times: Int64) -> Float64:
         """Of what runs until some times."""
