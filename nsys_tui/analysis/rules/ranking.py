@@ -111,22 +111,21 @@ def linked(findings: Sequence[Finding], *, together: bool = True) -> list[Findin
     """The same, each marked with the finding above that could give most of its time back, too.
 
     Args:
-        findings: the first of several of one time that has a price is their story.
+        findings: the first of several of one time is their story.
         together: whether GPUs wait for each other; else each loses time of its own.
     """
     kept: list[Finding] = []
     later: list[Finding] = []
-    priced = [one for one in findings if one.saved_ns and one.severity is not Severity.LOW]
     beside: list[tuple[Finding, Finding]] = []
     for one in findings:
-        leader, above = _leader(one, findings), kept if one.saved_ns else [*kept, *priced]
+        leader = _leader(one, findings)
         if one.same_as:
             later.append(one)
         elif leader and (one.rule in _BESIDE or one.late >= 0):
             beside.append((leader, _part_of(leader, one)))
         elif (
             whole := leader
-            or _covering(one, [k for k in above if together or k.device == one.device])
+            or _covering(one, [k for k in kept if together or k.device == one.device])
             or _copies(one, kept)
         ):
             later.append(replace(_part_of(whole, one), severity=Severity.LOW))

@@ -281,28 +281,6 @@ def test_what_could_give_back_little_stands_behind_more_idle_time_without_a_pric
     assert ranked(case, [copies, idle]) == ([copies, idle] if leads else [idle, copies])
 
 
-@pytest.mark.parametrize(("known", "tells"), [(200, True), (140, False)])
-def test_of_one_time_what_has_a_price_tells_though_more_is_idle(
-    tmp_path: Path, known: int, tells: bool
-) -> None:
-    """Unless it has less than half of that."""
-    synth = Synth(tmp_path / "r.sqlite").process(10).kernel("k", 0, 10_000 * MS)
-    case = Case(open_report(synth.write()))
-    spans = [np.array([0], np.int64), np.array([300 * MS], np.int64)]
-    (idle,) = case.finding(
-        "gpu_idle", "t", "a", subject="idle", saved_ns=0, stake_ns=300 * MS, window=None,
-        lost=(spans[0], spans[1]), confidence=Confidence.INFERRED,
-    )  # fmt: skip
-    (copies,) = case.finding(
-        "small_copies", "t", "a", subject="small", saved_ns=known * MS, window=None,
-        lost=(spans[0], spans[0] + known * MS),
-    )  # fmt: skip
-    whole, part = ranked(case, [copies, idle])
-    assert [whole.rule, part.same_as] == (
-        ["small_copies", "small"] if tells else ["gpu_idle", "idle"]
-    )
-
-
 @pytest.mark.parametrize(("stake", "rated"), [(900_000, Severity.LOW), (1_100_000, "medium")])
 def test_little_time_without_a_price_is_low(tmp_path: Path, stake: int, rated: str) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10)
