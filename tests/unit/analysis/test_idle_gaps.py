@@ -261,7 +261,7 @@ def test_what_is_compiled_for_each_new_shape_is_one_cause_whatever_the_host_wait
     first = max(found(run), key=lambda one: one.weight_ns)
     assert first.rule == ("warm_up" if once else "gpu_idle")
     assert first.weight_ns == pytest.approx((shapes - 1) * 51 * MS, rel=0.02)
-    assert "waitpid" not in first.subject
+    assert once or "waitpid" not in first.subject  # What came once is said with its longest call.
 
 
 @pytest.mark.parametrize("cause", [0, 1])
