@@ -308,10 +308,11 @@ def without_held(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 def host_waits(case: Case) -> Intervals | None:
     """When hosts may wait for a GPU, and the time after all calls; None where nobody knows.
 
-    Long launches count, since they may wait for room in the queue.
+    Nobody does where no call of GPU work is recorded. Long launches count, since they may wait for
+    room in the queue.
     """
-    api, (lo, hi) = case.report.api, case.base
-    if not len(api) or _is_told(case) or touched_by_host(case, case.copies).any():
+    api, (lo, hi), known = case.report.api, case.base, (case.report.calls >= 0).any()
+    if not known or _is_told(case) or touched_by_host(case, case.copies).any():
         return None
     waits = _meant_to_wait(case) | _are_long(case)
     last = int(api.end[api.real].max(initial=lo))
